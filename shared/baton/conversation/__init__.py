@@ -1,0 +1,1 @@
+"""What happens in a turn: accept, run, replay, resume."""

@@ -1,0 +1,142 @@
+"""What a user's message may contain (T8): text, images and files, checked at the door."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
+from pydantic import TypeAdapter, ValidationError
+
+from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
+from baton.domain.message import Content, Part
+
+MAX_CONTENT_BYTES = 1024 * 1024
+MAX_PARTS = 32
+FILE_PROVIDER = "baton"
+FILE_ID = re.compile(r"file_[0-9a-f]{32}")
+MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}", re.ASCII)
+
+_PARTS: dict[str, TypeAdapter[Any]] = {
+    "text": TypeAdapter(TextPart),
+    "image": TypeAdapter(ImagePart),
+    "document": TypeAdapter(DocumentPart),
+}
+
+
+def parse_content(raw: object) -> Content:
+    """Check a message's content: a string, or a list of AG-UI text, image and document parts.
+
+    An image or document comes as base64 data, as an http(s) URL, or as an upload of this thread (``file`` source,
+    provider ``baton``). Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge`` (over 1 MiB as JSON).
+    """
+    if isinstance(raw, str):
+        content: Content = _checked_text(raw, "content")
+        if not raw.strip():
+            raise InvalidRequest("content must not be empty.")
+    elif isinstance(raw, list):
+        if not 1 <= len(raw) <= MAX_PARTS:
+            raise InvalidRequest(f"content must have 1 to {MAX_PARTS} parts.")
+        content = tuple(_part(item, f"content[{i}]") for i, item in enumerate(raw))
+        if all(isinstance(part, TextPart) and not part.text.strip() for part in content):
+            raise InvalidRequest("content must not be empty.")
+    else:
+        raise InvalidRequest("content must be a string or a list of parts.")
+    if len(canonical_json(content)) > MAX_CONTENT_BYTES:
+        raise MessageTooLarge()
+    return content
+
+
+def content_as_json(content: Content) -> str | list[dict[str, Any]]:
+    """The wire form of ``content``."""
+    if isinstance(content, str):
+        return content
+    return [part.model_dump(by_alias=True, mode="json") for part in content]
+
+
+def content_from_json(raw: str | list[dict[str, Any]]) -> Content:
+    """Read back what ``content_as_json`` wrote; trusted, so not checked again beyond its types."""
+    if isinstance(raw, str):
+        return raw
+    return tuple(_PARTS[item["type"]].validate_python(item) for item in raw)
+
+
+def canonical_json(content: Content) -> bytes:
+    """One byte string for one content, whatever the order of keys it came in."""
+    return json.dumps(content_as_json(content), ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def content_digest(content: Content) -> str:
+    """SHA-256 of the content: the same message id with another digest is a conflict."""
+    return hashlib.sha256(canonical_json(content)).hexdigest()
+
+
+def _checked_text(text: str, where: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{where} holds half of a surrogate pair, which is not text.") from None
+    return text
+
+
+def _part(item: object, where: str) -> Part:
+    if not isinstance(item, dict):
+        raise InvalidRequest(f"{where} must be an object with a type.")
+    kind = item.get("type")
+    if not isinstance(kind, str):
+        raise InvalidRequest(f"{where}.type must be a string.")
+    if kind not in _PARTS:
+        raise UnsupportedPart(f"{where}: parts of type {kind[:40]!r} are not taken. Send text, image or document parts.")
+    try:
+        part: Part = _PARTS[kind].validate_python(item)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidRequest(f"{where}.{'.'.join(str(p) for p in first['loc'])}: {first['msg']}.") from None
+    _check_encodable(item, where)
+    if isinstance(part, TextPart):
+        return part
+    _check_source(part, where)
+    return part
+
+
+def _check_encodable(item: dict[str, Any], where: str) -> None:
+    # Unknown keys are kept (AG-UI is open), so every string in the part must be storable, not only the known ones.
+    try:
+        _checked_text(json.dumps(item, ensure_ascii=False), where)
+    except (ValueError, RecursionError):
+        raise InvalidRequest(f"{where} cannot be represented as JSON.") from None
+
+
+def _check_source(part: ImagePart | DocumentPart, where: str) -> None:
+    source = part.source
+    if source.mime_type is not None and not MIME_TYPE.fullmatch(source.mime_type):
+        raise InvalidRequest(f"{where}.source.mimeType is not a media type.")
+    if isinstance(part, ImagePart) and source.mime_type is not None and not source.mime_type.startswith("image/"):
+        raise InvalidRequest(f"{where}.source.mimeType must be an image type.")
+    if isinstance(source, DataSource):
+        try:
+            decoded = base64.b64decode(source.value, validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidRequest(f"{where}.source.value is not base64.") from None
+        if not decoded:
+            raise InvalidRequest(f"{where}.source.value is empty.")
+    elif isinstance(source, UrlSource):
+        _check_url(source.value, f"{where}.source.value")
+    elif isinstance(source, FileSource):
+        if source.provider != FILE_PROVIDER or not FILE_ID.fullmatch(source.value):
+            raise UnsupportedPart(f"{where}: only files uploaded to this conversation can be referred to.")
+
+
+def _check_url(url: str, where: str) -> None:
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and len(url) <= 8192
+    except ValueError:
+        valid = False
+    if not valid:
+        raise InvalidRequest(f"{where} must be an http or https URL.")

@@ -1,0 +1,246 @@
+"""Everything that can go wrong and that a caller can do something about.
+
+One class a condition. ``code`` is stable and the same in RFC 9457 problem details and in AG-UI ``RUN_ERROR``
+events; ``status`` is the HTTP status; ``retryable`` tells whether the same request may succeed later.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class BatonError(Exception):
+    """Base of every error Baton tells a caller about; ``detail`` says what the caller can do."""
+
+    code: ClassVar[str] = "internal_error"
+    status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = True
+    title: ClassVar[str] = "Something went wrong on our side"
+    detail: str = "The request could not be completed. Please try again."
+
+    def __init__(self, detail: str | None = None) -> None:
+        if detail is not None:
+            self.detail = detail
+        super().__init__(self.detail)
+
+
+class InternalError(BatonError):
+    """A fault of Baton itself; the cause is in the log under the request id."""
+
+
+# What the caller sent
+
+
+class InvalidRequest(BatonError):
+    """The request does not have the shape the protocol asks for."""
+
+    code, status, retryable = "invalid_request", 422, False
+    title = "The request is not valid"
+    detail = "The request does not have the expected shape."
+
+
+class MalformedJson(BatonError):
+    """The body or frame is not a JSON object."""
+
+    code, status, retryable = "malformed_json", 400, False
+    title = "The request is not JSON"
+    detail = "Send one JSON object, encoded as UTF-8."
+
+
+class UnknownAction(BatonError):
+    """A WebSocket frame names an action that does not exist."""
+
+    code, status, retryable = "unknown_action", 400, False
+    title = "Unknown action"
+    detail = "This action does not exist."
+
+
+class MessageTooLarge(BatonError):
+    """A frame over 28 KB, or a body over 1 MiB."""
+
+    code, status, retryable = "message_too_large", 413, False
+    title = "The message is too large"
+    detail = "Send at most 28 KB over WebSocket and 1 MiB over HTTP, or upload the content as a file."
+
+
+class UnsupportedPart(BatonError):
+    """A content part that Baton does not take (audio, video, a foreign file handle)."""
+
+    code, status, retryable = "unsupported_part", 422, False
+    title = "Unsupported content part"
+    detail = "Text, image and document parts are accepted; audio and video are not."
+
+
+class InvalidSequence(BatonError):
+    """A resume after a sequence number that the thread has not reached."""
+
+    code, status, retryable = "invalid_sequence", 422, False
+    title = "The sequence number is not valid"
+    detail = "`after` lies beyond the last event of this conversation. Resume with after=0."
+
+
+class NotFound(BatonError):
+    """A path or thing that does not exist, where saying so tells a stranger nothing."""
+
+    code, status, retryable = "not_found", 404, False
+    title = "Not found"
+    detail = "There is nothing at this address."
+
+
+class MethodNotAllowed(BatonError):
+    """The path exists, the method does not."""
+
+    code, status, retryable = "method_not_allowed", 405, False
+    title = "Method not allowed"
+    detail = "This address does not take that method."
+
+
+# Who the caller is
+
+
+class Unauthorized(BatonError):
+    """No token, or one that cannot be trusted."""
+
+    code, status, retryable = "unauthorized", 401, False
+    title = "Not signed in"
+    detail = "Send a valid bearer token."
+
+
+class TokenExpired(Unauthorized):
+    """The token was good once."""
+
+    code = "token_expired"
+    title = "The token has expired"
+    detail = "Get a new token and connect again."
+
+
+class Forbidden(BatonError):
+    """A permission is missing."""
+
+    code, status, retryable = "forbidden", 403, False
+    title = "Not permitted"
+    detail = "You do not have the permission this needs."
+
+
+class ThreadUnavailable(BatonError):
+    """The thread is another tenant's, another user's, or (to a reading call) unknown: which of them is not told (T3)."""
+
+    code, status, retryable = "thread_unavailable", 404, False
+    title = "Conversation not available"
+    detail = "This conversation is not available to you. Please start a new one."
+
+
+# What the conversation is in the middle of
+
+
+class MessageIdConflict(BatonError):
+    """The message id was used before with other content."""
+
+    code, status, retryable = "message_id_conflict", 409, False
+    title = "The message id is taken"
+    detail = "This messageId was used before with other content. Give every message its own id."
+
+
+class AgentMismatch(BatonError):
+    """A later message names another main agent than the one the thread began with."""
+
+    code, status, retryable = "agent_mismatch", 409, False
+    title = "The conversation belongs to another agent"
+    detail = "Leave agentId out, or start a new conversation with the other agent."
+
+
+class ThreadBusy(BatonError):
+    """Another turn of the thread kept running until this one's time to wait was over."""
+
+    code, status, retryable = "thread_busy", 503, True
+    title = "The conversation is busy"
+    detail = "Another message is still being answered. Send this one again, with the same messageId."
+
+
+class Interrupted(BatonError):
+    """A run was given up for good after its worker failed repeatedly."""
+
+    code, status, retryable = "interrupted", 502, True
+    title = "The answer was interrupted"
+    detail = "The answer could not be completed. Please send the message again under a new messageId."
+
+
+class LeaseLost(BatonError):
+    """Another worker has taken the thread over; this one must stop and say nothing more."""
+
+    code, status, retryable = "lease_lost", 503, True
+    title = "The conversation was taken over"
+    detail = "Another worker continues this run. Resume the conversation to follow it."
+
+
+# What Baton depends on
+
+
+class StoreUnavailable(BatonError):
+    """The table, bucket or queue did not answer, or throttled, beyond the retries."""
+
+    code, status, retryable = "store_unavailable", 503, True
+    title = "Storage is not available"
+    detail = "Please try again in a moment, with the same messageId."
+
+
+class ModelError(BatonError):
+    """The model did not give an answer. Over ``POST /v1/messages`` every one of these is a 502 problem."""
+
+    code, status, retryable = "model_error", 502, True
+    title = "The model failed"
+    detail = "The model could not answer. Please try again."
+
+
+class ModelRateLimited(ModelError):
+    """HTTP 429 from the model, beyond the retries."""
+
+    code = "model_rate_limited"
+    detail = "The model is receiving too many requests. Please try again in a moment."
+
+
+class ModelTimeout(ModelError):
+    """No (further) answer within the model's time."""
+
+    code = "model_timeout"
+    detail = "The model took too long to answer. Please try again."
+
+
+class ModelUnavailable(ModelError):
+    """No connection, or a 5xx, beyond the retries."""
+
+    code = "model_unavailable"
+    detail = "The model cannot be reached at the moment. Please try again."
+
+
+class ModelRefused(ModelError):
+    """A 4xx other than 429: wrong key, unknown model, a request it does not take."""
+
+    code, retryable = "model_refused", False
+    detail = "The model did not accept the request. Ask the operator to check the model's name, address and key."
+
+
+class ContentFiltered(ModelError):
+    """The model's content filter stopped the question or the answer."""
+
+    code, retryable = "content_filtered", False
+    detail = "The model's content filter stopped this answer. Please put the question differently."
+
+
+def error_classes() -> list[type[BatonError]]:
+    """Every error class, for the reference page and for mapping a stored ``code`` back."""
+    found: list[type[BatonError]] = []
+    queue: list[type[BatonError]] = [BatonError]
+    while queue:
+        cls = queue.pop()
+        found.append(cls)
+        queue.extend(cls.__subclasses__())
+    return sorted(found, key=lambda c: c.code)
+
+
+def error_from_code(code: str, detail: str | None = None) -> BatonError:
+    """Rebuild the error that a turn ended with from what the store kept of it; an unknown code is an ``InternalError``."""
+    for cls in error_classes():
+        if cls.code == code and cls is not BatonError:
+            return cls(detail)
+    return InternalError(detail)

@@ -1,0 +1,116 @@
+"""Messages: what was said, by whom, and what is known about it (T5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from ag_ui.core import AssistantMessage, DocumentPart, ImagePart, Message, TextPart, UserMessage
+
+from baton.domain.times import iso
+from baton.domain.usage import Usage
+
+Part = TextPart | ImagePart | DocumentPart
+Content = str | tuple[Part, ...]
+
+
+class Role(StrEnum):
+    """Who speaks. System and context messages are rebuilt every turn and never stored (M7)."""
+
+    SYSTEM = "system"
+    CONTEXT = "context"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class MessageStatus(StrEnum):
+    """Whether the whole message was said, or only what had been streamed when it was stopped."""
+
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+
+
+class OutcomeType(StrEnum):
+    """How a run ended."""
+
+    SUCCESS = "success"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a run ended; kept on its last message, so that a repeated message gets the same answer."""
+
+    outcome: OutcomeType
+    usage: Usage
+    model: str | None = None
+    error_code: str | None = None
+    error_detail: str | None = None
+    tail: tuple[dict[str, Any], ...] = ()
+    """The run's last events, those after the last piece of the stream log (``conversation.event_log``)."""
+    tail_seq: int = 0
+    """The sequence number of the first event of ``tail``."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message of a thread, as the store keeps it.
+
+    Raises nothing; content was validated by ``domain.content`` when it came in.
+    """
+
+    id: str
+    role: Role
+    content: Content
+    ordinal: int
+    """Position in the thread, from 0, without gaps up to the thread's pointer."""
+    run_id: str
+    timestamp: datetime
+    tokens: int
+    """Tokens this message takes in a prompt, its framing included."""
+    status: MessageStatus = MessageStatus.COMPLETE
+    agent_id: str | None = None
+    agent_name: str | None = None
+    is_handoff_summary: bool = False
+    is_tool_result: bool = False
+    tool_name: str | None = None
+    source: str | None = None
+    sources: tuple[dict[str, Any], ...] = ()
+    attempt: int = 1
+    end: RunEnd | None = field(default=None)
+    """Set on the last message of a run."""
+
+    @property
+    def text(self) -> str:
+        """The text of the message; parts that are not text are left out."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
+
+    def metadata(self) -> dict[str, Any]:
+        """The wire metadata; absent values are null."""
+        return {
+            "ordinal": self.ordinal,
+            "runId": self.run_id,
+            "status": self.status.value,
+            "agentId": self.agent_id,
+            "agentName": self.agent_name,
+            "isHandoffSummary": self.is_handoff_summary,
+            "isToolResult": self.is_tool_result,
+            "toolName": self.tool_name,
+            "timestamp": iso(self.timestamp),
+            "source": self.source,
+            "tokens": self.tokens,
+            "sources": list(self.sources),
+        }
+
+    def as_ag_ui(self) -> Message:
+        """The AG-UI message clients see."""
+        if self.role is Role.USER:
+            content = self.content if isinstance(self.content, str) else list(self.content)
+            return UserMessage(id=self.id, content=content, metadata=self.metadata())
+        return AssistantMessage(id=self.id, content=self.text, name=self.agent_name, metadata=self.metadata())

@@ -1,0 +1,1 @@
+"""What the conversation needs from the outside world, one protocol a file."""

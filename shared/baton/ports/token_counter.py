@@ -1,0 +1,11 @@
+"""Exact token counts of text."""
+
+from typing import Protocol
+
+
+class TokenCounter(Protocol):
+    """Counts tokens as the configured models do (``o200k_base``)."""
+
+    def count(self, text: str) -> int:
+        """The number of tokens of ``text``; special-token spellings count as ordinary text."""
+        ...
