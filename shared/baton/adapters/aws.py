@@ -1,0 +1,98 @@
+"""The one place where blocking boto3 calls meet the event loop, and where AWS outages become ``StoreUnavailable``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    ClientError,
+    ConnectionError,  # noqa: A004 - botocore's own, the root of its connection failures
+    CredentialRetrievalError,
+    HTTPClientError,
+    IncompleteReadError,
+    MetadataRetrievalError,
+)
+
+from baton.domain.errors import StoreUnavailable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_CONNECTIONS = 64
+CONFIG = Config(
+    connect_timeout=2,
+    read_timeout=10,
+    retries={"mode": "standard", "total_max_attempts": 4},
+    max_pool_connections=MAX_CONNECTIONS,
+)
+
+_OUTAGES = (ConnectionError, CredentialRetrievalError, HTTPClientError, IncompleteReadError, MetadataRetrievalError)
+_OUTAGE_CODES = frozenset(
+    {
+        "InternalError",
+        "InternalServerError",
+        "InternalServiceError",
+        "LimitExceededException",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "ServiceUnavailable",
+        "SlowDown",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+        "TransactionInProgressException",
+    }
+)
+_threads = ThreadPoolExecutor(MAX_CONNECTIONS, thread_name_prefix="aws")
+
+
+def client(service: str, endpoint_url: str | None = None, config: Config | None = None) -> Any:
+    """A boto3 client of ``service`` with Baton's time limits and retries, and ``config`` on top of them."""
+    merged = CONFIG if config is None else CONFIG.merge(config)
+    return boto3.client(service, endpoint_url=endpoint_url, config=merged)  # type: ignore[call-overload]
+
+
+async def call(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run the blocking ``fn`` in a thread.
+
+    Throttling and outages beyond the client's retries raise ``StoreUnavailable``; every other ``ClientError`` goes to
+    the caller as it is. Cancelling the caller does not stop the thread: what it asks of AWS may still happen.
+    """
+    work = partial(contextvars.copy_context().run, partial(fn, *args, **kwargs))
+    with outages():
+        return await asyncio.get_running_loop().run_in_executor(_threads, work)
+
+
+@contextmanager
+def outages() -> Iterator[None]:
+    """Turn throttling and outages of AWS inside the block into ``StoreUnavailable``."""
+    try:
+        yield
+    except ClientError as error:
+        if is_outage(error):
+            raise StoreUnavailable from error
+        raise
+    except _OUTAGES as error:
+        raise StoreUnavailable from error
+
+
+def is_outage(error: ClientError) -> bool:
+    """Whether AWS answered that it is throttling or failing, so that the same request may succeed later."""
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return status == 429 or status >= 500 or error_code(error) in _OUTAGE_CODES
+
+
+def error_code(error: ClientError) -> str:
+    """AWS's own name of the error, ``"ConditionalCheckFailedException"`` for one."""
+    return error.response.get("Error", {}).get("Code", "")
