@@ -1,0 +1,247 @@
+"""A chat model behind the Chat Completions API."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
+from aws_lambda_powertools import Logger
+from openai import (
+    AsyncOpenAI,
+    AsyncStream,
+    BadRequestError,
+    OpenAIError,
+    Timeout,
+    UnprocessableEntityError,
+    omit,
+)
+from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
+
+from baton.adapters.openai.errors import Failure, describe, is_worth_repeating, model_error, retry_after
+from baton.adapters.openai.messages import wire_messages
+from baton.domain.errors import ContentFiltered, ModelError, ModelUnavailable
+from baton.domain.usage import Usage
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.ports.files import ThreadFiles
+
+MAX_BACKOFF_SECONDS = 8.0
+MAX_RETRY_AFTER_SECONDS = 20.0
+"""A longer ``Retry-After`` is not waited for: the user is told instead, and may send the message again."""
+USAGE_GRACE_SECONDS = 5.0
+"""How long the token counts may take to follow a complete answer."""
+
+_REASONS = {
+    "length": FinishReason.LENGTH,
+    "max_tokens": FinishReason.LENGTH,
+    "tool_calls": FinishReason.TOOL_CALLS,
+    "function_call": FinishReason.TOOL_CALLS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """What an endpoint turned out not to understand for a model."""
+
+    counts_usage: bool = True
+    completion_limit: bool = False
+    """Reasoning models refuse ``max_tokens`` and want ``max_completion_tokens``, which older servers do not know."""
+
+    def after(self, error: BadRequestError | UnprocessableEntityError) -> _Dialect | None:
+        """The dialect to try next, or None if ``error`` is about something else."""
+        said = f"{error.param} {error.message}"
+        if self.counts_usage and ("stream_options" in said or "include_usage" in said):
+            return replace(self, counts_usage=False)
+        if not self.completion_limit and "max_completion_tokens" in said:
+            return replace(self, completion_limit=True)
+        return None
+
+
+class OpenAIChatModel:
+    """``ports.chat_model.ChatModel`` over Chat Completions of any base URL.
+
+    One policy for everything that can be repeated: as long as nothing of the answer was given out, a 429, 408, 5xx, a
+    connection error and a stream that breaks are tried ``max_retries`` times more, with back-off and ``Retry-After``,
+    within ``ModelSettings.timeout_seconds``. (The SDK's own retries are off: they end where the stream begins.)
+
+    The client is made at the first request, one an event loop. ``api_key`` may be an async callable, asked before each
+    request; what it raises is passed on.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | Callable[[], Awaitable[str]],
+        base_url: str | None = None,
+        connect_timeout_seconds: float = 5.0,
+        max_retries: int = 2,
+        backoff_seconds: float = 0.5,
+    ) -> None:
+        self._api_key = api_key
+        self._base_url = base_url
+        self._connect_timeout_seconds = connect_timeout_seconds
+        self._max_retries = max_retries
+        self._backoff_seconds = backoff_seconds
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
+        self._dialects: dict[str, _Dialect] = {}
+        self._logger = Logger(child=True)
+
+    async def stream(
+        self, settings: ModelSettings, prompts: Sequence[Prompt], *, thread_files: ThreadFiles
+    ) -> AsyncIterator[ModelChunk]:
+        """Yield the answer's text as it comes and one ``Finished`` last; see the port.
+
+        Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
+        """
+        messages = await wire_messages(prompts, thread_files)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + settings.timeout_seconds
+        for attempt in range(self._max_retries + 1):
+            answering = False
+            try:
+                async with aclosing(self._answer(settings, messages, deadline)) as chunks:
+                    async for chunk in chunks:
+                        answering = True
+                        yield chunk
+                return
+            except (OpenAIError, TimeoutError, ValueError, ModelError) as failure:
+                delay = self._delay(failure, attempt)
+                last = answering or attempt == self._max_retries or delay is None or loop.time() + delay >= deadline
+                self._log(failure, settings.model, attempt, last)
+                if last or delay is None:
+                    # The cause is in the log; its text may quote the request, so it does not travel further.
+                    raise model_error(failure) from None
+            await asyncio.sleep(delay)
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+    async def _answer(
+        self, settings: ModelSettings, messages: list[ChatCompletionMessageParam], deadline: float
+    ) -> AsyncGenerator[ModelChunk, None]:
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout_at(deadline):
+            stream = await self._open(settings, messages)
+        answer = _Answer(settings.model)
+        async with stream:
+            while True:
+                try:
+                    # The timeout must not span a yield: it would cancel the consumer.
+                    async with asyncio.timeout_at(deadline):
+                        chunk = await anext(stream, None)
+                except (OpenAIError, TimeoutError, ValueError):
+                    if answer.reason is None:
+                        raise
+                    break  # The answer is complete; only its token counts are missing.
+                if chunk is None:
+                    break
+                text = answer.take(chunk)
+                if text:
+                    yield TextDelta(text)
+                silence = settings.timeout_seconds if answer.reason is None else USAGE_GRACE_SECONDS
+                deadline = loop.time() + silence
+        yield answer.finished()
+
+    async def _open(
+        self, settings: ModelSettings, messages: list[ChatCompletionMessageParam]
+    ) -> AsyncStream[ChatCompletionChunk]:
+        while True:
+            dialect = self._dialects.get(settings.model, _Dialect())
+            limit = omit if settings.max_output_tokens is None else settings.max_output_tokens
+            try:
+                return await self._client().chat.completions.create(
+                    model=settings.model,
+                    messages=messages,
+                    stream=True,
+                    stream_options={"include_usage": True} if dialect.counts_usage else omit,
+                    temperature=omit if settings.temperature is None else settings.temperature,
+                    max_tokens=omit if dialect.completion_limit else limit,
+                    max_completion_tokens=limit if dialect.completion_limit else omit,
+                )
+            except (BadRequestError, UnprocessableEntityError) as error:
+                other = dialect.after(error)
+                if other is None:
+                    raise
+                self._dialects[settings.model] = other
+
+    def _client(self) -> AsyncOpenAI:
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            client = self._clients[loop] = AsyncOpenAI(
+                api_key=self._key,
+                base_url=self._base_url,
+                max_retries=0,
+                # Silence is timed in _answer: the SDK's read timeout would count a gateway's keep-alive comments.
+                timeout=Timeout(None, connect=self._connect_timeout_seconds),
+            )
+        return client
+
+    async def _key(self) -> str:
+        key = self._api_key if isinstance(self._api_key, str) else await self._api_key()
+        return key or "none"  # Endpoints without keys still get a well-formed header.
+
+    def _delay(self, failure: Failure, attempt: int) -> float | None:
+        """Seconds to wait before trying again; None if that is of no use."""
+        if not is_worth_repeating(failure):
+            return None
+        asked = retry_after(failure)
+        if asked is not None:
+            return asked if asked <= MAX_RETRY_AFTER_SECONDS else None
+        backoff = min(self._backoff_seconds * 2.0**attempt, MAX_BACKOFF_SECONDS)
+        return backoff * (1 - 0.25 * random.random())  # noqa: S311 - jitter
+
+    def _log(self, failure: Failure, model: str, attempt: int, last: bool) -> None:
+        client = self._clients.get(asyncio.get_running_loop())
+        details = describe(failure, client.api_key if client else "")
+        message = "The model failed" if last else "The model failed; trying again"
+        self._logger.warning(message, extra={"model": model, "attempt": attempt + 1, **details})
+
+
+class _Answer:
+    """What is known of one answer while its chunks come in."""
+
+    def __init__(self, model: str) -> None:
+        self.reason: FinishReason | None = None
+        self._model = model
+        self._usage: Usage | None = None
+
+    def take(self, chunk: object) -> str:
+        """The text in ``chunk``. Raises ``ContentFiltered``, and ``ModelUnavailable`` if it is none."""
+        # The SDK does not validate what it parses, so nothing of a chunk's shape is certain.
+        if not isinstance(chunk, ChatCompletionChunk):
+            raise ModelUnavailable
+        if isinstance(chunk.model, str) and chunk.model:
+            self._model = chunk.model
+        self._take_usage(chunk)
+        if not chunk.choices:
+            return ""
+        try:
+            choice = chunk.choices[0]
+            text, refusal = (choice.delta.content, choice.delta.refusal) if choice.delta else (None, None)
+            reason = choice.finish_reason
+        except (AttributeError, TypeError, LookupError):
+            raise ModelUnavailable from None
+        if refusal or reason == "content_filter":
+            raise ContentFiltered
+        if reason:
+            self.reason = _REASONS.get(reason, FinishReason.STOP)
+        return text if isinstance(text, str) else ""
+
+    def finished(self) -> Finished:
+        """The end. Raises ``ModelUnavailable`` if the model never said that it had finished."""
+        if self.reason is None:
+            raise ModelUnavailable
+        return Finished(self.reason, self._model, self._usage)
+
+    def _take_usage(self, chunk: ChatCompletionChunk) -> None:
+        # Some endpoints send running counts with every chunk; the last ones are the totals.
+        counts = (getattr(chunk.usage, "prompt_tokens", None), getattr(chunk.usage, "completion_tokens", None))
+        if isinstance(counts[0], int) and isinstance(counts[1], int):
+            self._usage = Usage(counts[0], counts[1])

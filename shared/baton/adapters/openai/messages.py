@@ -1,0 +1,163 @@
+"""Prompts in the words of Chat Completions.
+
+Images go as ``image_url``, text-like documents as text with their name, other documents as ``file`` parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import codecs
+import mimetypes
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart, UrlSource
+from openai.types.chat import (
+    ChatCompletionAssistantMessageParam,
+    ChatCompletionContentPartParam,
+    ChatCompletionMessageParam,
+    ChatCompletionSystemMessageParam,
+    ChatCompletionUserMessageParam,
+)
+
+from baton.domain.errors import NotFound
+from baton.domain.message import Content, Part, Role
+from baton.ports.chat_model import Prompt
+from baton.ports.files import ThreadFiles
+
+MAX_INLINED_CHARACTERS = 200_000
+"""Longest text taken from one document (about 50,000 tokens); the model is told what was left out."""
+
+_TEXT_TYPES = re.compile(
+    r"text/.+|application/(.+\+)?(json|xml|yaml)"
+    r"|application/(csv|javascript|markdown|rtf|sql|toml|x-ndjson|x-sh|x-yaml|typescript|x-javascript)"
+)
+_IMAGE_MAGIC = (
+    (b"\x89PNG", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"RIFF", "image/webp"),
+)
+
+
+async def wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[ChatCompletionMessageParam]:
+    """The request's messages; reads the uploads they refer to.
+
+    An upload that was announced but never came becomes a sentence that says so: it must not fail every later turn.
+    Raises what ``files`` raises, except ``NotFound``.
+    """
+    return list(await asyncio.gather(*(_message(prompt, files) for prompt in prompts)))
+
+
+async def _message(prompt: Prompt, files: ThreadFiles) -> ChatCompletionMessageParam:
+    if prompt.role in (Role.SYSTEM, Role.CONTEXT):
+        return ChatCompletionSystemMessageParam(role="system", content=_text(prompt.content))
+    if prompt.role is Role.ASSISTANT:
+        answer = ChatCompletionAssistantMessageParam(role="assistant", content=_text(prompt.content))
+        if prompt.name:
+            answer["name"] = _name(prompt.name)
+        return answer
+    # A tool's output without its call is something the model is told about, with a user's authority only.
+    question = ChatCompletionUserMessageParam(role="user", content=await _user_content(prompt.content, files))
+    if prompt.name:
+        question["name"] = _name(prompt.name)
+    return question
+
+
+def _text(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
+def _name(name: str) -> str:
+    # OpenAI takes names of up to 64 letters, digits, _ and - only.
+    return re.sub(r"[^a-zA-Z0-9_-]+", "_", name)[:64]
+
+
+async def _user_content(content: Content, files: ThreadFiles) -> str | list[ChatCompletionContentPartParam]:
+    if isinstance(content, str):
+        return content
+    parts = [await _part(part, files) for part in content]
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    # Small servers know plain strings only, so a list is sent only where it is needed.
+    return "\n\n".join(texts) if len(texts) == len(parts) else parts
+
+
+async def _part(part: Part, files: ThreadFiles) -> ChatCompletionContentPartParam:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    if isinstance(part.source, UrlSource):
+        return _linked(part, part.source.value)
+    name = _part_name(part)
+    try:
+        attachment = await _attachment(part, name, files)
+    except NotFound:
+        kind = "image" if isinstance(part, ImagePart) else "document"
+        return {"type": "text", "text": f"[The {kind} {name or 'that was announced'} has not been uploaded.]"}
+    if isinstance(part, ImagePart):
+        return {"type": "image_url", "image_url": {"url": attachment.data_url}}
+    if _TEXT_TYPES.fullmatch(attachment.mime_type):
+        return {"type": "text", "text": _inlined(attachment)}
+    return {"type": "file", "file": {"filename": attachment.name, "file_data": attachment.data_url}}
+
+
+def _linked(part: ImagePart | DocumentPart, url: str) -> ChatCompletionContentPartParam:
+    if isinstance(part, ImagePart):
+        return {"type": "image_url", "image_url": {"url": url}}
+    # Chat Completions takes no document by its address, and fetching a caller's URL from here would open our network.
+    name = _part_name(part)
+    return {"type": "text", "text": f"[Document{f' {name}' if name else ''} at {url}]"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Attachment:
+    name: str
+    mime_type: str
+    data: bytes
+
+    @property
+    def data_url(self) -> str:
+        return f"data:{self.mime_type};base64,{base64.b64encode(self.data).decode()}"
+
+
+async def _attachment(part: ImagePart | DocumentPart, name: str | None, files: ThreadFiles) -> _Attachment:
+    source = part.source
+    if isinstance(source, DataSource):
+        data = base64.b64decode(source.value)
+    else:
+        data = await files.read(source.value)
+    mime_type = (source.mime_type or "").lower()
+    if not mime_type or mime_type == "application/octet-stream":
+        mime_type = _guessed_type(part, name, data)
+    if name is None:
+        name = f"{'image' if isinstance(part, ImagePart) else 'document'}{mimetypes.guess_extension(mime_type) or ''}"
+    return _Attachment(name, mime_type, data)
+
+
+def _part_name(part: ImagePart | DocumentPart) -> str | None:
+    if isinstance(part.metadata, dict):
+        for key in ("name", "filename", "fileName"):
+            name = part.metadata.get(key)
+            if isinstance(name, str) and name.strip():
+                return re.sub(r"[^\w .,()+@-]", "_", name.strip())[:200]
+    return None
+
+
+def _guessed_type(part: ImagePart | DocumentPart, name: str | None, data: bytes) -> str:
+    if isinstance(part, ImagePart):
+        return next((mime for magic, mime in _IMAGE_MAGIC if data.startswith(magic)), "image/png")
+    return (mimetypes.guess_type(name)[0] if name else None) or "application/octet-stream"
+
+
+def _inlined(attachment: _Attachment) -> str:
+    encoding = "utf-16" if attachment.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    text = attachment.data.decode(encoding, "replace").replace("\x00", "\ufffd")
+    if len(text) > MAX_INLINED_CHARACTERS:
+        text = f"{text[:MAX_INLINED_CHARACTERS]}\n[cut: the document has {len(text)} characters]"
+    return (
+        f'<document name="{attachment.name}" type="{attachment.mime_type}" bytes="{len(attachment.data)}">\n'
+        f"{text}\n</document>"
+    )
