@@ -1,0 +1,89 @@
+# Baton. `make run` starts the local cloud, `make test` checks everything; both set themselves up.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+STAGE ?= dev
+AWS_REGION ?= us-east-1
+TESTS ?=
+
+# Python only makes the environments; uv does the rest: one on PATH that is new enough, or a private copy.
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,\
+	$(shell $(name) -c 'import sys; sys.version_info >= (3, 11) and print("$(name)")' 2>/dev/null)))
+UV_VERSION := 0.13.9
+PRIVATE_UV := $(CURDIR)/.baton/tools/bin/uv
+UV := $(or $(UV),$(shell uv --version 2>/dev/null | awk '{ split($$2, v, "."); if (v[1] > 0 || v[2] >= 9) print "uv" }'),$(PRIVATE_UV))
+
+BIN := .venv/bin
+export UV
+export SAM_CLI_TELEMETRY := 0
+# Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
+export UV_PYTHON_DOWNLOADS ?= never
+
+.PHONY: help setup run test lint types unit integration e2e infrastructure build validate format clean deploy
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring it up to date
+	@[ -d .venv ] || { $(need-python); $(UV) venv --quiet --python $(PYTHON); }
+	@$(UV) sync --locked --quiet
+
+run: setup ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
+	@exec $(BIN)/python -m local
+
+test: setup ## Check everything: lint, types, every test
+	@failed=(); \
+	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
+	echo "== tests"; $(BIN)/pytest $(TESTS) || failed+=(tests); \
+	echo "== summary"; \
+	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi; \
+	echo "lint, types and tests passed"
+
+lint: setup ## Style, formatting and the import rules
+	@echo "== lint"
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/lint-imports
+
+types: setup ## Types, strictly
+	@echo "== types"
+	@$(BIN)/mypy
+	@$(BIN)/mypy functions
+
+unit integration e2e infrastructure: setup
+	@$(BIN)/pytest tests/$@ $(TESTS)
+
+unit: ## Tests of rules and single parts
+integration: ## Tests of adapters against real engines
+e2e: ## Tests over real sockets through the local cloud
+infrastructure: ## Tests of the template and of what `sam build` packs
+
+build: setup ## Pack functions and layers (no Docker)
+	@$(BIN)/sam build
+
+validate: setup ## Let SAM and cfn-lint check the template
+	@$(BIN)/sam validate --lint --region $(AWS_REGION)
+
+format: setup ## Format the code and mend what ruff can
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+deploy: build ## Deploy to AWS: make deploy STAGE=dev|prod
+	@$(BIN)/sam deploy --config-env $(STAGE)
+
+clean: ## Remove what builds and tests leave behind; the environment stays
+	@rm -rf .aws-sam .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -not -path './.venv/*' -not -path './.baton/*' -prune -exec rm -rf {} +
+
+define need-python
+[ -n "$(PYTHON)" ] || { echo "Baton needs Python 3.11 or newer, and none is on PATH (or set PYTHON=/path/to/python)." >&2; exit 1; }
+endef
+
+$(PRIVATE_UV):
+	@$(need-python)
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make environments here: its venv or ensurepip module is missing." >&2; \
+		echo "On Debian and Ubuntu: sudo apt-get install python3-venv. Or put uv >= 0.9 on PATH." >&2; exit 1; }
+	@echo "Installing uv $(UV_VERSION) into .baton/tools"
+	@$(PYTHON) -m venv --clear $(CURDIR)/.baton/tools
+	@$(CURDIR)/.baton/tools/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
