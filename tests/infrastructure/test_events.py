@@ -1,0 +1,59 @@
+"""The samples in events/ have the shapes AWS sends, as Powertools models them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_lambda_powertools.utilities.parser.models import (
+    APIGatewayProxyEventModel,
+    APIGatewayWebSocketConnectEventModel,
+    APIGatewayWebSocketDisconnectEventModel,
+    APIGatewayWebSocketMessageEventModel,
+    SqsModel,
+)
+from pydantic import BaseModel
+
+from baton.domain.queued import QueuedMessage
+
+EVENTS = Path(__file__).parents[2] / "events"
+SHAPES: dict[str, type[BaseModel]] = {
+    "rest_http": APIGatewayProxyEventModel,
+    "rest_streams": APIGatewayProxyEventModel,
+    "sqs_dead_turns": SqsModel,
+    "sqs_turns": SqsModel,
+    "websocket_connect": APIGatewayWebSocketConnectEventModel,
+    "websocket_default": APIGatewayWebSocketMessageEventModel,
+    "websocket_disconnect": APIGatewayWebSocketDisconnectEventModel,
+}
+
+
+def sample(name: str) -> Any:
+    return json.loads((EVENTS / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_sample_has_the_shape_of_its_trigger(name: str) -> None:
+    SHAPES[name].model_validate(sample(name))
+
+
+def test_every_sample_is_checked() -> None:
+    assert {path.stem for path in EVENTS.glob("*.json")} == {*SHAPES, "authorizer_request"}
+
+
+def test_the_authorizer_is_asked_about_a_connection() -> None:
+    event = sample("authorizer_request")
+    APIGatewayWebSocketConnectEventModel.model_validate(event | {"isBase64Encoded": False})
+    assert event["type"] == "REQUEST"
+    assert event["methodArn"].endswith("/$connect")
+    assert "authorizer" not in event["requestContext"]
+
+
+@pytest.mark.parametrize("name", ["sqs_turns", "sqs_dead_turns"])
+def test_a_queued_record_is_a_message_in_its_threads_group(name: str) -> None:
+    record = sample(name)["Records"][0]
+    message = QueuedMessage.model_validate_json(record["body"])
+    assert record["attributes"]["MessageGroupId"] == f"{message.tenant_id}#{message.thread_id}"
+    assert record["attributes"]["MessageDeduplicationId"] == message.request_id

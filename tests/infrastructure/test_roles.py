@@ -1,0 +1,106 @@
+"""Each function may do what it needs and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.infrastructure.stack import Stack, referred, text
+
+WHOLE_SERVICE = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
+"""Actions for which AWS knows no resources."""
+
+LOGGING = {"logs:CreateLogStream", "logs:PutLogEvents"} | WHOLE_SERVICE
+ITEMS = {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"}
+BATCHES = ITEMS | {"dynamodb:BatchGetItem"}
+OBJECTS = {"s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ListBucket"}
+CONSUME = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
+POST = {"execute-api:ManageConnections"}
+SECRETS = {"secretsmanager:GetSecretValue"}
+
+ALLOWED = {
+    "AuthorizerFunction": LOGGING | SECRETS,
+    "SocketsFunction": LOGGING | ITEMS | POST | {"sqs:SendMessage"},
+    "TurnsFunction": LOGGING | BATCHES | OBJECTS | POST | CONSUME | SECRETS,
+    "DeadTurnsFunction": LOGGING | BATCHES | OBJECTS | POST | CONSUME,
+    "StreamsFunction": LOGGING | BATCHES | OBJECTS | POST | SECRETS,
+    "HttpFunction": LOGGING | BATCHES | OBJECTS | POST | SECRETS,
+}
+READ_SECRETS = {
+    "AuthorizerFunction": {"EmbedKeysSecret"},
+    "TurnsFunction": {"ModelKeySecret"},
+    "StreamsFunction": {"EmbedKeysSecret", "ModelKeySecret"},
+    "HttpFunction": {"EmbedKeysSecret", "ModelKeySecret"},
+}
+
+
+def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
+    roles = [stack.role_of(function) for function in stack.functions]
+    assert len(set(roles)) == len(roles)
+    assert set(stack.functions) == set(ALLOWED)
+
+
+@pytest.mark.parametrize("function", ALLOWED)
+def test_a_role_allows_exactly_this(stack: Stack, function: str) -> None:
+    statements = stack.statements(stack.role_of(function))
+    assert {statement["Effect"] for statement in statements} == {"Allow"}
+    assert {action for statement in statements for action in statement["Action"]} == ALLOWED[function]
+
+
+@pytest.mark.parametrize("function", ALLOWED)
+def test_a_role_names_its_resources(stack: Stack, function: str) -> None:
+    role = stack.role_of(function)
+    assert "ManagedPolicyArns" not in stack[role]
+    for statement in stack.statements(role):
+        assert not any("*" in action for action in statement["Action"])
+        if not set(statement["Action"]) <= WHOLE_SERVICE:
+            assert all(set(referred(resource)) - {"AWS::Partition"} for resource in statement["Resource"])
+
+
+@pytest.mark.parametrize("function", ALLOWED)
+def test_a_function_logs_to_its_own_group_only(stack: Stack, function: str) -> None:
+    (statement,) = [item for item in stack.statements(stack.role_of(function)) if "logs:PutLogEvents" in item["Action"]]
+    assert set(referred(statement["Resource"])) == {stack[function]["LoggingConfig"]["LogGroup"]["Ref"]}
+
+
+@pytest.mark.parametrize("function", ALLOWED)
+def test_a_function_reads_only_the_secrets_it_uses(stack: Stack, function: str) -> None:
+    names = {
+        name
+        for statement in stack.statements(stack.role_of(function))
+        if set(statement["Action"]) == SECRETS
+        for name in referred(statement["Resource"])
+        if not name.startswith("AWS::")
+    }
+    assert names == READ_SECRETS.get(function, set())
+
+
+@pytest.mark.parametrize(
+    ("function", "queue"),
+    [("SocketsFunction", "TurnsQueue"), ("TurnsFunction", "TurnsQueue"), ("DeadTurnsFunction", "DeadTurnsQueue")],
+)
+def test_a_function_reaches_one_queue(stack: Stack, function: str, queue: str) -> None:
+    statements = [item for item in stack.statements(stack.role_of(function)) if item["Action"][0].startswith("sqs:")]
+    assert set(referred([item["Resource"] for item in statements])) == {queue}
+
+
+@pytest.mark.parametrize("function", sorted(set(ALLOWED) - {"AuthorizerFunction"}))
+def test_connections_are_managed_on_this_api_and_stage_only(stack: Stack, function: str) -> None:
+    (statement,) = [item for item in stack.statements(stack.role_of(function)) if set(item["Action"]) == POST]
+    for resource in statement["Resource"]:
+        assert {"WebSocketApi", "Stage"} <= set(referred(resource))
+        assert "/@connections/*" in text(resource)
+
+
+def test_only_http_queries_an_index(stack: Stack) -> None:
+    def indexes(function: str) -> list[str]:
+        resources = [item["Resource"] for item in stack.statements(stack.role_of(function))]
+        return [part for part in text(resources).split('"') if "/index/" in part]
+
+    assert indexes("HttpFunction") == ["${Table.Arn}/index/listing"]
+    assert not any(indexes(function) for function in set(ALLOWED) - {"HttpFunction"})
+
+
+def test_lambda_alone_assumes_the_roles(stack: Stack) -> None:
+    for function in stack.functions:
+        (statement,) = stack[stack.role_of(function)]["AssumeRolePolicyDocument"]["Statement"]
+        assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}

@@ -1,0 +1,103 @@
+"""Which function answers which route."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.infrastructure.stack import Stack, referred, text
+
+STREAMED = {("POST", "/v1/runs"), ("POST", "/v1/messages"), ("GET", "/v1/threads/{thread_id}/events")}
+
+
+def answered_by(stack: Stack, method: str, path: str) -> str:
+    """The function that API Gateway picks, should only a resource's own children be caught by its ``{proxy+}``.
+
+    The strictest reading of AWS's documentation: literal segments first, then a variable, then a greedy one,
+    and never back up to a parent's catch-all.
+    """
+    routes = stack.routes()
+    here = ""
+    rest = [segment for segment in path.split("/") if segment]
+    while rest:
+        children = {
+            known[len(here) + 1 :].split("/")[0] for _, known in routes if known.startswith(here + "/") and known != "/"
+        }
+        variable = next((child for child in children if child.startswith("{") and not child.endswith("+}")), None)
+        segment = rest[0] if rest[0] in children else variable or "{proxy+}"
+        assert segment in children, f"nothing at {path}"
+        here = f"{here}/{segment}"
+        rest = [] if segment == "{proxy+}" else rest[1:]
+    integration = routes.get((method, here or "/")) or routes[("ANY", here or "/")]
+    return next(name for name in referred(integration["uri"]) if "Function" in name).removesuffix("Aliaslive")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "function"),
+    [
+        ("POST", "/v1/runs", "StreamsFunction"),
+        ("POST", "/v1/messages", "StreamsFunction"),
+        ("GET", "/v1/threads/t1/events", "StreamsFunction"),
+        ("OPTIONS", "/v1/runs", "HttpFunction"),
+        ("OPTIONS", "/v1/threads/t1/events", "HttpFunction"),
+        ("GET", "/v1/runs", "HttpFunction"),
+        ("GET", "/", "HttpFunction"),
+        ("GET", "/health", "HttpFunction"),
+        ("GET", "/openapi.json", "HttpFunction"),
+        ("GET", "/.well-known/agent-card.json", "HttpFunction"),
+        ("GET", "/v1/threads", "HttpFunction"),
+        ("GET", "/v1/threads/t1", "HttpFunction"),
+        ("GET", "/v1/threads/t1/messages", "HttpFunction"),
+        ("POST", "/v1/threads/t1/files", "HttpFunction"),
+        ("GET", "/v1/threads/t1/runs/r1/context", "HttpFunction"),
+        ("GET", "/v1/agents/assistant", "HttpFunction"),
+        ("GET", "/v1", "HttpFunction"),
+    ],
+)
+def test_a_request_reaches_its_function(stack: Stack, method: str, path: str, function: str) -> None:
+    assert answered_by(stack, method, path) == function
+
+
+def test_exactly_the_long_routes_are_streamed_for_as_long_as_their_function_may_run(stack: Stack) -> None:
+    streamed = {route: item for route, item in stack.routes().items() if item.get("responseTransferMode") == "STREAM"}
+    assert set(streamed) == STREAMED
+    for integration in streamed.values():
+        assert "/2021-11-15/functions/" in text(integration["uri"])
+        assert "/response-streaming-invocations" in text(integration["uri"])
+        assert integration["timeoutInMillis"] == 900_000 == stack["StreamsFunction"]["Timeout"] * 1000
+
+
+def test_no_two_variables_stand_at_one_place(stack: Stack) -> None:
+    """API Gateway allows one variable child for each resource, greedy or not."""
+    variables: dict[str, set[str]] = {}
+    for _, path in stack.routes():
+        segments = path.split("/")
+        for index, segment in enumerate(segments):
+            if segment.startswith("{"):
+                variables.setdefault("/".join(segments[:index]), set()).add(segment)
+    assert {parent: names for parent, names in variables.items() if len(names) > 1} == {}
+
+
+def test_the_rest_api_is_regional(stack: Stack) -> None:
+    """Edge-optimised endpoints end a stream after 30 s of silence."""
+    assert stack["RestApi"]["EndpointConfiguration"]["Types"] == ["REGIONAL"]
+
+
+def test_frames_reach_sockets_and_only_connecting_asks_the_authorizer(stack: Stack) -> None:
+    routes = {item["RouteKey"]: item for item in stack.of_type("AWS::ApiGatewayV2::Route").values()}
+    assert set(routes) == {"$connect", "$disconnect", "$default"}
+    for integration in stack.of_type("AWS::ApiGatewayV2::Integration").values():
+        assert "SocketsFunction" in set(referred(integration["IntegrationUri"]))
+    assert {key for key, route in routes.items() if route.get("AuthorizationType") == "CUSTOM"} == {"$connect"}
+    (authorizer,) = stack.of_type("AWS::ApiGatewayV2::Authorizer").values()
+    assert authorizer["IdentitySource"] == ["route.request.header.Sec-WebSocket-Protocol"]
+    assert "AuthorizerFunction" in set(referred(authorizer["AuthorizerUri"]))
+
+
+def test_streams_runs_behind_the_web_adapter(stack: Stack) -> None:
+    function = stack["StreamsFunction"]
+    variables = function["Environment"]["Variables"]
+    assert function["Handler"] == "run.sh"
+    assert variables["AWS_LAMBDA_EXEC_WRAPPER"] == "/opt/bootstrap"
+    assert variables["AWS_LWA_INVOKE_MODE"] == "response_stream"
+    assert variables["AWS_LWA_READINESS_CHECK_PATH"] == "/health"
+    assert any("layer:LambdaAdapterLayerArm64:" in text(layer) for layer in function["Layers"])

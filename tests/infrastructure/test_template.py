@@ -1,0 +1,220 @@
+"""The template as AWS will see it: valid, without circles, and with the properties the design rests on."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
+
+CANARY = "Canary10Percent5Minutes"
+
+
+def cfn_lint(template: Path) -> str:
+    """What cfn-lint finds; W2001 aside: parameters that the translator resolves are no longer used."""
+    result = run(
+        TOOLS / "cfn-lint", "--ignore-checks", "W2001", "--regions", "us-east-1", "eu-central-1", "--", template
+    )
+    return "" if result.returncode == 0 else result.stdout + result.stderr
+
+
+def test_sam_accepts_the_template() -> None:
+    result = run(TOOLS / "sam", "validate", "--lint", "--region", "us-east-1")
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("deployment", ["AllAtOnce", CANARY])
+def test_the_translated_template_is_valid_and_has_no_circles(tmp_path: Path, deployment: str) -> None:
+    path = tmp_path / "translated.json"
+    path.write_text(json.dumps(translate(read_template(), HttpDeployment=deployment, Stage="test")))
+    assert cfn_lint(path) == ""
+
+
+def test_circles_would_be_found(tmp_path: Path) -> None:
+    template = translate(read_template())
+    variables = template["Resources"]["HttpFunction"]["Properties"]["Environment"]["Variables"]
+    variables["REST_API"] = {"Ref": "RestApi"}
+    path = tmp_path / "circular.json"
+    path.write_text(json.dumps(template))
+    assert "E3004" in cfn_lint(path)
+
+
+def test_the_table_has_its_keys_and_sparse_indexes(stack: Stack) -> None:
+    table = stack["Table"]
+    assert table["KeySchema"] == keys("PK", "SK")
+    indexes = {index["IndexName"]: index for index in table["GlobalSecondaryIndexes"]}
+    assert {name: index["KeySchema"] for name, index in indexes.items()} == {
+        "idle": keys("idle_shard", "idle_check_at"),
+        "listing": keys("listing", "listed_at"),
+    }
+    assert all(index["Projection"] == {"ProjectionType": "KEYS_ONLY"} for index in indexes.values())
+    types = {item["AttributeName"]: item["AttributeType"] for item in table["AttributeDefinitions"]}
+    assert types.pop("idle_check_at") == "N"
+    assert set(types.values()) == {"S"}
+
+
+def test_the_table_can_be_restored_and_collects_its_garbage(stack: Stack) -> None:
+    table = stack["Table"]
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+    assert table["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
+
+
+@pytest.mark.parametrize("name", ["Table", "Bucket"])
+def test_data_outlives_the_stack(stack: Stack, name: str) -> None:
+    assert stack.resources[name]["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert stack.resources[name]["UpdateReplacePolicy"] == "Retain"
+
+
+def test_the_bucket_is_private_encrypted_and_tidy(stack: Stack) -> None:
+    bucket = stack["Bucket"]
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    assert "AES256" in text(bucket["BucketEncryption"])
+    assert bucket["CorsConfiguration"]["CorsRules"][0]["AllowedOrigins"] == {"Ref": "AllowedOrigins"}
+    lifecycle = text(bucket["LifecycleConfiguration"])
+    assert "NoncurrentVersionExpiration" in lifecycle
+    assert "AbortIncompleteMultipartUpload" in lifecycle
+    (statement,) = stack["BucketPolicy"]["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Principal"]) == ("Deny", "*")
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+@pytest.mark.parametrize(
+    ("queue", "function"), [("TurnsQueue", "TurnsFunction"), ("DeadTurnsQueue", "DeadTurnsFunction")]
+)
+def test_a_queue_keeps_the_order_of_each_thread(stack: Stack, queue: str, function: str) -> None:
+    properties = stack[queue]
+    assert properties["FifoQueue"] is True
+    assert properties["ContentBasedDeduplication"] is False
+    assert properties["DeduplicationScope"] == "messageGroup"
+    assert properties["FifoThroughputLimit"] == "perMessageGroupId"
+    assert properties["VisibilityTimeout"] > stack[function]["Timeout"]
+
+
+def test_a_turn_is_given_up_after_50_receives(stack: Stack) -> None:
+    redrive = stack["TurnsQueue"]["RedrivePolicy"]
+    assert redrive["maxReceiveCount"] == 50
+    assert list(referred(redrive)) == ["DeadTurnsQueue"]
+
+
+def test_workers_take_one_record_and_report_its_failure(stack: Stack) -> None:
+    sources = stack.of_type("AWS::Lambda::EventSourceMapping")
+    assert {
+        next(referred(item["EventSourceArn"])): next(referred(item["FunctionName"])) for item in sources.values()
+    } == {
+        "TurnsQueue": "TurnsFunctionAliaslive",
+        "DeadTurnsQueue": "DeadTurnsFunctionAliaslive",
+    }
+    for item in sources.values():
+        assert item["BatchSize"] == 1
+        assert item["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+def test_every_function_runs_traced_on_arm64(stack: Stack) -> None:
+    for properties in stack.functions.values():
+        assert properties["Runtime"] == "python3.13"
+        assert properties["Architectures"] == ["arm64"]
+        assert properties["TracingConfig"] == {"Mode": "Active"}
+
+
+def test_every_function_writes_to_its_own_log_group_that_forgets(stack: Stack) -> None:
+    groups = [properties["LoggingConfig"]["LogGroup"]["Ref"] for properties in stack.functions.values()]
+    assert len(set(groups)) == len(stack.functions)
+    for properties in stack.of_type("AWS::Logs::LogGroup").values():
+        assert properties["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+
+def test_every_function_and_the_dead_letters_have_an_alarm(stack: Stack) -> None:
+    watched = {
+        (alarm["MetricName"], name)
+        for alarm in stack.of_type("AWS::CloudWatch::Alarm").values()
+        for name in referred(alarm["Dimensions"])
+    }
+    assert {("Errors", name) for name in stack.functions} <= watched
+    assert ("ApproximateNumberOfMessagesVisible", "DeadTurnsQueue") in watched
+    assert ("Invocations", "DeadTurnsFunction") in watched
+
+
+def test_both_apis_log_every_access(stack: Stack) -> None:
+    assert referred_in(stack["RestApiStage"]["AccessLogSetting"]["DestinationArn"]) == {"RestAccessLogs"}
+    assert referred_in(stack["WebSocketApiStage"]["AccessLogSettings"]["DestinationArn"]) == {"WebSocketAccessLogs"}
+    assert stack["RestApiStage"]["TracingEnabled"] is True
+
+
+@pytest.mark.parametrize("api", ["RestApi", "WebSocketApi"])
+def test_the_accounts_logging_role_comes_before_a_stage(stack: Stack, api: str) -> None:
+    assert stack.resources[api]["DependsOn"] == "ApiGatewayAccount"
+
+
+def test_access_logs_are_json_and_hold_no_token(stack: Stack) -> None:
+    formats = [
+        stack["RestApiStage"]["AccessLogSetting"]["Format"],
+        stack["WebSocketApiStage"]["AccessLogSettings"]["Format"],
+    ]
+    for line in formats:
+        json.loads(line)
+        assert "header" not in line.lower()
+
+
+def test_http_moves_by_canary_and_the_worker_all_at_once() -> None:
+    stack = Stack(translate(read_template(), HttpDeployment=CANARY))
+    groups = {
+        name.removesuffix("DeploymentGroup"): text(group["DeploymentConfigName"])
+        for name, group in stack.of_type("AWS::CodeDeploy::DeploymentGroup").items()
+    }
+    assert set(groups) == {"HttpFunction", "StreamsFunction", "TurnsFunction", "DeadTurnsFunction"}
+    assert {name for name, config in groups.items() if CANARY in config} == {"HttpFunction", "StreamsFunction"}
+    assert {name for name, config in groups.items() if "AllAtOnce" in config} == {"TurnsFunction", "DeadTurnsFunction"}
+
+
+def test_a_change_of_the_library_alone_publishes_new_versions() -> None:
+    def versions(library: str) -> set[str]:
+        template = read_template()
+        template["Resources"]["SharedLayer"]["Properties"]["ContentUri"] = library
+        return set(Stack(translate(template)).of_type("AWS::Lambda::Version"))
+
+    before, after = versions("before"), versions("after")
+    assert len(before) == len(after) == 4
+    assert not before & after
+
+
+def test_the_local_stage_cannot_be_deployed(source: Stack) -> None:
+    assert source.template["Parameters"]["Stage"]["AllowedPattern"].startswith("^(?!local$)")
+
+
+def test_the_outputs_tell_where_everything_is(stack: Stack) -> None:
+    outputs: dict[str, Any] = stack.template["Outputs"]
+    assert {"WebSocketUrl", "RestUrl", "TableName", "BucketName"} <= set(outputs)
+    assert outputs["WebSocketUrl"]["Value"]["Fn::Sub"].startswith("wss://")
+
+
+def test_what_api_gateway_answers_by_itself_is_a_problem_document(stack: Stack) -> None:
+    for response in stack["RestApi"]["Body"]["x-amazon-apigateway-gateway-responses"].values():
+        headers = response["responseParameters"]
+        assert headers["gatewayresponse.header.Content-Type"] == "'application/problem+json'"
+        body = response["responseTemplates"]["application/json"]
+        problem = json.loads(body.replace("$context.error.messageString", '"why"'))
+        assert set(problem) == {"type", "title", "status", "detail", "code", "retryable", "requestId"}
+        assert problem["status"] == int(response["statusCode"])
+
+
+@pytest.mark.parametrize("stage", ["dev", "prod"])
+def test_samconfig_names_only_parameters_that_exist(source: Stack, stage: str) -> None:
+    config = tomllib.loads((ROOT / "samconfig.toml").read_text())[stage]
+    overrides = dict(item.split("=", 1) for item in config["deploy"]["parameters"]["parameter_overrides"])
+    assert set(overrides) <= set(source.template["Parameters"])
+    assert overrides["Stage"] == stage
+    assert config["global"]["parameters"]["build_in_source"] is True
+
+
+def keys(partition: str, sort: str) -> list[dict[str, str]]:
+    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
+
+
+def referred_in(value: Any) -> set[str]:
+    return set(referred(value))
