@@ -1,0 +1,57 @@
+"""Decides who may open a WebSocket: the REQUEST authorizer of ``$connect``.
+
+Browsers cannot send an Authorization header with a WebSocket, so the token comes as its second subprotocol:
+``Sec-WebSocket-Protocol: baton.v1, <jwt>``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from baton import composition
+from baton.domain.errors import Unauthorized
+
+SUBPROTOCOL = "baton.v1"
+HEADER = "sec-websocket-protocol"
+
+logger = Logger()
+verifier = composition.authorizer()  # built once per execution environment
+
+
+@logger.inject_lambda_context(clear_state=True, log_event=False)  # the event holds the token
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Allow this one ``$connect`` and tell it who connects, or have API Gateway answer 401."""
+    try:
+        identity = verifier.verify(_token(event))
+    except Unauthorized as error:
+        logger.info("Connection refused", code=error.code)
+        raise Exception("Unauthorized") from None  # API Gateway goes by exactly this text
+    scope = identity.scope
+    return {
+        "principalId": scope.user_id,
+        "policyDocument": {
+            "Version": "2012-10-17",
+            "Statement": [{"Action": "execute-api:Invoke", "Effect": "Allow", "Resource": event["methodArn"]}],
+        },
+        "context": {
+            "tenant": scope.tenant_id,
+            "user": scope.user_id,
+            "permissions": " ".join(sorted(scope.permissions)),
+            "expires": str(int(identity.expires_at.timestamp())),
+        },
+    }
+
+
+def _token(event: dict[str, Any]) -> str:
+    offered: list[str] = []
+    headers = event.get("multiValueHeaders") or {k: [v] for k, v in (event.get("headers") or {}).items()}
+    for name, values in headers.items():
+        if name.lower() == HEADER:
+            offered += [protocol.strip() for value in values for protocol in value.split(",")]
+    if len(offered) != 2 or SUBPROTOCOL not in offered:
+        raise Unauthorized
+    offered.remove(SUBPROTOCOL)
+    return offered[0]

@@ -1,0 +1,62 @@
+"""A value that is read from afar and rarely changes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from baton.domain.errors import BatonError
+
+LIFESPAN = 300.0
+COOLDOWN = 30.0
+RETRY_AFTER = 5.0
+GRACE = 3600.0
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class Cached(Generic[T]):
+    """Keeps what ``read`` returned, for all threads of this process; only one of them reads at a time.
+
+    A value serves for 300 s (``LIFESPAN``). However often a fresh one is asked for, ``read`` is called at most every
+    30 s (``COOLDOWN``), and at most every 5 s (``RETRY_AFTER``) while it fails. During an outage the last value serves
+    on until it is an hour old (``GRACE``); then, or when there never was one, the failure is raised.
+    """
+
+    def __init__(self, read: Callable[[], T], *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._read = read
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._value: tuple[T, float] | None = None
+        self._failure: tuple[BatonError, float] | None = None
+
+    def get(self) -> T:
+        """The value, at most 300 s old unless there is an outage."""
+        return self._younger_than(LIFESPAN)
+
+    def renewed(self) -> T:
+        """The value, at most 30 s old unless there is an outage."""
+        return self._younger_than(COOLDOWN)
+
+    def _younger_than(self, seconds: float) -> T:
+        with self._lock:
+            now = self._monotonic()
+            if self._value is not None and now - self._value[1] < seconds:
+                return self._value[0]
+            if self._failure is None or now - self._failure[1] >= RETRY_AFTER:
+                try:
+                    self._value = (self._read(), now)
+                    self._failure = None
+                    return self._value[0]
+                except BatonError as error:
+                    # Counted from the end of the attempt: a slow failure must not be followed by the next at once.
+                    self._failure = (error, self._monotonic())
+            if self._value is not None and now - self._value[1] < GRACE:
+                _log.warning("Going on with a value read %d s ago: %s", now - self._value[1], self._failure[0])
+                return self._value[0]
+            failure = self._failure[0]
+            raise type(failure)(failure.detail)

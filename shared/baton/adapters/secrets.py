@@ -1,0 +1,82 @@
+"""Secrets in AWS Secrets Manager."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from baton.adapters.cached import Cached
+from baton.domain.errors import InternalError, NotFound
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+
+class SecretsManager:
+    """Secrets as Secrets Manager holds them, cached for all threads of this process (``adapters.cached``).
+
+    ``connect`` builds the boto3 client when the first secret is read: a process that needs none never loads boto3.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], SecretsManagerClient] | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._connect = connect or _connect
+        self._monotonic = monotonic
+        self._client: SecretsManagerClient | None = None
+        self._lock = threading.Lock()
+        self._cached: dict[str, Cached[str]] = {}
+
+    def get(self, name: str) -> str:
+        """The value, at most 300 s old."""
+        return self._of(name).get()
+
+    def renewed(self, name: str) -> str:
+        """The value, at most 30 s old."""
+        return self._of(name).renewed()
+
+    def _of(self, name: str) -> Cached[str]:
+        with self._lock:
+            if name not in self._cached:
+                self._cached[name] = Cached(partial(self._read, name), monotonic=self._monotonic)
+            return self._cached[name]
+
+    def _read(self, name: str) -> str:
+        from botocore.exceptions import ClientError
+
+        from baton.adapters import aws
+
+        try:
+            with aws.outages():
+                answer = self._connected().get_secret_value(SecretId=name)
+        except ClientError as error:
+            # A secret that was made without a value is "not found" to Secrets Manager as well.
+            if aws.error_code(error) == "ResourceNotFoundException":
+                raise NotFound(f"The secret {name} has no value.") from error
+            raise InternalError(f"The secret {name} cannot be read: {aws.error_code(error)}.") from error
+        if "SecretString" not in answer:
+            raise NotFound(f"The secret {name} holds no text.")
+        return answer["SecretString"]
+
+    def _connected(self) -> SecretsManagerClient:
+        with self._lock:
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
+
+
+def _connect() -> SecretsManagerClient:
+    from botocore.config import Config
+
+    from baton.adapters import aws
+
+    # A caller is waiting at the door, and others behind it: rather fail soon, and go on with what is known.
+    hasty = Config(read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
+    client: SecretsManagerClient = aws.client("secretsmanager", config=hasty)
+    return client

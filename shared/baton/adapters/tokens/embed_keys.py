@@ -1,0 +1,101 @@
+"""The keys by which host applications sign tokens for their own users."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+import jwt
+
+from baton.domain.errors import NotFound
+from baton.domain.identity import TENANT_ID
+from baton.ports.secrets import Secrets
+
+EMBED_ISSUER = "baton-embed"
+ALGORITHMS = frozenset({"HS256", "EdDSA", "ES256", "RS256"})
+ANY_TENANT = "*"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedKey:
+    """One host's key, bound to one algorithm and one tenant."""
+
+    tenant: str
+    algorithm: str
+    key: Any = field(repr=False)
+    """What PyJWT prepared from the secret's text."""
+
+    def speaks_for(self, tenant: object) -> bool:
+        """Whether a token under this key may name ``tenant``."""
+        return self.tenant in (ANY_TENANT, tenant)
+
+
+class EmbedKeys:
+    """The embed keys of one secret: ``{"<kid>": {"tenant", "algorithm", "key"}}``.
+
+    An entry that cannot be used is logged and left out; the other hosts' keys keep working. The tenant ``*`` is for
+    the local cloud only.
+    """
+
+    def __init__(self, secrets: Secrets, name: str, *, allow_any_tenant: bool = False) -> None:
+        self._secrets = secrets
+        self._name = name
+        self._allow_any_tenant = allow_any_tenant
+        self._parsed: tuple[str | None, dict[str, EmbedKey]] = (None, {})
+
+    def find(self, kid: str) -> EmbedKey | None:
+        """The key with id ``kid``; an unknown one makes the secret be read again, at most every 30 s.
+
+        Raises ``StoreUnavailable`` if the secret cannot be read.
+        """
+        try:
+            return self._parse(self._secrets.get(self._name)).get(kid) or self._parse(
+                self._secrets.renewed(self._name)
+            ).get(kid)
+        except NotFound as error:
+            _log.error("No embed token can be checked: %s", error)
+            return None
+
+    def _parse(self, text: str) -> dict[str, EmbedKey]:
+        known, keys = self._parsed
+        if text != known:
+            keys = self._usable(text)
+            self._parsed = (text, keys)
+        return keys
+
+    def _usable(self, text: str) -> dict[str, EmbedKey]:
+        try:
+            entries = json.loads(text)
+        except ValueError:
+            entries = None
+        if not isinstance(entries, dict):
+            _log.error("The secret %s is not a JSON object; no embed token can be checked.", self._name)
+            return {}
+        keys = {}
+        for kid, entry in entries.items():
+            try:
+                keys[kid] = self._key(entry)
+            except (jwt.PyJWTError, ValueError, TypeError, KeyError) as error:
+                _log.error("The embed key %s cannot be used: %s", kid, error)
+        return keys
+
+    def _key(self, entry: dict[str, str]) -> EmbedKey:
+        tenant, algorithm = entry["tenant"], entry["algorithm"]
+        if tenant == ANY_TENANT:
+            if not self._allow_any_tenant:
+                raise ValueError("the tenant * is for the local cloud only")
+        elif not TENANT_ID.fullmatch(tenant):
+            raise ValueError("tenant is not a tenant id")
+        if algorithm not in ALGORITHMS:
+            raise ValueError(f"algorithm must be one of {', '.join(sorted(ALGORITHMS))}")
+        signer = jwt.get_algorithm_by_name(algorithm)
+        # Refuses a public key as an HMAC secret, the other half of "HS256 with the public key".
+        key = signer.prepare_key(entry["key"])
+        too_short = signer.check_key_length(key)
+        if too_short:
+            raise ValueError(too_short)
+        return EmbedKey(tenant, algorithm, key)

@@ -1,0 +1,143 @@
+"""OpenID Connect issuers: which are trusted for what, and their public keys."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+
+import jwt
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from baton.adapters.cached import Cached
+from baton.domain.errors import StoreUnavailable
+from baton.domain.identity import TENANT_ID
+
+FETCH_TIMEOUT = 3.0
+MAX_DOCUMENT = 512 * 1024
+MAX_KEYS = 100
+
+_log = logging.getLogger(__name__)
+
+# Only asymmetric ones: whoever can check an issuer's token must not be able to make one.
+OidcAlgorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]  # fmt: skip
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class OidcIssuer(BaseModel):
+    """One trusted issuer, as an operator writes it in ``BATON_TOKEN_ISSUERS``.
+
+    An issuer without ``tenant`` speaks for every tenant that its tokens name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+    issuer: _Text
+    audience: _Text | Annotated[tuple[_Text, ...], Field(min_length=1)]
+    jwks_url: _Text | None = None
+    """Where the keys are; None: found by OpenID Connect Discovery."""
+    algorithms: Annotated[tuple[OidcAlgorithm, ...], Field(min_length=1)] = ("RS256",)
+    tenant: Annotated[str, Field(pattern=f"^{TENANT_ID.pattern}$")] | None = None
+    """The one tenant of this issuer's users, whatever their tokens say."""
+    tenant_claim: _Text = "tenant"
+    permissions_claim: _Text = "permissions"
+
+    @property
+    def is_https(self) -> bool:
+        """Whether every address of this issuer is safe to fetch keys from."""
+        return urlsplit(self.jwks_url or self.issuer).scheme == "https"
+
+
+Keys = dict[tuple[str, str], jwt.PyJWK]
+
+
+class IssuerKeys:
+    """The signing keys of one issuer, cached (``adapters.cached``).
+
+    An unknown key id makes the keys be fetched again, for issuers rotate them; invented ids cannot make that happen
+    more than every 30 s.
+    """
+
+    def __init__(
+        self, issuer: OidcIssuer, *, allow_http: bool = False, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._issuer = issuer
+        self._schemes = ("https", "http") if allow_http else ("https",)
+        self._keys: Cached[Keys] = Cached(self._fetch_keys, monotonic=monotonic)
+
+    def find(self, kid: str, algorithm: str) -> jwt.PyJWK | None:
+        """The key with id ``kid``, for ``algorithm`` only. Raises ``StoreUnavailable`` if no keys can be fetched."""
+        if algorithm not in self._issuer.algorithms:
+            return None
+        wanted = (kid, algorithm)
+        return self._keys.get().get(wanted) or self._keys.renewed().get(wanted)
+
+    def _fetch_keys(self) -> Keys:
+        try:
+            return self._usable(self._fetch(self._jwks_url()))
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError) as error:
+            if isinstance(error, HTTPError):
+                error.close()
+            _log.warning("The keys of issuer %s cannot be read: %r", self._issuer.issuer, error)
+            raise StoreUnavailable("Tokens cannot be checked at the moment. Please try again.") from error
+
+    def _jwks_url(self) -> str:
+        if self._issuer.jwks_url is not None:
+            return self._issuer.jwks_url
+        # OpenID Connect Discovery 1.0, section 4: the issuer named inside must be exactly the one asked for.
+        found = self._fetch(self._issuer.issuer.rstrip("/") + "/.well-known/openid-configuration")
+        if found["issuer"] != self._issuer.issuer:
+            raise ValueError("the discovery document is another issuer's")
+        return str(found["jwks_uri"])
+
+    def _fetch(self, url: str) -> dict[str, Any]:
+        if urlsplit(url).scheme not in self._schemes:
+            raise ValueError(f"{url} is not an https address")
+        request = urllib.request.Request(url, headers={"Accept": "application/json"})  # noqa: S310 - checked above
+        with _opener.open(request, timeout=FETCH_TIMEOUT) as response:
+            body = response.read(MAX_DOCUMENT + 1)
+        if len(body) > MAX_DOCUMENT:
+            raise ValueError(f"{url} is longer than {MAX_DOCUMENT} bytes")
+        document = json.loads(body)
+        if not isinstance(document, dict):
+            raise TypeError(f"{url} is not a JSON object")
+        return document
+
+    def _usable(self, jwks: dict[str, Any]) -> Keys:
+        keys: Keys = {}
+        for jwk in jwks["keys"][:MAX_KEYS]:
+            for algorithm in self._issuer.algorithms:
+                key = _signing_key(jwk, algorithm)
+                if key is not None:
+                    keys.setdefault((jwk["kid"], algorithm), key)
+        return keys
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: Any) -> None:
+        # A redirect could lead from https to http, or to an address inside the network.
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirects)
+
+
+def _signing_key(jwk: Any, algorithm: str) -> jwt.PyJWK | None:
+    """``jwk`` bound to ``algorithm``, or None if it is meant for anything else (RFC 7517)."""
+    if not isinstance(jwk, dict) or not isinstance(jwk.get("kid"), str):
+        return None
+    if jwk.get("use", "sig") != "sig" or jwk.get("alg", algorithm) != algorithm:
+        return None
+    try:
+        return jwt.PyJWK(jwk, algorithm)
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,131 @@
+"""From a token to an identity."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import jwt
+
+from baton.adapters.tokens.embed_keys import EMBED_ISSUER, EmbedKeys
+from baton.adapters.tokens.issuer import IssuerKeys, OidcIssuer
+from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
+from baton.domain.identity import Scope
+from baton.ports.clock import Clock, SystemClock
+from baton.ports.token_verifier import Identity
+
+MAX_TOKEN = 8192
+MAX_PERMISSIONS = 64
+PERMISSION = re.compile(r"[!#-\[\]-~]{1,64}")
+"""An OAuth scope token (RFC 6749, section 3.3). 64 of them, joined, fit an API Gateway authorizer's 8 KB of context."""
+EMBED_AUDIENCE = "baton"
+MAX_EXPIRY = 253_402_300_799
+"""The last second of the year 9999."""
+LEEWAY = 30
+"""Seconds by which an issuer's clock may run ahead of ours (``iat``, ``nbf``).
+
+``exp`` is exact, as it is for every frame of a connection later.
+"""
+
+_log = logging.getLogger(__name__)
+_REFUSED = "The token is not valid here. Ask the application that gave it to you for a new one."
+_UNUSABLE = (jwt.PyJWTError, InvalidRequest, ValueError, TypeError, KeyError, OverflowError, RecursionError)
+
+
+class JwtVerifier:
+    """Trusts the tokens of the given OIDC issuers and those signed with an embed key (``iss`` is ``baton-embed``).
+
+    The algorithm is the key's, never the token's choice. Why a token is refused is in the log, not in the answer.
+    """
+
+    def __init__(
+        self,
+        issuers: Iterable[OidcIssuer],
+        embed_keys: EmbedKeys | None,
+        *,
+        allow_http: bool = False,
+        clock: Clock | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._issuers = {
+            issuer.issuer: (issuer, IssuerKeys(issuer, allow_http=allow_http, monotonic=monotonic))
+            for issuer in issuers
+        }
+        self._embed_keys = embed_keys
+        self._clock = clock or SystemClock()
+
+    def verify(self, token: str) -> Identity:
+        """The identity that ``token`` proves; see ``ports.token_verifier``."""
+        try:
+            if len(token) > MAX_TOKEN:
+                raise ValueError("overlong")
+            identity = self._identity(token)
+        except jwt.ExpiredSignatureError:
+            raise TokenExpired from None
+        except _UNUSABLE as error:
+            # Not the error's text: it may quote the token.
+            _log.info("Token refused: %s", type(error).__name__)
+            raise Unauthorized(_REFUSED) from None
+        if identity.expires_at <= self._clock.now():
+            raise TokenExpired
+        return identity
+
+    def _identity(self, token: str) -> Identity:
+        unverified = jwt.decode_complete(token, options={"verify_signature": False})
+        name, kid, algorithm = unverified["payload"]["iss"], unverified["header"]["kid"], unverified["header"]["alg"]
+        if not (isinstance(name, str) and isinstance(kid, str) and isinstance(algorithm, str)):
+            raise TypeError("iss, kid and alg must be strings")
+        if name == EMBED_ISSUER:
+            return self._from_host(token, kid, has_audience="aud" in unverified["payload"])
+        issuer, keys = self._issuers[name]
+        key = keys.find(kid, algorithm)
+        if key is None:
+            raise KeyError("no such key")
+        claims = _decode(token, key, key.algorithm_name, issuer.audience)
+        tenant = issuer.tenant if issuer.tenant is not None else claims[issuer.tenant_claim]
+        return _read(claims, tenant, claims.get(issuer.permissions_claim))
+
+    def _from_host(self, token: str, kid: str, *, has_audience: bool) -> Identity:
+        key = self._embed_keys.find(kid) if self._embed_keys is not None else None
+        if key is None:
+            raise KeyError("no such key")
+        claims = _decode(token, key.key, key.algorithm, EMBED_AUDIENCE if has_audience else None)
+        if not key.speaks_for(claims["tenant"]):
+            raise ValueError("another tenant's key")
+        return _read(claims, claims["tenant"], claims.get("permissions"))
+
+
+def _decode(token: str, key: Any, algorithm: str, audience: str | tuple[str, ...] | None) -> dict[str, Any]:
+    return jwt.decode(
+        token,
+        key,
+        algorithms=[algorithm],
+        audience=audience,
+        leeway=LEEWAY,
+        options={"require": ["exp", "sub"], "enforce_minimum_key_length": True},
+    )
+
+
+def _read(claims: dict[str, Any], tenant: object, permissions: object) -> Identity:
+    exp = claims["exp"]
+    # PyJWT would also take "1700000000" and true for a time.
+    if not isinstance(tenant, str) or isinstance(exp, bool) or not isinstance(exp, (int, float)):
+        raise TypeError("tenant or exp is of the wrong type")
+    if exp > MAX_EXPIRY:
+        raise ValueError("exp is beyond the calendar")
+    return Identity(Scope(tenant, claims["sub"], _permissions(permissions)), datetime.fromtimestamp(int(exp), UTC))
+
+
+def _permissions(claim: object) -> frozenset[str]:
+    if claim is None:
+        return frozenset()
+    given = claim.split() if isinstance(claim, str) else claim
+    if not isinstance(given, list) or len(given) > MAX_PERMISSIONS:
+        raise ValueError(f"permissions must be a list or a string of at most {MAX_PERMISSIONS} names")
+    if not all(isinstance(name, str) and PERMISSION.fullmatch(name) for name in given):
+        raise ValueError("a permission is a scope token of 1 to 64 characters")
+    return frozenset(given)

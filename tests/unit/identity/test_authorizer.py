@@ -1,0 +1,158 @@
+"""The WebSocket authorizer, called as API Gateway calls it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jwt
+import pytest
+
+from baton.adapters.tokens import EmbedKeys, JwtVerifier
+from tests.unit.identity.signing import SECRET, OneSecret, seconds_from_now, token
+
+APP = Path(__file__).parents[3] / "functions" / "authorizer" / "app.py"
+ARN = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/prod/$connect"
+
+
+@dataclass
+class Context:
+    function_name: str = "authorizer"
+    memory_limit_in_mb: int = 256
+    invoked_function_arn: str = "arn:aws:lambda:eu-central-1:123456789012:function:authorizer"
+    aws_request_id: str = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The function's module, with a verifier that trusts one host of acme."""
+    secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
+    composition = ModuleType("baton.composition")
+    composition.authorizer = lambda: JwtVerifier([], EmbedKeys(secret, "embed-keys"))  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "baton.composition", composition)
+    monkeypatch.setattr("baton.composition", composition, raising=False)
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "baton")
+    monkeypatch.setenv("POWERTOOLS_LOGGER_LOG_EVENT", "true")
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "DEBUG")
+    spec = importlib.util.spec_from_file_location("authorizer_app", APP)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def connecting(offered: str | None, *, header: str = "Sec-WebSocket-Protocol") -> dict[str, Any]:
+    """A $connect event as API Gateway sends it to a REQUEST authorizer."""
+    headers = {"Host": "abcdef1234.execute-api.eu-central-1.amazonaws.com", "Sec-WebSocket-Version": "13"}
+    if offered is not None:
+        headers[header] = offered
+    return {
+        "type": "REQUEST",
+        "methodArn": ARN,
+        "headers": headers,
+        "multiValueHeaders": {name: [value] for name, value in headers.items()},
+        "requestContext": {"routeKey": "$connect", "eventType": "CONNECT", "connectionId": "abc=", "stage": "prod"},
+    }
+
+
+def test_a_good_token_may_connect_and_nothing_else(app: ModuleType) -> None:
+    expiry = seconds_from_now(600)
+    good = token(SECRET, permissions=["skill:create", "audit:read"], exp=expiry)
+
+    answer = app.handler(connecting(f"baton.v1, {good}"), Context())
+
+    assert answer == {
+        "principalId": "ada",
+        "policyDocument": {
+            "Version": "2012-10-17",
+            "Statement": [{"Action": "execute-api:Invoke", "Effect": "Allow", "Resource": ARN}],
+        },
+        "context": {
+            "tenant": "acme",
+            "user": "ada",
+            "permissions": "audit:read skill:create",
+            "expires": str(expiry),
+        },
+    }
+
+
+@pytest.mark.parametrize("header", ["sec-websocket-protocol", "SEC-WEBSOCKET-PROTOCOL"])
+def test_the_header_is_found_in_any_case(app: ModuleType, header: str) -> None:
+    assert app.handler(connecting(f"baton.v1,{token(SECRET)}", header=header), Context())
+
+
+def test_the_header_may_come_in_two_lines_or_in_headers_alone(app: ModuleType) -> None:
+    event = connecting(None)
+    event["multiValueHeaders"]["Sec-WebSocket-Protocol"] = ["baton.v1", token(SECRET)]
+    assert app.handler(event, Context())
+
+    event = connecting(f"baton.v1, {token(SECRET)}")
+    del event["multiValueHeaders"]
+    assert app.handler(event, Context())
+
+
+def test_what_is_passed_on_fits_api_gateways_8_kb(app: ModuleType) -> None:
+    claims = {"iss": "baton-embed", "sub": "😀" * 256, "tenant": "acme", "exp": seconds_from_now(60)}
+    claims["permissions"] = [str(index).rjust(64, "x") for index in range(64)]
+    longest = jwt.PyJWS().encode(json.dumps(claims, ensure_ascii=False).encode(), SECRET, "HS256", {"kid": "host"})
+
+    context = app.handler(connecting(f"baton.v1, {longest}"), Context())["context"]
+
+    assert len(context["permissions"]) == 64 * 65 - 1
+    assert all(isinstance(value, str) for value in context.values())
+    assert len(json.dumps(context, ensure_ascii=False).encode()) <= 8192
+
+
+@pytest.mark.parametrize(
+    "offered",
+    [
+        None,
+        "",
+        "baton.v1",
+        "baton.v1,",
+        "baton.v1, not-a-token",
+        "baton.v1, baton.v1",
+        "baton.v2, {token}",
+        "{token}",
+        "{token}, {token}",
+        "baton.v1, {token}, {token}",
+        "baton.v1 {token}",
+        "BATON.V1, {token}",
+        "baton.v1, {expired}",
+        "baton.v1, {forged}",
+    ],
+)
+def test_everything_else_is_a_401(app: ModuleType, offered: str | None) -> None:
+    tokens = {
+        "token": token(SECRET),
+        "expired": token(SECRET, exp=seconds_from_now(-60)),
+        "forged": token(SECRET + "!"),
+    }
+    with pytest.raises(Exception, match=r"^Unauthorized$") as refused:
+        app.handler(connecting(offered and offered.format(**tokens)), Context())
+    # The runtime reports the class and text of what is raised: neither may be one of ours.
+    assert type(refused.value) is Exception
+
+
+def test_an_event_without_headers_is_a_401(app: ModuleType) -> None:
+    for event in ({"methodArn": ARN}, {"methodArn": ARN, "headers": None, "multiValueHeaders": None}):
+        with pytest.raises(Exception, match=r"^Unauthorized$"):
+            app.handler(event, Context())
+
+
+def test_no_token_reaches_the_log(app: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+    good, bad = token(SECRET), token(SECRET + "!")
+    app.handler(connecting(f"baton.v1, {good}"), Context())
+    with pytest.raises(Exception, match=r"^Unauthorized$"):
+        app.handler(connecting(f"baton.v1, {bad}"), Context())
+
+    written = "".join(str(vars(record)) for record in caplog.records)
+    assert "Connection refused" in written
+    for given in (good, bad):
+        assert given.split(".")[1] not in written

@@ -1,0 +1,310 @@
+"""Tokens that host applications sign for their own users."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import jwt
+import pytest
+
+from baton.adapters.tokens import EmbedKeys, JwtVerifier
+from baton.domain.errors import BatonError, TokenExpired, Unauthorized
+from baton.domain.identity import Scope
+from baton.ports.token_verifier import Identity
+from tests.unit.identity.signing import (
+    SECRET,
+    OneSecret,
+    ec_key,
+    ed_key,
+    public_pem,
+    rsa_key,
+    seconds_from_now,
+    sign,
+    token,
+)
+
+ACME = {"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}}
+
+
+def verifier(keys: Any = ACME, *, local: bool = False) -> JwtVerifier:
+    secret = keys if isinstance(keys, OneSecret) else OneSecret(keys)
+    return JwtVerifier([], EmbedKeys(secret, "embed-keys", allow_any_tenant=local))
+
+
+def test_a_good_token_proves_tenant_user_permissions_and_expiry() -> None:
+    expiry = seconds_from_now(600)
+    good = token(SECRET, permissions=["skill:create", "audit:read"], exp=expiry)
+
+    identity = verifier().verify(good)
+
+    scope = Scope("acme", "ada", frozenset({"skill:create", "audit:read"}))
+    assert identity == Identity(scope, datetime.fromtimestamp(expiry, UTC))
+
+
+@pytest.mark.parametrize(
+    ("claim", "permissions"),
+    [
+        (None, set()),
+        ([], set()),
+        ("", set()),
+        ("skill:create", {"skill:create"}),
+        ("skill:create  audit:read", {"skill:create", "audit:read"}),
+        (["a", "a"], {"a"}),
+    ],
+)
+def test_permissions_come_as_a_list_or_as_words(claim: Any, permissions: set[str]) -> None:
+    assert verifier().verify(token(SECRET, permissions=claim)).scope.permissions == permissions
+
+
+@pytest.mark.parametrize(
+    "claim", [["x"] * 65, "x " * 65, ["x" * 65], ["two words"], ["ü"], ['a"b'], [""], [1], 1, {"a": 1}, True]
+)
+def test_permissions_beyond_their_bounds_are_refused(claim: Any) -> None:
+    with pytest.raises(Unauthorized):
+        verifier().verify(token(SECRET, permissions=claim))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "private", "public"),
+    [
+        ("RS256", rsa_key("host"), public_pem(rsa_key("host"))),
+        ("ES256", ec_key("host"), public_pem(ec_key("host"))),
+        ("EdDSA", ed_key("host"), public_pem(ed_key("host"))),
+    ],
+)
+def test_a_host_may_keep_its_private_key_to_itself(algorithm: str, private: Any, public: str) -> None:
+    keys = {"host": {"tenant": "acme", "algorithm": algorithm, "key": public}}
+
+    assert verifier(keys).verify(token(private, algorithm)).scope.user_id == "ada"
+
+
+class TestTime:
+    @pytest.mark.parametrize("seconds_ago", [1, 20, 3600])
+    def test_an_expired_token_is_told_apart(self, seconds_ago: int) -> None:
+        with pytest.raises(TokenExpired):
+            verifier().verify(token(SECRET, exp=seconds_from_now(-seconds_ago)))
+
+    def test_expiry_is_judged_by_the_clock_to_the_second(self) -> None:
+        class Later:
+            def now(self) -> datetime:
+                return datetime.now(UTC) + timedelta(minutes=10)
+
+            def new_id(self) -> str:
+                return ""
+
+        later = JwtVerifier([], EmbedKeys(OneSecret(ACME), "embed-keys"), clock=Later())
+        with pytest.raises(TokenExpired):
+            later.verify(token(SECRET))
+
+    @pytest.mark.parametrize("claim", ["iat", "nbf"])
+    def test_a_token_from_the_future_is_refused(self, claim: str) -> None:
+        future: dict[str, Any] = {claim: seconds_from_now(300)}
+        with pytest.raises(Unauthorized) as refused:
+            verifier().verify(token(SECRET, **future))
+        assert not isinstance(refused.value, TokenExpired)
+
+    @pytest.mark.parametrize("claim", ["iat", "nbf"])
+    def test_a_host_clock_may_run_a_few_seconds_ahead(self, claim: str) -> None:
+        ahead: dict[str, Any] = {claim: seconds_from_now(10)}
+        assert verifier().verify(token(SECRET, **ahead))
+
+    def test_an_expired_token_with_a_wrong_signature_is_not_called_expired(self) -> None:
+        with pytest.raises(Unauthorized) as refused:
+            verifier().verify(token(SECRET + "!", exp=seconds_from_now(-60)))
+        assert not isinstance(refused.value, TokenExpired)
+
+
+@pytest.mark.parametrize("missing", [{"exp": None}, {"sub": None}, {"tenant": None}, {"iss": None}])
+def test_every_required_claim_is_required(missing: dict[str, Any]) -> None:
+    with pytest.raises(Unauthorized):
+        verifier().verify(token(SECRET, **missing))
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"tenant": "Acme"},
+        {"tenant": ""},
+        {"tenant": "acme#thread"},
+        {"tenant": ["acme"]},
+        {"tenant": 7},
+        {"sub": ""},
+        {"sub": "a" * 257},
+        {"sub": "a\nb"},
+        {"sub": "\ud800"},
+        {"sub": 7},
+        {"exp": "9999999999"},
+        {"exp": 1e300},
+        {"exp": float("inf")},
+        {"exp": float("nan")},
+        {"exp": 10**400},
+        {"exp": [1]},
+        {"iat": "soon"},
+        {"nbf": {}},
+        {"iss": "https://other.example"},
+        {"iss": ["baton-embed"]},
+        {"aud": "another-service"},
+        {"aud": 7},
+    ],
+)
+def test_claims_that_do_not_fit_are_unauthorized_and_say_no_more(claims: dict[str, Any]) -> None:
+    any_tenant = {"host": {"tenant": "*", "algorithm": "HS256", "key": SECRET}}
+    with pytest.raises(Unauthorized) as refused:
+        verifier(any_tenant, local=True).verify(token(SECRET, **claims))
+    assert type(refused.value) is Unauthorized
+    assert refused.value.detail == "The token is not valid here. Ask the application that gave it to you for a new one."
+
+
+def test_a_token_may_name_baton_as_its_audience() -> None:
+    assert verifier().verify(token(SECRET, aud=["baton", "host"]))
+
+
+def test_an_overlong_token_is_refused() -> None:
+    with pytest.raises(Unauthorized):
+        verifier().verify(token(SECRET, padding="x" * 8192))
+
+
+class TestKeys:
+    def test_a_key_speaks_for_its_own_tenant_only(self) -> None:
+        globex = {"tenant": "globex", "algorithm": "HS256", "key": "the other host's secret, long enough too"}
+        both = verifier({**ACME, "other": globex})
+        with pytest.raises(Unauthorized):
+            both.verify(token(SECRET, tenant="globex"))
+        with pytest.raises(Unauthorized):
+            both.verify(token(SECRET, kid="other", tenant="globex"))
+        assert both.verify(token(globex["key"], kid="other", tenant="globex")).scope.tenant_id == "globex"
+
+    def test_a_key_for_every_tenant_works_in_the_local_cloud_only(self) -> None:
+        keys = {"host": {"tenant": "*", "algorithm": "HS256", "key": SECRET}}
+        assert verifier(keys, local=True).verify(token(SECRET, tenant="globex")).scope.tenant_id == "globex"
+        with pytest.raises(Unauthorized):
+            verifier(keys).verify(token(SECRET, tenant="globex"))
+        with pytest.raises(Unauthorized):
+            verifier(keys).verify(token(SECRET, tenant="*"))
+
+    def test_a_key_that_was_just_added_works_at_once_and_a_removed_one_stops(self) -> None:
+        secret = OneSecret(ACME)
+        rotated = verifier(secret)
+        new_secret = "the host's next secret, of enough bytes"
+        secret.change({"next": {"tenant": "acme", "algorithm": "HS256", "key": new_secret}})
+
+        assert rotated.verify(token(new_secret, kid="next"))
+        with pytest.raises(Unauthorized):
+            rotated.verify(token(SECRET))
+
+    def test_a_known_key_does_not_make_the_secret_be_read_again(self) -> None:
+        secret = OneSecret(ACME)
+        verifier(secret).verify(token(SECRET))
+        assert secret.times_renewed == 0
+
+    @pytest.mark.parametrize("kid", [None, "", "unknown"])
+    def test_the_key_must_be_named(self, kid: str | None) -> None:
+        with pytest.raises(Unauthorized):
+            verifier().verify(token(SECRET, kid=kid))
+
+    @pytest.mark.parametrize(
+        "broken",
+        [
+            {"tenant": "acme", "algorithm": "HS256", "key": "short"},
+            {"tenant": "acme", "algorithm": "none", "key": SECRET},
+            {"tenant": "acme", "algorithm": "HS512", "key": SECRET * 2},
+            {"tenant": "acme", "algorithm": "HS256", "key": public_pem(rsa_key("host"))},
+            {"tenant": "acme", "algorithm": "RS256", "key": SECRET},
+            {"tenant": "acme", "algorithm": "RS256", "key": public_pem(rsa_key("weak", 1024))},
+            {"tenant": "acme", "algorithm": "ES256", "key": public_pem(rsa_key("host"))},
+            {"tenant": "Not A Tenant", "algorithm": "HS256", "key": SECRET},
+            {"algorithm": "HS256", "key": SECRET},
+            {"tenant": "acme", "algorithm": "HS256", "key": 7},
+            {"tenant": ["acme"], "algorithm": ["HS256"], "key": SECRET},
+            "not an object",
+            None,
+        ],
+    )
+    def test_one_hosts_unusable_key_is_logged_and_leaves_the_others_working(
+        self, broken: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        keys = verifier({**ACME, "broken": broken})
+
+        assert keys.verify(token(SECRET))
+        assert "The embed key broken cannot be used" in caplog.text
+        assert SECRET not in caplog.text
+        with pytest.raises(Unauthorized):
+            keys.verify(token(SECRET, kid="broken"))
+
+    @pytest.mark.parametrize("text", [None, "", "{", "[]", "null", "a random string"])
+    def test_without_a_usable_secret_every_embed_token_is_refused(
+        self, text: str | None, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with pytest.raises(Unauthorized):
+            verifier(OneSecret(text)).verify(token(SECRET))
+        assert [record.levelno for record in caplog.records if record.name.endswith("embed_keys")]
+
+    def test_without_embed_keys_every_embed_token_is_refused(self) -> None:
+        with pytest.raises(Unauthorized):
+            JwtVerifier([], None).verify(token(SECRET))
+
+
+class TestAlgorithms:
+    def test_no_algorithm_is_no_signature(self) -> None:
+        with pytest.raises(Unauthorized):
+            verifier().verify(token(None, "none"))
+
+    def test_none_in_any_spelling_is_refused(self) -> None:
+        head, payload, _ = token(SECRET).split(".")
+        for spelling in ("none", "None", "NONE", "nOnE", "", None, 0, ["HS256"]):
+            head = _encoded({"alg": spelling, "kid": "host", "typ": "JWT"})
+            for signature in ("", "AAAA"):
+                with pytest.raises(Unauthorized):
+                    verifier().verify(f"{head}.{payload}.{signature}")
+
+    def test_a_public_key_is_not_taken_for_a_shared_secret(self) -> None:
+        public = public_pem(rsa_key("host"))
+        keys = {"host": {"tenant": "acme", "algorithm": "RS256", "key": public}}
+        # PyJWT itself refuses to sign with it, so the forger does it by hand.
+        forged = _hs256(public.encode())
+        with pytest.raises(Unauthorized):
+            verifier(keys).verify(forged)
+
+    @pytest.mark.parametrize("algorithm", ["HS384", "HS512"])
+    def test_the_right_key_under_another_algorithm_is_refused(self, algorithm: str) -> None:
+        long = SECRET * 2
+        keys = {"host": {"tenant": "acme", "algorithm": "HS256", "key": long}}
+        assert verifier(keys).verify(token(long))
+        with pytest.raises(Unauthorized):
+            verifier(keys).verify(token(long, algorithm))
+
+    def test_keys_that_the_token_brings_along_are_ignored(self) -> None:
+        own = rsa_key("attacker")
+        payload = jwt.decode(token(SECRET), options={"verify_signature": False})
+        headers = {"kid": "host", "jwk": jwt.get_algorithm_by_name("RS256").to_jwk(own.public_key(), as_dict=True)}
+        with pytest.raises(Unauthorized):
+            verifier().verify(sign(payload, own, "RS256", headers))
+
+    def test_critical_extensions_are_refused(self) -> None:
+        payload = jwt.decode(token(SECRET), options={"verify_signature": False})
+        with pytest.raises(Unauthorized):
+            verifier().verify(sign(payload, SECRET, "HS256", {"kid": "host", "crit": ["exp"], "exp": 1}))
+
+
+def test_a_refusal_is_logged_without_the_token(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    bad = token(SECRET + "!")
+    with pytest.raises(BatonError):
+        verifier().verify(bad)
+    assert "Token refused: InvalidSignatureError" in caplog.text
+    assert bad not in caplog.text
+    assert bad.split(".")[1] not in caplog.text
+
+
+def _encoded(value: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
+def _hs256(secret: bytes) -> str:
+    signed = f"{_encoded({'alg': 'HS256', 'kid': 'host'})}.{token(SECRET).split('.')[1]}"
+    signature = jwt.get_algorithm_by_name("HS256").sign(signed.encode(), secret)
+    return f"{signed}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
