@@ -31,7 +31,8 @@ PATTERN = "|".join(
 LONGEST_BLANK = 128 * 1024
 """Longest run of white space given to tiktoken at once, a multiple of its longest blank token (128 spaces)."""
 
-_LONG_BLANK = re.compile(rf"\s{{{LONGEST_BLANK}}}")
+_LONG_BLANK = re.compile(rf"\s{{{LONGEST_BLANK}}}(?=\s\s)")
+"""A slice to cut off; two blanks must follow, since the last one belongs to the word after it."""
 
 
 class TiktokenCounter:

@@ -1,0 +1,91 @@
+"""A chat model whose answers are scripted, in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from baton.domain.errors import ModelError
+from baton.domain.message import Content
+from baton.domain.usage import Usage
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.ports.files import ThreadFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One scripted answer: ``pieces``, then ``error`` or the end.
+
+    With ``gate``, the answer pauses before its piece number ``gate_at`` until the test sets the gate.
+    """
+
+    pieces: tuple[str, ...] = ("Hello ", "there.")
+    error: ModelError | None = None
+    reason: FinishReason = FinishReason.STOP
+    usage: Usage | None = field(default_factory=lambda: Usage(10, 2))
+    gate: asyncio.Event | None = None
+    gate_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One call of the model."""
+
+    settings: ModelSettings
+    prompts: tuple[Prompt, ...]
+
+    @property
+    def contents(self) -> list[tuple[str, Content]]:
+        """Role and content of each prompt."""
+        return [(prompt.role.value, prompt.content) for prompt in self.prompts]
+
+
+@dataclass
+class ScriptedChatModel:
+    """``ports.chat_model.ChatModel`` that gives its scripted answers in order, and repeats ``otherwise`` after them."""
+
+    otherwise: Answer = field(default_factory=Answer)
+    asked: list[Asked] = field(default_factory=list)
+    """Every call so far."""
+    abandoned: int = 0
+    """Answers that were cancelled or closed before their end."""
+
+    def __post_init__(self) -> None:
+        self._script: deque[Answer] = deque()
+
+    def script(self, *answers: Answer | str | ModelError) -> None:
+        """The next answers: text in one piece, an error before anything was said, or an ``Answer``."""
+        for answer in answers:
+            if isinstance(answer, str):
+                self._script.append(Answer((answer,)))
+            elif isinstance(answer, ModelError):
+                self._script.append(Answer((), answer))
+            else:
+                self._script.append(answer)
+
+    async def stream(
+        self, settings: ModelSettings, prompts: Sequence[Prompt], *, thread_files: ThreadFiles
+    ) -> AsyncIterator[ModelChunk]:
+        """The next scripted answer."""
+        self.asked.append(Asked(settings, tuple(prompts)))
+        answer = self._script.popleft() if self._script else self.otherwise
+        complete = False
+        try:
+            for index, piece in enumerate(answer.pieces):
+                await self._pass(answer, index)
+                yield TextDelta(piece)
+            await self._pass(answer, len(answer.pieces))
+            complete = True
+            if answer.error is not None:
+                raise answer.error
+            yield Finished(answer.reason, settings.model, answer.usage)
+        finally:
+            self.abandoned += not complete
+
+    async def _pass(self, answer: Answer, index: int) -> None:
+        # A real model gives way to other tasks between two pieces; so does this one.
+        await asyncio.sleep(0)
+        if answer.gate is not None and answer.gate_at == index:
+            await answer.gate.wait()

@@ -1,0 +1,158 @@
+"""What every chat model does, the product's and the fake alike."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Protocol
+
+import pytest
+
+from baton.domain.errors import ModelError, ModelRateLimited, ModelUnavailable
+from baton.domain.message import Role
+from baton.ports.chat_model import ChatModel, Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from tests import fault_model as fault
+from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.thread_files import MemoryThreadFiles
+from tests.fault_model import FaultModel
+
+SETTINGS = ModelSettings(model="fault-1", timeout_seconds=30)
+QUESTION = (Prompt(Role.SYSTEM, "Be kind."), Prompt(Role.USER, "Hello"))
+
+
+class Stage(Protocol):
+    """A chat model, and the means to tell it what to do."""
+
+    @property
+    def model(self) -> ChatModel: ...
+
+    def will_answer(self, *words: str) -> None: ...
+
+    def will_break_after(self, *words: str) -> None: ...
+
+    def will_be_rate_limited(self) -> None: ...
+
+    def will_hang_after(self, *words: str) -> None: ...
+
+    async def saw_listener_leave(self) -> bool: ...
+
+    def asked(self) -> list[list[tuple[str, object]]]: ...
+
+
+@dataclass
+class FakeStage:
+    model: ScriptedChatModel
+
+    def will_answer(self, *words: str) -> None:
+        self.model.script(Answer(words))
+
+    def will_break_after(self, *words: str) -> None:
+        self.model.script(Answer(words, ModelUnavailable()))
+
+    def will_be_rate_limited(self) -> None:
+        self.model.script(ModelRateLimited())
+
+    def will_hang_after(self, *words: str) -> None:
+        self.model.script(Answer(words, gate=asyncio.Event(), gate_at=len(words)))
+
+    async def saw_listener_leave(self) -> bool:
+        return self.model.abandoned == 1
+
+    def asked(self) -> list[list[tuple[str, object]]]:
+        return [list(asked.contents) for asked in self.model.asked]
+
+
+@dataclass
+class OpenAIStage:
+    model: ChatModel
+    server: FaultModel
+
+    def will_answer(self, *words: str) -> None:
+        self.server.script(fault.answers("".join(words)))
+
+    def will_break_after(self, *words: str) -> None:
+        self.server.otherwise = fault.breaks_after(*words)
+
+    def will_be_rate_limited(self) -> None:
+        self.server.otherwise = fault.rate_limited()
+
+    def will_hang_after(self, *words: str) -> None:
+        self.server.script(fault.hangs_after(*words))
+
+    async def saw_listener_leave(self) -> bool:
+        await self.server.wait_until(lambda server: server.hangups == 1)
+        return True
+
+    def asked(self) -> list[list[tuple[str, object]]]:
+        return [list(received.prompts) for received in self.server.requests]
+
+
+@pytest.fixture(params=["fake", "openai"])
+def stage(request: pytest.FixtureRequest, fault_model: FaultModel, make_model: Callable[..., ChatModel]) -> Stage:
+    if request.param == "fake":
+        return FakeStage(ScriptedChatModel())
+    return OpenAIStage(make_model(), fault_model)
+
+
+async def listen(stage: Stage, heard: list[ModelChunk] | None = None) -> list[ModelChunk]:
+    heard = [] if heard is None else heard
+    async for chunk in stage.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles()):
+        heard.append(chunk)
+    return heard
+
+
+async def test_an_answer_is_text_and_then_its_end(stage: Stage) -> None:
+    stage.will_answer("One ", "two.")
+    *pieces, end = await listen(stage)
+    assert pieces == [TextDelta("One "), TextDelta("two.")]
+    assert isinstance(end, Finished)
+    assert end.reason is FinishReason.STOP
+    assert end.model == "fault-1"
+    assert end.usage is not None
+
+
+async def test_the_model_is_asked_with_all_prompts_in_order(stage: Stage) -> None:
+    stage.will_answer("Yes.")
+    await listen(stage)
+    assert stage.asked() == [[("system", "Be kind."), ("user", "Hello")]]
+
+
+async def test_a_failure_in_the_middle_keeps_what_was_said(stage: Stage) -> None:
+    stage.will_break_after("One ", "two ")
+    heard: list[ModelChunk] = []
+    with pytest.raises(ModelUnavailable):
+        await listen(stage, heard)
+    assert heard == [TextDelta("One "), TextDelta("two ")]
+
+
+async def test_a_failure_before_the_first_word_is_a_model_error(stage: Stage) -> None:
+    stage.will_be_rate_limited()
+    with pytest.raises(ModelError) as caught:
+        await listen(stage)
+    assert caught.value.code == "model_rate_limited"
+
+
+async def test_cancelling_ends_the_answer(stage: Stage) -> None:
+    stage.will_hang_after("One ")
+    heard = asyncio.Event()
+
+    async def listener() -> None:
+        async for _ in stage.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles()):
+            heard.set()
+
+    task = asyncio.create_task(listener())
+    await heard.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await stage.saw_listener_leave()
+
+
+async def test_closing_the_iterator_ends_the_answer(stage: Stage) -> None:
+    stage.will_hang_after("One ")
+    chunks = stage.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles())
+    async with aclosing(chunks):  # type: ignore[type-var]
+        assert await anext(chunks) == TextDelta("One ")
+    assert await stage.saw_listener_leave()
