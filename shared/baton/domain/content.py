@@ -48,7 +48,7 @@ def parse_content(raw: object) -> Content:
     else:
         raise InvalidRequest("content must be a string or a list of parts.")
     if len(canonical_json(content)) > MAX_CONTENT_BYTES:
-        raise MessageTooLarge()
+        raise MessageTooLarge
     return content
 
 
@@ -91,7 +91,9 @@ def _part(item: object, where: str) -> Part:
     if not isinstance(kind, str):
         raise InvalidRequest(f"{where}.type must be a string.")
     if kind not in _PARTS:
-        raise UnsupportedPart(f"{where}: parts of type {kind[:40]!r} are not taken. Send text, image or document parts.")
+        raise UnsupportedPart(
+            f"{where}: parts of type {kind[:40]!r} are not taken. Send text, image or document parts."
+        )
     try:
         part: Part = _PARTS[kind].validate_python(item)
     except ValidationError as error:
@@ -127,9 +129,8 @@ def _check_source(part: ImagePart | DocumentPart, where: str) -> None:
             raise InvalidRequest(f"{where}.source.value is empty.")
     elif isinstance(source, UrlSource):
         _check_url(source.value, f"{where}.source.value")
-    elif isinstance(source, FileSource):
-        if source.provider != FILE_PROVIDER or not FILE_ID.fullmatch(source.value):
-            raise UnsupportedPart(f"{where}: only files uploaded to this conversation can be referred to.")
+    elif isinstance(source, FileSource) and (source.provider != FILE_PROVIDER or not FILE_ID.fullmatch(source.value)):
+        raise UnsupportedPart(f"{where}: only files uploaded to this conversation can be referred to.")
 
 
 def _check_url(url: str, where: str) -> None:

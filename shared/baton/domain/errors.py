@@ -122,8 +122,16 @@ class Forbidden(BatonError):
     detail = "You do not have the permission this needs."
 
 
+class UnknownAgent(BatonError):
+    """No agent of this id takes conversations, or the caller may not see it."""
+
+    code, status, retryable = "unknown_agent", 404, False
+    title = "Unknown agent"
+    detail = "There is no such agent. GET /v1/agents lists those you can talk to."
+
+
 class ThreadUnavailable(BatonError):
-    """The thread is another tenant's, another user's, or (to a reading call) unknown: which of them is not told (T3)."""
+    """The thread is another tenant's, another user's or, to a reading call, unknown: which is not told (T3)."""
 
     code, status, retryable = "thread_unavailable", 404, False
     title = "Conversation not available"
@@ -163,6 +171,14 @@ class Interrupted(BatonError):
     code, status, retryable = "interrupted", 502, True
     title = "The answer was interrupted"
     detail = "The answer could not be completed. Please send the message again under a new messageId."
+
+
+class TurnTimeout(BatonError):
+    """The turn exceeded its time limit; what had been said is kept."""
+
+    code, status, retryable = "turn_timeout", 504, True
+    title = "The answer took too long"
+    detail = "The answer took too long and was stopped. Please ask again, perhaps for less at once."
 
 
 class LeaseLost(BatonError):
@@ -239,7 +255,7 @@ def error_classes() -> list[type[BatonError]]:
 
 
 def error_from_code(code: str, detail: str | None = None) -> BatonError:
-    """Rebuild the error that a turn ended with from what the store kept of it; an unknown code is an ``InternalError``."""
+    """The error a turn ended with, from what the store kept of it; an unknown code is an ``InternalError``."""
     for cls in error_classes():
         if cls.code == code and cls is not BatonError:
             return cls(detail)

@@ -71,7 +71,7 @@ class ThreadRef:
 
 
 def is_printable(text: str, longest: int) -> bool:
-    """Whether ``text`` has 1 to ``longest`` characters, all printable; lone surrogates and control characters are not."""
+    """Whether ``text`` has 1 to ``longest`` characters, all printable: no control characters, no lone surrogates."""
     return 1 <= len(text) <= longest and text.isprintable()
 
 

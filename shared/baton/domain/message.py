@@ -54,6 +54,13 @@ class RunEnd:
     """The run's last events, those after the last piece of the stream log (``conversation.event_log``)."""
     tail_seq: int = 0
     """The sequence number of the first event of ``tail``."""
+    first_seq: int = 0
+    """The sequence number of the run's RUN_STARTED, that of its last attempt."""
+
+    @property
+    def last_seq(self) -> int:
+        """The sequence number of the run's last event."""
+        return self.tail_seq + len(self.tail) - 1
 
 
 @dataclass(frozen=True, slots=True)

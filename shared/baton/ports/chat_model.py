@@ -75,5 +75,3 @@ class ChatModel(Protocol):
         ``ModelUnavailable``, ``ModelRefused`` and ``ContentFiltered``.
         """
         ...
-
-

@@ -1,0 +1,44 @@
+"""WebSocket routes: connections come and go, frames are checked and answered or queued."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from baton import composition, runtime
+from baton.conversation.actions import Caller
+from baton.domain.identity import Scope
+
+SUBPROTOCOL = "baton.v1"
+
+logger = Logger()
+actions = composition.sockets()  # built once per execution environment
+
+
+@logger.inject_lambda_context(clear_state=True, log_event=False)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one event of the WebSocket API."""
+    request = event["requestContext"]
+    logger.append_keys(connection_id=request["connectionId"], request_id=request["requestId"])
+    match request["eventType"]:
+        case "CONNECT":
+            # The client offered its token as a second subprotocol; only ours is accepted, the token is not echoed.
+            return {"statusCode": 200, "headers": {"Sec-WebSocket-Protocol": SUBPROTOCOL}}
+        case "DISCONNECT":
+            runtime.run(actions.disconnected(request["connectionId"]))
+        case _:
+            runtime.run(actions.handle(_caller(request), event.get("body") or ""))
+    return {"statusCode": 200}
+
+
+def _caller(request: dict[str, Any]) -> Caller:
+    identity = request["authorizer"]
+    return Caller(
+        scope=Scope(identity["tenant"], identity["user"], frozenset(identity["permissions"].split())),
+        connection_id=request["connectionId"],
+        request_id=request["requestId"],
+        token_expires_at=datetime.fromtimestamp(int(identity["expires"]), UTC),
+    )

@@ -1,0 +1,32 @@
+"""The worker: runs queued turns, one record an invocation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.batch import SqsFifoPartialProcessor, process_partial_response
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from baton import composition, runtime
+
+MARGIN_SECONDS = 30
+"""Kept back from the function's time limit, to commit what was said when a turn takes too long."""
+
+logger = Logger()
+turns = composition.turns()  # built once per execution environment
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Run queued turns; a record that fails goes back to the queue alone."""
+    seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
+
+    def run(record: SQSRecord) -> None:
+        runtime.run(turns.run(record.body, record.receipt_handle, seconds=seconds))
+
+    # Made anew: a processor keeps its batch, and locally several batches are under way at once.
+    processor = SqsFifoPartialProcessor(raise_on_entire_batch_failure=False)
+    return process_partial_response(event, run, processor, context)

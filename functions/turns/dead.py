@@ -1,0 +1,27 @@
+"""The consumer of the dead letter queue: a message that could not be answered ends, and its thread goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.batch import SqsFifoPartialProcessor, process_partial_response
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from baton import composition, runtime
+
+logger = Logger()
+dead_turns = composition.dead_turns()  # built once per execution environment
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Commit the failure of turns that were given up."""
+
+    def give_up(record: SQSRecord) -> None:
+        runtime.run(dead_turns.give_up(record.body))
+
+    processor = SqsFifoPartialProcessor(raise_on_entire_batch_failure=False)
+    return process_partial_response(event, give_up, processor, context)

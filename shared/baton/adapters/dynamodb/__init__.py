@@ -1,0 +1,1 @@
+"""Threads, streams and connections in one DynamoDB table under ``tenant#thread`` keys."""

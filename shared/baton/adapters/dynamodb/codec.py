@@ -1,0 +1,114 @@
+"""Messages and events as compact bytes: compressed text is what write units are paid for."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+from baton.domain.content import content_as_json, content_from_json
+from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.times import from_millis, to_millis
+from baton.domain.usage import Usage
+
+_FORMAT = b"\x01"
+"""First byte of every packed value: the version of this format and of the dictionary below."""
+
+# Byte sequences that nearly every value holds, most frequent last, as zlib wants it. Changing this needs a new _FORMAT.
+_DICTIONARY = (
+    b'"type":"RUN_ERROR","message":"code":"retryable":"type":"CUSTOM","name":"value":"STEP_STARTED","stepName":'
+    b'"type":"STATE_SNAPSHOT","snapshot":{"activeAgent":{"id":"assistant","name":"Assistant","description":'
+    b'"avatarUrl":null,"isMain":true},"workflow":null,"resumable":[],"status":"active"}},'
+    b'"type":"RUN_FINISHED","threadId":"runId":"outcome":{"type":"success"},"usage":[{"model":"inputTokens":'
+    b'"outputTokens":"totalTokens":}]},{"type":"RUN_STARTED","threadId":"protocolVersion":"1.0"'
+    b'{"type":"TEXT_MESSAGE_START","messageId":"role":"assistant","name":"metadata":{"agentId":"assistant"}},'
+    b'{"type":"TEXT_MESSAGE_END","messageId":"metadata":{"sources":[]}},'
+    b'{"type":"TEXT_MESSAGE_CONTENT","messageId":"delta":" the , and to of in that is you for with "},'
+)
+
+
+def pack(value: Any) -> bytes:
+    """JSON, compressed."""
+    raw = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    deflate = zlib.compressobj(level=6, wbits=-15, zdict=_DICTIONARY)
+    return _FORMAT + deflate.compress(raw) + deflate.flush()
+
+
+def unpack(packed: bytes) -> Any:
+    """Read what ``pack`` wrote. Raises ``ValueError`` for a format this version does not know."""
+    if packed[:1] != _FORMAT:
+        raise ValueError(f"unknown packing format {packed[:1]!r}: written by a newer version of Baton")
+    inflate = zlib.decompressobj(wbits=-15, zdict=_DICTIONARY)
+    return json.loads(inflate.decompress(packed[1:]) + inflate.flush())
+
+
+def pack_message(message: StoredMessage) -> bytes:
+    """Everything of a message that no key or condition needs. Fields at their defaults are left out."""
+    body: dict[str, Any] = {
+        "r": message.role.value,
+        "c": content_as_json(message.content),
+        "t": to_millis(message.timestamp),
+        "s": message.status.value if message.status is not MessageStatus.COMPLETE else None,
+        "a": message.agent_id,
+        "n": message.agent_name,
+        "h": message.is_handoff_summary or None,
+        "tr": message.is_tool_result or None,
+        "tn": message.tool_name,
+        "o": message.source,
+        "so": list(message.sources) or None,
+        "at": message.attempt if message.attempt != 1 else None,
+        "e": _end_as_json(message.end) if message.end else None,
+    }
+    return pack({key: value for key, value in body.items() if value is not None})
+
+
+def unpack_message(packed: bytes, *, message_id: str, ordinal: int, run_id: str, tokens: int) -> StoredMessage:
+    """The message whose keyed attributes are given and whose rest was packed."""
+    body = unpack(packed)
+    end = body.get("e")
+    return StoredMessage(
+        id=message_id,
+        role=Role(body["r"]),
+        content=content_from_json(body["c"]),
+        ordinal=ordinal,
+        run_id=run_id,
+        timestamp=from_millis(body["t"]),
+        tokens=tokens,
+        status=MessageStatus(body.get("s", MessageStatus.COMPLETE.value)),
+        agent_id=body.get("a"),
+        agent_name=body.get("n"),
+        is_handoff_summary=body.get("h", False),
+        is_tool_result=body.get("tr", False),
+        tool_name=body.get("tn"),
+        source=body.get("o"),
+        sources=tuple(body.get("so", ())),
+        attempt=body.get("at", 1),
+        end=_end_from_json(end) if end is not None else None,
+    )
+
+
+def _end_as_json(end: RunEnd) -> dict[str, Any]:
+    body = {
+        "o": end.outcome.value,
+        "u": [end.usage.input_tokens, end.usage.output_tokens],
+        "m": end.model,
+        "c": end.error_code,
+        "d": end.error_detail,
+        "q": end.tail_seq or None,
+        "f": end.first_seq or None,
+        "l": list(end.tail) or None,
+    }
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def _end_from_json(body: dict[str, Any]) -> RunEnd:
+    return RunEnd(
+        outcome=OutcomeType(body["o"]),
+        usage=Usage(*body["u"]),
+        model=body.get("m"),
+        error_code=body.get("c"),
+        error_detail=body.get("d"),
+        tail=tuple(body.get("l", ())),
+        tail_seq=body.get("q", 0),
+        first_seq=body.get("f", 0),
+    )

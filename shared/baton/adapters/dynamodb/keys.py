@@ -1,0 +1,84 @@
+"""The table's keys. Only this module knows how a tenant's things are named."""
+
+from __future__ import annotations
+
+import hashlib
+from urllib.parse import quote
+
+from baton.domain.identity import Scope
+
+Key = dict[str, str]
+
+_LONGEST_ENCODED_USER = 512
+IDLE_SHARDS = 8
+"""The idle index is written once a session; eight partitions take 8,000 new sessions a second."""
+
+
+def partition(scope: Scope, thread_id: str) -> str:
+    """The partition of everything that belongs to one thread."""
+    return f"{scope.tenant_id}#{thread_id}"
+
+
+def thread(scope: Scope, thread_id: str) -> Key:
+    return {"PK": partition(scope, thread_id), "SK": "THREAD"}
+
+
+def message(scope: Scope, thread_id: str, ordinal: int) -> Key:
+    return {"PK": partition(scope, thread_id), "SK": message_sort(ordinal)}
+
+
+def message_sort(ordinal: int) -> str:
+    return f"MSG#{ordinal:012d}"
+
+
+def turn(scope: Scope, thread_id: str, message_id: str) -> Key:
+    return {"PK": partition(scope, thread_id), "SK": f"TURN#{message_id}"}
+
+
+def log(scope: Scope, thread_id: str, first_seq: int) -> Key:
+    return {"PK": partition(scope, thread_id), "SK": log_sort(first_seq)}
+
+
+def log_sort(seq: int) -> str:
+    return f"LOG#{seq:012d}"
+
+
+def live_connection(scope: Scope, thread_id: str, connection_id: str) -> Key:
+    return {"PK": partition(scope, thread_id), "SK": f"LIVE#CONN#{connection_id}"}
+
+
+def audit(scope: Scope, thread_id: str, sortable_id: str) -> Key:
+    return {"PK": partition(scope, thread_id), "SK": f"AUDIT#{sortable_id}"}
+
+
+def owner(thread_id: str) -> Key:
+    """Which tenant uses a thread id. Partitions that belong to no tenant start with ``~``."""
+    return {"PK": f"~THREAD#{thread_id}", "SK": "OWNER"}
+
+
+def connection(connection_id: str, attachment: str = "") -> Key:
+    """Where a connection is attached: one item a thread below the connection's own partition."""
+    return {"PK": f"~CONN#{connection_id}", "SK": f"AT#{attachment}"}
+
+
+def user_listing(scope: Scope) -> str:
+    """Partition of the ``listing`` index that holds a user's threads."""
+    encoded = quote(scope.user_id, safe="")
+    if len(encoded) > _LONGEST_ENCODED_USER:  # an index key holds 2,048 bytes
+        encoded = "~" + hashlib.sha256(scope.user_id.encode()).hexdigest()
+    return f"{scope.tenant_id}#~USER#{encoded}"
+
+
+def tenant_listing(scope: Scope) -> str:
+    """Partition of the ``listing`` index that holds a tenant's threads, by creation."""
+    return f"{scope.tenant_id}#~THREADS"
+
+
+def audit_listing(scope: Scope) -> str:
+    """Partition of the ``listing`` index that holds a tenant's audit records."""
+    return f"{scope.tenant_id}#~AUDIT"
+
+
+def idle_shard(thread_id: str) -> str:
+    """Partition of the ``idle`` index a thread is watched in."""
+    return f"~IDLE#{int(thread_id[:8], 16) % IDLE_SHARDS}"

@@ -1,0 +1,279 @@
+"""The lease, the fence and the pointer: who may write to a thread, and when what was written counts."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.domain.errors import InvalidRequest, LeaseLost, ThreadUnavailable
+from baton.domain.identity import Scope
+from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
+from baton.domain.times import from_millis, to_millis
+from baton.domain.usage import Usage
+from baton.ports.clock import Clock
+from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, TurnRecord
+
+LEASE_SECONDS = 30
+RESERVED_SEQS = 10_000
+LOW_SEQS = 5_000
+"""A renewal that finds fewer reserved numbers than this left reserves more."""
+
+_FREE_AND_MINE = (
+    "user_id = :user AND thread_status <> :deleted AND (attribute_not_exists(lease_until) OR lease_until < :now)"
+)
+_ACQUIRE = (
+    "SET lease_owner = :owner, lease_until = :until, fence = if_not_exists(fence, :zero) + :one, "
+    "next_seq = if_not_exists(next_seq, :one) + :reserve, "
+    "run_id = if_not_exists(run_id, :run), run_message_id = if_not_exists(run_message_id, :message), "
+    "run_attempt = if_not_exists(run_attempt, :zero) + :one"
+)
+_CREATE = (
+    ", user_id = if_not_exists(user_id, :user), agent_id = if_not_exists(agent_id, :agent), "
+    "active_agent_id = if_not_exists(active_agent_id, :agent), thread_status = if_not_exists(thread_status, :active), "
+    "episode = if_not_exists(episode, :one), next_ordinal = if_not_exists(next_ordinal, :zero), "
+    "last_seq = if_not_exists(last_seq, :zero), input_tokens = if_not_exists(input_tokens, :zero), "
+    "output_tokens = if_not_exists(output_tokens, :zero), stored_tokens = if_not_exists(stored_tokens, :zero), "
+    "created_at = if_not_exists(created_at, :now), last_activity_at = if_not_exists(last_activity_at, :now), "
+    "idle_ms = if_not_exists(idle_ms, :idle), idle_shard = if_not_exists(idle_shard, :shard), "
+    "idle_check_at = if_not_exists(idle_check_at, :check), "
+    "listing = if_not_exists(listing, :listing), listed_at = if_not_exists(listed_at, :listed)"
+)
+_END_RUN = " REMOVE lease_owner, lease_until, run_id, run_message_id, run_attempt"
+_MINE = "fence = :fence AND lease_owner = :owner"
+_FENCED = "attribute_not_exists(PK) OR fence <= :fence"
+
+
+class Leases:
+    """The part of the thread store that decides who writes."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
+        now = self._clock.now()
+        owner = self._clock.new_id()
+        until = now + timedelta(seconds=LEASE_SECONDS)
+        values: Item = {
+            ":owner": owner,
+            ":until": to_millis(until),
+            ":now": to_millis(now),
+            ":user": scope.user_id,
+            ":deleted": "deleted",
+            ":zero": 0,
+            ":one": 1,
+            ":reserve": RESERVED_SEQS,
+            ":run": request.run_id,
+            ":message": request.message_id,
+        }
+        expression, condition = _ACQUIRE, f"attribute_exists(PK) AND {_FREE_AND_MINE}"
+        if request.may_create:
+            expression += _CREATE
+            condition = f"attribute_not_exists(PK) OR ({_FREE_AND_MINE})"
+            values |= _creation_values(scope, request, now)
+        try:
+            item = await self._table.update(
+                keys.thread(scope, request.thread_id), expression, values, condition=condition
+            )
+        except ConditionFailed as failure:
+            item = _own_retry_or_raise(failure.item, scope, owner, now)
+        if not item.get("owner_claimed"):
+            await self._claim_id(scope, request.thread_id, item, now)
+        return _lease(scope, request.thread_id, item, until)
+
+    async def renew(self, lease: Lease, *, used_seq: int) -> Lease:
+        until = self._clock.now() + timedelta(seconds=LEASE_SECONDS)
+        more = RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0
+        values = {
+            ":until": to_millis(until),
+            ":end": lease.end_seq + more,
+            ":fence": lease.fence,
+            ":owner": lease.owner,
+        }
+        await self._update_mine(lease, "SET lease_until = :until, next_seq = :end", values)
+        return replace(lease, until=until, end_seq=lease.end_seq + more)
+
+    async def release(self, lease: Lease) -> None:
+        # The reservation goes back too, so that a refused message leaves no gap in the sequence.
+        values = {":next": lease.thread.last_seq + 1, ":fence": lease.fence, ":owner": lease.owner}
+        with contextlib.suppress(LeaseLost):
+            await self._update_mine(lease, "SET next_seq = :next" + _END_RUN, values)
+
+    async def abandon(self, lease: Lease) -> None:
+        values = {":zero": 0, ":fence": lease.fence, ":owner": lease.owner}
+        with contextlib.suppress(LeaseLost):
+            await self._update_mine(lease, "SET lease_until = :zero", values)
+
+    async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
+        values = {":run": run_id, ":message": message_id, ":one": 1, ":fence": lease.fence, ":owner": lease.owner}
+        expression = "SET run_id = :run, run_message_id = :message, run_attempt = :one"
+        await self._update_mine(lease, expression, values)
+        return replace(lease, thread=replace(lease.thread, run=Run(run_id, message_id, attempt=1)))
+
+    async def commit(self, lease: Lease, commit: Commit) -> None:
+        now = self._clock.now()
+        values: Item = {
+            ":fence": lease.fence,
+            ":owner": lease.owner,
+            ":ordinal": commit.next_ordinal,
+            ":next": commit.last_seq + 1,
+            ":last": commit.last_seq,
+            ":input": commit.usage.input_tokens,
+            ":output": commit.usage.output_tokens,
+            ":stored": commit.tokens,
+            ":now": to_millis(now),
+            ":active": ThreadStatus.ACTIVE.value,
+            ":true": True,
+        }
+        expression = (
+            "SET next_ordinal = :ordinal, next_seq = :next, last_seq = :last, last_activity_at = :now, "
+            "input_tokens = input_tokens + :input, output_tokens = output_tokens + :output, "
+            "stored_tokens = stored_tokens + :stored, thread_status = :active, owner_claimed = :true, "
+            "committed_fence = :fence"
+        )
+        if listed_at(now) != listed_at(lease.thread.last_activity_at):
+            # A coarse time: most commits leave the index alone, whose every change costs two write units.
+            expression += ", listed_at = :listed"
+            values[":listed"] = listed_at(now)
+        await self._update_mine(lease, expression + _END_RUN, values)
+
+    async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
+        try:
+            await self._table.put(_turn_item(lease, turn), condition="attribute_not_exists(PK)")
+        except ConditionFailed as failure:
+            existing = _turn(turn.message_id, failure.item or {})
+            return None if existing.fence == lease.fence and existing.run_id == turn.run_id else existing
+        return None
+
+    async def reopen_turn(self, lease: Lease, turn: TurnRecord) -> None:
+        await self.put_fenced(lease, _turn_item(lease, turn))
+
+    async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
+        item = await self._table.get(keys.turn(scope, thread_id, message_id))
+        return _turn(message_id, item) if item else None
+
+    async def put_fenced(self, lease: Lease, item: Item) -> None:
+        """Write an item of a turn under the lease's fence. Raises ``LeaseLost`` where a higher fence has written."""
+        try:
+            await self._table.put(item, condition=_FENCED, values={":fence": lease.fence})
+        except ConditionFailed:
+            raise LeaseLost from None
+
+    async def _update_mine(self, lease: Lease, expression: str, values: Item) -> None:
+        try:
+            await self._table.update(keys.thread(lease.scope, lease.thread_id), expression, values, condition=_MINE)
+        except ConditionFailed as failure:
+            old = failure.item or {}
+            if "lease_owner" not in old and old.get("committed_fence") == lease.fence:
+                return  # the answer to an earlier, successful try of this very commit was lost
+            raise LeaseLost from None
+
+    async def _claim_id(self, scope: Scope, thread_id: str, item: Item, now: datetime) -> None:
+        """Make sure no other tenant uses this thread id (T3); undo the thread's creation if one does."""
+        claim = {
+            **keys.owner(thread_id),
+            "tenant_id": scope.tenant_id,
+            "listing": keys.tenant_listing(scope),
+            "listed_at": f"{to_millis(now):015d}#{thread_id}",
+        }
+        try:
+            await self._table.put(claim, condition="attribute_not_exists(PK)")
+        except ConditionFailed as failure:
+            if (failure.item or {}).get("tenant_id") == scope.tenant_id:
+                return
+            with contextlib.suppress(ConditionFailed):
+                await self._table.delete(
+                    keys.thread(scope, thread_id),
+                    condition="fence = :fence AND next_ordinal = :zero",
+                    values={":fence": item["fence"], ":zero": 0},
+                )
+            raise ThreadUnavailable from None
+
+
+def listed_at(moment: datetime) -> str:
+    """The hour a thread is listed under."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H")
+
+
+def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
+    """The thread an item holds; a run whose lease has passed shows as interrupted."""
+    run = None
+    if "run_id" in item:
+        alive = item.get("lease_until", 0) >= to_millis(now)
+        run = Run(
+            run_id=item["run_id"],
+            message_id=item["run_message_id"],
+            attempt=item["run_attempt"],
+            status=RunStatus.RUNNING if alive else RunStatus.INTERRUPTED,
+        )
+    return Thread(
+        id=thread_id,
+        user_id=item["user_id"],
+        agent_id=item["agent_id"],
+        active_agent_id=item["active_agent_id"],
+        status=ThreadStatus(item["thread_status"]),
+        episode=item["episode"],
+        usage=Usage(item["input_tokens"], item["output_tokens"]),
+        run=run,
+        next_ordinal=item["next_ordinal"],
+        last_seq=item["last_seq"],
+        stored_tokens=item["stored_tokens"],
+        created_at=from_millis(item["created_at"]),
+        last_activity_at=from_millis(item["last_activity_at"]),
+        parent_thread_id=item.get("parent_thread_id"),
+    )
+
+
+def _creation_values(scope: Scope, request: LeaseRequest, now: datetime) -> dict[str, Any]:
+    idle_ms = round(request.idle_seconds * 1000)
+    return {
+        ":agent": request.agent_id,
+        ":active": ThreadStatus.ACTIVE.value,
+        ":idle": idle_ms,
+        ":shard": keys.idle_shard(request.thread_id),
+        ":check": to_millis(now) + idle_ms,
+        ":listing": keys.user_listing(scope),
+        ":listed": listed_at(now),
+    }
+
+
+def _own_retry_or_raise(item: Item | None, scope: Scope, owner: str, now: datetime) -> Item:
+    """The item, if this very request had already taken the lease; else the reason why it could not."""
+    if item is None:
+        raise InvalidRequest("A UUID of version 5 cannot begin a conversation. Use version 4, or any other stable id.")
+    if item.get("lease_owner") == owner:
+        return item
+    if item["user_id"] != scope.user_id or item["thread_status"] == "deleted":
+        raise ThreadUnavailable
+    run = thread_from_item("", item, now).run
+    raise LeaseBusy(run, from_millis(item.get("lease_until", to_millis(now))))
+
+
+def _lease(scope: Scope, thread_id: str, item: Item, until: datetime) -> Lease:
+    return Lease(
+        scope=scope,
+        thread=thread_from_item(thread_id, item, until),
+        owner=item["lease_owner"],
+        fence=item["fence"],
+        until=until,
+        first_seq=item["next_seq"] - RESERVED_SEQS,
+        end_seq=item["next_seq"],
+    )
+
+
+def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
+    return {
+        **keys.turn(lease.scope, lease.thread_id, turn.message_id),
+        "run_id": turn.run_id,
+        "digest": turn.digest,
+        "first_ordinal": turn.first_ordinal,
+        "fence": turn.fence,
+    }
+
+
+def _turn(message_id: str, item: Item) -> TurnRecord:
+    return TurnRecord(message_id, item["run_id"], item["digest"], item["first_ordinal"], item["fence"])

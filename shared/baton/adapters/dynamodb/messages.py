@@ -1,0 +1,123 @@
+"""Messages at their ordinals: written once, read from the newest backwards."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Sequence
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.codec import pack_message, unpack_message
+from baton.adapters.dynamodb.leases import Leases
+from baton.adapters.dynamodb.table import Item, Table
+from baton.adapters.s3_bodies import S3Bodies
+from baton.domain.identity import Scope
+from baton.domain.message import StoredMessage
+from baton.domain.thread import Thread
+from baton.ports.clock import Clock
+from baton.ports.thread_store import Lease, Page
+
+LARGEST_INLINE = 300 * 1024
+"""Bytes of a packed message kept in the item itself."""
+LARGEST_QUERY = 200
+
+
+class Messages(Leases):
+    """The part of the thread store that keeps what was said."""
+
+    def __init__(self, table: Table, bodies: S3Bodies, clock: Clock) -> None:
+        super().__init__(table, clock)
+        self._bodies = bodies
+
+    async def put_message(self, lease: Lease, message: StoredMessage) -> None:
+        item: Item = {
+            **keys.message(lease.scope, lease.thread_id, message.ordinal),
+            "id": message.id,
+            "run_id": message.run_id,
+            "tokens": message.tokens,
+            "fence": lease.fence,
+        }
+        packed = pack_message(message)
+        if len(packed) > LARGEST_INLINE:
+            item["body_sha256"] = await self._bodies.put(lease.scope, lease.thread_id, packed)
+        else:
+            item["body"] = packed
+        await self.put_fenced(lease, item)
+
+    async def recent_messages(
+        self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None
+    ) -> Sequence[StoredMessage]:
+        top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
+        if top == 0:
+            return ()
+        mean = max(1, thread.stored_tokens // max(1, thread.next_ordinal))
+        # As many as the budget will probably take, and a few more: one request a turn, whatever the thread's length.
+        limit = min(LARGEST_QUERY, math.ceil(token_budget / mean) + 4)
+        items: list[Item] = []
+        tokens = 0
+        async for page in self._backwards(scope, thread.id, top, limit):
+            for item in page:
+                items.append(item)
+                tokens += item["tokens"]
+                if tokens > token_budget:
+                    return await self._messages(scope, thread.id, items[::-1])
+        return await self._messages(scope, thread.id, items[::-1])
+
+    async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
+        top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
+        items: list[Item] = []
+        if top > 0:
+            async for page in self._backwards(scope, thread.id, top, limit):
+                items += page
+                if len(items) >= limit:
+                    break
+        messages = await self._messages(scope, thread.id, items[:limit][::-1])
+        more = bool(messages) and messages[0].ordinal > 0
+        return Page(tuple(messages), messages[0].ordinal if more else None)
+
+    async def run_messages(
+        self, scope: Scope, thread_id: str, *, first_ordinal: int, below: int | None
+    ) -> Sequence[StoredMessage]:
+        last = (below if below is not None else 10**12) - 1
+        found: list[Item] = []
+        if last < first_ordinal:
+            return ()
+        async for page in self._table.query(
+            keys.partition(scope, thread_id),
+            first=keys.message_sort(first_ordinal),
+            last=keys.message_sort(last),
+            limit=8,
+        ):
+            for item in page:
+                if found and (item["run_id"] != found[0]["run_id"] or _ordinal(item) != _ordinal(found[-1]) + 1):
+                    return await self._messages(scope, thread_id, found)
+                found.append(item)
+        return await self._messages(scope, thread_id, found)
+
+    def _backwards(self, scope: Scope, thread_id: str, top: int, limit: int) -> AsyncIterator[list[Item]]:
+        return self._table.query(
+            keys.partition(scope, thread_id),
+            first=keys.message_sort(0),
+            last=keys.message_sort(top - 1),
+            newest_first=True,
+            limit=limit,
+        )
+
+    async def _messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
+        bodies = await asyncio.gather(*(self._body(scope, thread_id, item) for item in items))
+        return [
+            unpack_message(
+                body, message_id=item["id"], ordinal=_ordinal(item), run_id=item["run_id"], tokens=item["tokens"]
+            )
+            for item, body in zip(items, bodies, strict=True)
+        ]
+
+    async def _body(self, scope: Scope, thread_id: str, item: Item) -> bytes:
+        if "body" in item:
+            body: bytes = item["body"]
+            return body
+        return await self._bodies.get(scope, thread_id, item["body_sha256"])
+
+
+def _ordinal(item: Item) -> int:
+    return int(item["SK"].removeprefix("MSG#"))

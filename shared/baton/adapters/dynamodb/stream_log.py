@@ -1,0 +1,65 @@
+"""The stream log on DynamoDB: pieces of events under their first sequence number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.codec import pack, unpack
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.domain.errors import LeaseLost
+from baton.domain.identity import Scope
+from baton.ports.clock import Clock
+from baton.ports.stream_log import LogPiece
+from baton.ports.thread_store import Lease
+
+KEPT_SECONDS = 24 * 3600
+
+
+class DynamoStreamLog:
+    """``StreamLog`` in the thread's own partition."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def append(self, lease: Lease, piece: LogPiece) -> None:
+        item = {
+            **keys.log(lease.scope, lease.thread_id, piece.first_seq),
+            "run_id": piece.run_id,
+            "attempt": piece.attempt,
+            "last_seq": piece.last_seq,
+            "body": pack(list(piece.events)),
+            "fence": lease.fence,
+            "expires_at": int(self._clock.now().timestamp()) + KEPT_SECONDS,
+        }
+        try:
+            await self._table.put(
+                item, condition="attribute_not_exists(PK) OR fence <= :fence", values={":fence": lease.fence}
+            )
+        except ConditionFailed:
+            raise LeaseLost from None
+
+    async def read(self, scope: Scope, thread_id: str, *, after: int) -> Sequence[LogPiece]:
+        partition = keys.partition(scope, thread_id)
+        now = self._clock.now().timestamp()
+        pieces: list[LogPiece] = []
+        # The piece that holds after + 1 may begin before it: one step back finds it.
+        async for page in self._table.query(
+            partition, first=keys.log_sort(0), last=keys.log_sort(after), newest_first=True, limit=1
+        ):
+            first = page[0]["SK"] if page else keys.log_sort(0)
+            break
+        async for page in self._table.query(partition, first=first, last=keys.log_sort(10**12 - 1)):
+            pieces += [
+                LogPiece(
+                    run_id=item["run_id"],
+                    attempt=item["attempt"],
+                    first_seq=int(item["SK"].removeprefix("LOG#")),
+                    events=tuple(unpack(item["body"])),
+                )
+                for item in page
+                # TTL only collects garbage, late and in any order: nothing relies on it.
+                if item["last_seq"] > after and item["expires_at"] > now
+            ]
+        return pieces

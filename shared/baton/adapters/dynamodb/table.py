@@ -1,0 +1,145 @@
+"""One DynamoDB table as plain Python values: the few operations Baton needs, asynchronous and with typed failures."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+from botocore.exceptions import ClientError
+
+from baton.adapters.aws import call
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_serializer = TypeSerializer()
+_deserializer = TypeDeserializer()
+
+Item = dict[str, Any]
+
+
+class ConditionFailed(Exception):
+    """A conditional write found the item otherwise; ``item`` is the item as it is, None if there is none."""
+
+    def __init__(self, item: Item | None) -> None:
+        self.item = item
+        super().__init__("condition failed")
+
+
+def serialize(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _serializer.serialize(value) for name, value in values.items()}
+
+
+def deserialize(item: Mapping[str, Any]) -> Item:
+    return {name: _plain(_deserializer.deserialize(value)) for name, value in item.items()}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_integral_value"):  # Decimal: Baton stores whole numbers only
+        return int(value)
+    if hasattr(value, "value"):  # boto3's Binary
+        return bytes(value.value)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table and the client to reach it with."""
+
+    client: DynamoDBClient
+    name: str
+
+    async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:
+        answer = await call(self.client.get_item, TableName=self.name, Key=serialize(key), ConsistentRead=consistent)
+        return deserialize(answer["Item"]) if "Item" in answer else None
+
+    async def put(self, item: Item, *, condition: str | None = None, values: Item | None = None) -> None:
+        """Write an item. Raises ``ConditionFailed`` with the item that is there."""
+        request: dict[str, Any] = {"TableName": self.name, "Item": serialize(item)}
+        await self._write(self.client.put_item, request, condition, values)
+
+    async def update(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> Item:
+        """Update an item and return all of it. Raises ``ConditionFailed`` with the item that is there."""
+        request: dict[str, Any] = {
+            "TableName": self.name,
+            "Key": serialize(key),
+            "UpdateExpression": expression,
+            "ReturnValues": "ALL_NEW",
+        }
+        answer = await self._write(self.client.update_item, request, condition, values)
+        return deserialize(answer["Attributes"])
+
+    async def delete(self, key: Mapping[str, str], *, condition: str | None = None, values: Item | None = None) -> None:
+        """Delete an item; deleting what is not there is no error. Raises ``ConditionFailed``."""
+        await self._write(self.client.delete_item, {"TableName": self.name, "Key": serialize(key)}, condition, values)
+
+    async def query(
+        self,
+        partition: str,
+        *,
+        first: str | None = None,
+        last: str | None = None,
+        prefix: str | None = None,
+        newest_first: bool = False,
+        limit: int | None = None,
+        index: tuple[str, str, str] | None = None,
+    ) -> AsyncIterator[list[Item]]:
+        """Pages of a partition's items between two sort keys (both included), or with a prefix.
+
+        ``index`` names a secondary index, its hash and its range key; only there is the read eventually consistent.
+        """
+        name, hash_key, range_key = index or (None, "PK", "SK")
+        expression, values = f"{hash_key} = :partition", {":partition": partition}
+        if prefix is not None:
+            expression += f" AND begins_with({range_key}, :prefix)"
+            values[":prefix"] = prefix
+        elif first is not None and last is not None:
+            expression += f" AND {range_key} BETWEEN :first AND :last"
+            values |= {":first": first, ":last": last}
+        elif last is not None:
+            expression += f" AND {range_key} <= :last"
+            values[":last"] = last
+        request: dict[str, Any] = {
+            "TableName": self.name,
+            "KeyConditionExpression": expression,
+            "ExpressionAttributeValues": serialize(values),
+            "ScanIndexForward": not newest_first,
+        }
+        if limit is not None:
+            request["Limit"] = limit
+        if name is None:
+            request["ConsistentRead"] = True
+        else:
+            request["IndexName"] = name
+        while True:
+            answer = await call(self.client.query, **request)
+            yield [deserialize(item) for item in answer["Items"]]
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    async def get_many(self, keys: list[dict[str, str]]) -> list[Item]:
+        """Up to 100 items by key, in no order; those that do not exist are left out."""
+        found: list[Item] = []
+        wanted: dict[str, Any] = {self.name: {"Keys": [serialize(key) for key in keys]}}
+        while wanted:
+            answer = await call(self.client.batch_get_item, RequestItems=wanted)
+            found += [deserialize(item) for item in answer["Responses"].get(self.name, [])]
+            wanted = answer["UnprocessedKeys"]
+        return found
+
+    async def _write(self, operation: Any, request: dict[str, Any], condition: str | None, values: Item | None) -> Any:
+        if condition is not None:
+            request["ConditionExpression"] = condition
+            request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        if values:
+            request["ExpressionAttributeValues"] = serialize(values)
+        try:
+            return await call(operation, **request)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                raise
+            old: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
+            raise ConditionFailed(deserialize(old) if old else None) from None

@@ -1,0 +1,147 @@
+"""The thread store on DynamoDB: leases and messages, and the lists of threads."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.leases import listed_at, thread_from_item
+from baton.adapters.dynamodb.messages import Messages
+from baton.adapters.dynamodb.table import Item
+from baton.domain.errors import InvalidRequest, ThreadUnavailable
+from baton.domain.identity import Permission, Scope
+from baton.domain.thread import Thread
+from baton.domain.times import from_millis, to_millis
+
+_LISTING = ("listing", "listing", "listed_at")
+_MOST_KEYS_READ = 1_000
+"""A user with more threads in one hour than this sees the newest of them by id, not by activity."""
+
+
+class DynamoThreadStore(Messages):
+    """``ThreadStore`` on one table, with large messages in S3."""
+
+    async def get_thread(self, scope: Scope, thread_id: str) -> Thread:
+        item = await self._table.get(keys.thread(scope, thread_id))
+        if item is None or "user_id" not in item or item["thread_status"] == "deleted":
+            raise ThreadUnavailable
+        if item["user_id"] != scope.user_id and not scope.has(Permission.THREAD_READ_ALL):
+            raise ThreadUnavailable
+        return thread_from_item(thread_id, item, self._clock.now())
+
+    async def check_writable(self, scope: Scope, thread_id: str) -> None:
+        item, owner = await asyncio.gather(
+            self._table.get(keys.thread(scope, thread_id)), self._table.get(keys.owner(thread_id))
+        )
+        if item is not None and (item["user_id"] != scope.user_id or item["thread_status"] == "deleted"):
+            raise ThreadUnavailable
+        if owner is not None and owner["tenant_id"] != scope.tenant_id:
+            raise ThreadUnavailable
+
+    async def list_threads(
+        self, scope: Scope, *, limit: int, cursor: str | None, whole_tenant: bool = False
+    ) -> tuple[Sequence[Thread], str | None]:
+        if whole_tenant:
+            scope.require(Permission.THREAD_READ_ALL)
+            return await self._tenant_threads(scope, limit, cursor)
+        return await self._user_threads(scope, limit, cursor)
+
+    async def _user_threads(self, scope: Scope, limit: int, cursor: str | None) -> tuple[Sequence[Thread], str | None]:
+        below = _decode_user_cursor(cursor) if cursor else None
+        found: list[Thread] = []
+        batch: list[str] = []
+        hour = None
+        async for page in self._table.query(
+            keys.user_listing(scope),
+            last=listed_at(from_millis(below[0])) if below else None,
+            newest_first=True,
+            index=_LISTING,
+        ):
+            for item in page:
+                # The index knows only the hour, so whole hours are read and put in order here.
+                if item["listed_at"] != hour and len(found) + len(batch) > limit:
+                    found += await self._load(scope, batch, below)
+                    batch = []
+                    if len(found) > limit:
+                        return _user_page(found, limit)
+                hour = item["listed_at"]
+                batch.append(item["PK"].partition("#")[2])
+                if len(batch) >= _MOST_KEYS_READ:
+                    break
+        found += await self._load(scope, batch, below)
+        return _user_page(found, limit)
+
+    async def _tenant_threads(
+        self, scope: Scope, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Thread], str | None]:
+        last = _decode_tenant_cursor(cursor) if cursor else None
+        rows: list[Item] = []
+        async for page in self._table.query(
+            keys.tenant_listing(scope), last=last, newest_first=True, limit=limit + 2, index=_LISTING
+        ):
+            rows += [item for item in page if item["listed_at"] != last]
+            if len(rows) > limit:
+                break
+        shown = rows[:limit]
+        by_id = {t.id: t for t in await self._load(scope, [row["PK"].removeprefix("~THREAD#") for row in shown], None)}
+        threads = [by_id[thread_id] for row in shown if (thread_id := row["PK"].removeprefix("~THREAD#")) in by_id]
+        more = len(rows) > limit
+        return threads, _encode({"after": shown[-1]["listed_at"]}) if more else None
+
+    async def _load(self, scope: Scope, thread_ids: list[str], below: tuple[int, str] | None) -> list[Thread]:
+        """The threads, newest activity first, those at or above the cursor left out."""
+        now = self._clock.now()
+        items: list[Item] = []
+        for start in range(0, len(thread_ids), 100):
+            items += await self._table.get_many([keys.thread(scope, t) for t in thread_ids[start : start + 100]])
+        threads = [
+            thread_from_item(item["PK"].partition("#")[2], item, now)
+            for item in items
+            if item.get("thread_status") != "deleted"
+        ]
+        threads.sort(key=_age, reverse=True)
+        return [thread for thread in threads if below is None or _age(thread) < below]
+
+
+def _age(thread: Thread) -> tuple[int, str]:
+    return to_millis(thread.last_activity_at), thread.id
+
+
+def _user_page(found: list[Thread], limit: int) -> tuple[Sequence[Thread], str | None]:
+    shown = found[:limit]
+    if len(found) <= limit:
+        return shown, None
+    at, thread_id = _age(shown[-1])
+    return shown, _encode({"at": at, "id": thread_id})
+
+
+def _encode(cursor: dict[str, object]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(cursor).encode()).decode().rstrip("=")
+
+
+def _decode(cursor: str) -> dict[str, object]:
+    try:
+        decoded = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (binascii.Error, ValueError, RecursionError):
+        decoded = None
+    if not isinstance(decoded, dict):
+        raise InvalidRequest("cursor was not handed out by this list.")
+    return decoded
+
+
+def _decode_user_cursor(cursor: str) -> tuple[int, str]:
+    match _decode(cursor):
+        case {"at": int(at), "id": str(thread_id)} if 0 <= at < 10**14:
+            return at, thread_id
+    raise InvalidRequest("cursor was not handed out by this list.")
+
+
+def _decode_tenant_cursor(cursor: str) -> str:
+    match _decode(cursor):
+        case {"after": str(after)} if 0 < len(after) <= 100 and after.isascii():
+            return after
+    raise InvalidRequest("cursor was not handed out by this list.")

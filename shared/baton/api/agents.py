@@ -1,0 +1,44 @@
+"""Agents: those the caller may talk to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+
+from baton.api.authentication import Caller
+from baton.api.problems import responses
+from baton.api.schemas import Agent, Listing
+from baton.api.services import Services
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import TokenExpired, Unauthorized, UnknownAgent
+from baton.domain.identity import Permission, Scope
+
+PUBLIC = ("id", "name", "description", "avatarUrl", "main")
+"""What everybody may see of an agent; prompts and settings are for those who may change them."""
+
+router = APIRouter(prefix="/agents", tags=["agents"])
+
+
+@router.get("", summary="List agents", response_model=Listing[Agent], responses=responses(Unauthorized, TokenExpired))
+async def list_agents(scope: Caller, services: Services) -> dict[str, Any]:
+    """The agents the caller has the permissions for, by id."""
+    return {"items": [_shown(scope, agent) for agent in services.agents.visible(scope)], "nextCursor": None}
+
+
+@router.get(
+    "/{agent_id}",
+    summary="Read an agent",
+    response_model=Agent,
+    responses=responses(Unauthorized, TokenExpired, UnknownAgent),
+)
+async def get_agent(
+    agent_id: Annotated[str, Path(examples=["assistant"])], scope: Caller, services: Services
+) -> dict[str, Any]:
+    """One agent; its whole definition for holders of `agent:write`."""
+    return _shown(scope, services.agents.get(scope, agent_id))
+
+
+def _shown(scope: Scope, agent: AgentDefinition) -> dict[str, Any]:
+    whole = agent.as_json()
+    return whole if scope.has(Permission.AGENT_WRITE) else {name: whole[name] for name in PUBLIC}

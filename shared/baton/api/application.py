@@ -1,0 +1,47 @@
+"""The FastAPI application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+
+from baton import __version__
+from baton.api import agents, files, health, messages, problems, runs, threads
+from baton.api.body_limit import BodyLimit
+from baton.api.services import ApiServices
+
+DESCRIPTION = """\
+Conversations in which several AI agents take part.
+
+Events are [AG-UI 1.0](https://docs.ag-ui.com); errors are RFC 9457 problem details with a stable `code`. Every list is
+`{"items": [...], "nextCursor": null}`; times are UTC ISO-8601; absent values are `null`.
+"""
+
+
+def create_app(services: Callable[[], ApiServices], *, origins: Sequence[str] = ("*",)) -> FastAPI:
+    """The HTTP API. ``services`` is called at the first request that needs them."""
+    app = FastAPI(
+        title="Baton",
+        version=__version__,
+        description=DESCRIPTION,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        openapi_url="/v1/openapi.json",
+        docs_url="/v1/docs",
+        redoc_url=None,
+    )
+    app.state.services = services
+    problems.install(app)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=list(origins),
+        allow_methods=["GET", "POST", "PUT", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
+        max_age=3600,
+    )
+    for router in (runs.router, messages.router, threads.router, files.router, agents.router):
+        app.include_router(router, prefix="/v1")
+    app.include_router(health.router)
+    return app

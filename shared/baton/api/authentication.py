@@ -1,0 +1,31 @@
+"""Who calls: the bearer token of a request."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from baton.api.services import Services
+from baton.domain.errors import Unauthorized
+from baton.domain.identity import Scope
+
+bearer = HTTPBearer(
+    auto_error=False,
+    bearerFormat="JWT",
+    description="A token of an OIDC issuer the deployment trusts, or an embed token signed by the host application.",
+)
+
+
+# Not async: FastAPI runs it in a thread, and verifying may have to fetch keys.
+def caller(
+    request: Request, services: Services, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> Scope:
+    """The scope of the request. Raises ``Unauthorized`` and ``TokenExpired``."""
+    if credentials is None:
+        raise Unauthorized
+    return services.verifier.verify(credentials.credentials).scope
+
+
+Caller = Annotated[Scope, Depends(caller)]

@@ -1,0 +1,59 @@
+"""POST /v1/threads/{id}/files: where to upload a file, and how to refer to it in a message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from baton.api.authentication import Caller
+from baton.api.problems import responses
+from baton.api.schemas import UploadAnswer, UploadRequest
+from baton.api.services import Services
+from baton.api.threads import ThreadId
+from baton.domain.content import FILE_PROVIDER
+from baton.domain.errors import InvalidRequest, MessageTooLarge, ThreadUnavailable, TokenExpired, Unauthorized
+from baton.domain.identity import thread_ref
+from baton.domain.times import iso
+
+router = APIRouter(prefix="/threads", tags=["files"])
+
+
+@router.post(
+    "/{thread_id}/files",
+    summary="Prepare an upload",
+    status_code=201,
+    response_model=UploadAnswer,
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, MessageTooLarge, InvalidRequest),
+)
+async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services, file: UploadRequest) -> dict[str, Any]:
+    """An address that takes the file for 15 minutes, and the part to put into a message of this conversation.
+
+    The conversation need not have begun yet.
+    """
+    canonical = thread_ref(scope, thread_id).id
+    try:
+        await services.store.check_writable(scope, canonical)
+    except ThreadUnavailable:
+        await services.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
+        raise
+    upload = await services.files.presign_upload(scope, canonical, file.name, file.content_type, file.size)
+    return {
+        "fileId": upload.file_id,
+        "upload": {
+            "url": upload.url,
+            "method": upload.method,
+            "headers": upload.headers,
+            "expiresAt": iso(upload.expires_at),
+        },
+        "part": {
+            "type": "image" if file.content_type.startswith("image/") else "document",
+            "source": {
+                "type": "file",
+                "value": upload.file_id,
+                "provider": FILE_PROVIDER,
+                "mimeType": file.content_type,
+            },
+            "metadata": {"name": file.name, "size": file.size},
+        },
+    }

@@ -1,0 +1,93 @@
+"""POST /v1/messages: one message, one answer, no stream."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter
+
+from baton.api.authentication import Caller
+from baton.api.problems import responses
+from baton.api.runs import TURN_SECONDS
+from baton.api.schemas import MessageAnswer, MessageRequest
+from baton.api.services import ApiServices, Services
+from baton.conversation.requests import message_request
+from baton.conversation.run import FinishedRun
+from baton.domain.errors import (
+    AgentMismatch,
+    InternalError,
+    InvalidRequest,
+    MalformedJson,
+    MessageIdConflict,
+    MessageTooLarge,
+    ModelError,
+    ThreadBusy,
+    ThreadUnavailable,
+    TokenExpired,
+    Unauthorized,
+    UnknownAgent,
+    UnsupportedPart,
+    error_from_code,
+)
+from baton.domain.message import OutcomeType
+from baton.domain.thread import thread_state
+from baton.domain.usage import Usage
+
+router = APIRouter(tags=["messages"])
+
+
+@router.post(
+    "/messages",
+    summary="Send a message and wait for the answer",
+    response_model=MessageAnswer,
+    responses=responses(
+        MalformedJson,
+        Unauthorized,
+        TokenExpired,
+        ThreadUnavailable,
+        UnknownAgent,
+        AgentMismatch,
+        MessageIdConflict,
+        MessageTooLarge,
+        InvalidRequest,
+        UnsupportedPart,
+        ModelError,
+        ThreadBusy,
+    ),
+)
+async def send_message(scope: Caller, services: Services, message: MessageRequest) -> dict[str, Any]:
+    """Answer one message and return the turn's messages.
+
+    The same `messageId` again gives the same answer, without a second turn. A model failure is a 502 problem.
+    """
+    asked = message_request(
+        scope,
+        thread_id=message.session_id,
+        message_id=message.message_id if message.message_id is not None else services.clock.new_id(),
+        content=message.message,
+        agent_id=message.agent_id,
+    )
+    # Shielded: a caller that hangs up must not stop the turn it has begun.
+    finished = await asyncio.shield(
+        asyncio.ensure_future(services.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
+    )
+    if finished is None:
+        raise InternalError
+    return _answer(services, finished)
+
+
+def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
+    last = finished.messages[-1]
+    end = last.end
+    if end is not None and end.outcome is OutcomeType.ERROR:
+        raise error_from_code(end.error_code or "", end.error_detail)
+    thread = finished.thread
+    return {
+        "sessionId": thread.id,
+        "runId": last.run_id,
+        "messages": [message.as_ag_ui().model_dump(by_alias=True, mode="json") for message in finished.messages],
+        "state": thread_state(services.agents.describe(thread.active_agent_id), thread),
+        "usage": (end.usage if end else Usage()).as_json(),
+        "outcome": {"type": end.outcome.value if end else OutcomeType.SUCCESS.value},
+    }

@@ -1,0 +1,141 @@
+"""Errors as RFC 9457 problem details, from the same table as RUN_ERROR."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from botocore.exceptions import BotoCoreError, ClientError
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from baton.domain.errors import (
+    BatonError,
+    InternalError,
+    InvalidRequest,
+    MalformedJson,
+    MessageTooLarge,
+    MethodNotAllowed,
+    NotFound,
+    Unauthorized,
+)
+
+logger = Logger(child=True)
+
+_BY_STATUS: dict[int, type[BatonError]] = {
+    400: MalformedJson,
+    401: Unauthorized,
+    404: NotFound,
+    405: MethodNotAllowed,
+    413: MessageTooLarge,
+    422: InvalidRequest,
+}
+
+
+class Problem(BaseModel):
+    """An error, as RFC 9457 problem details."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "type": "about:blank",
+                "title": "Conversation not available",
+                "status": 404,
+                "detail": "This conversation is not available to you. Please start a new one.",
+                "code": "thread_unavailable",
+                "retryable": False,
+                "requestId": "0b0a4f9e-7c39-4d0a-8f0e-1f7f3f6c9a55",
+            }
+        }
+    )
+
+    type: str = Field(description="`about:blank`: the code says what kind of problem it is.")
+    title: str
+    status: int
+    detail: str = Field(description="What the caller can do.")
+    code: str = Field(description="Stable and machine-readable; the same as in RUN_ERROR events.")
+    retryable: bool = Field(description="Whether the same request may succeed later.")
+    requestId: str  # noqa: N815 - the wire name
+
+
+def responses(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI entries of the errors a route may answer with."""
+    found: dict[int | str, dict[str, Any]] = {}
+    for error in classes:
+        codes = found.setdefault(
+            error.status, {"description": error.title, "content": {"application/problem+json": {"examples": {}}}}
+        )
+        schema = codes["content"]["application/problem+json"]
+        schema["schema"] = {"$ref": "#/components/schemas/Problem"}
+        schema["examples"][error.code] = {"summary": error.title, "value": body(error(), "example-request-id")}
+    return found
+
+
+def body(error: BatonError, request_id: str) -> dict[str, Any]:
+    """The problem details of an error."""
+    return {
+        "type": "about:blank",
+        "title": error.title,
+        "status": error.status,
+        "detail": error.detail,
+        "code": error.code,
+        "retryable": error.retryable,
+        "requestId": request_id,
+    }
+
+
+def request_id(request: Request) -> str:
+    """API Gateway's id of the request where there is one, else a fresh one."""
+    known = getattr(request.state, "request_id", None)
+    if known is None:
+        event = request.scope.get("aws.event") or {}
+        known = event.get("requestContext", {}).get("requestId") or str(uuid.uuid4())
+        request.state.request_id = known
+    return str(known)
+
+
+def response(request: Request, error: BatonError) -> JSONResponse:
+    """The answer that tells of an error."""
+    headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else None
+    details = body(error, request_id(request))
+    return JSONResponse(details, error.status, headers=headers, media_type="application/problem+json")
+
+
+def install(app: FastAPI) -> None:
+    """Make every failure of ``app`` a problem."""
+
+    async def refused(request: Request, error: Exception) -> JSONResponse:
+        return response(request, error if isinstance(error, BatonError) else InternalError())
+
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        return response(request, _from_validation(error))
+
+    async def http_error(request: Request, error: Exception) -> JSONResponse:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return response(request, _BY_STATUS.get(status, InternalError)())
+
+    async def unexpected(request: Request, error: Exception) -> JSONResponse:
+        logger.error("request failed", exc_info=error, request_id=request_id(request), path=request.url.path)
+        return response(request, InternalError())
+
+    app.add_exception_handler(BatonError, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(ClientError, unexpected)
+    app.add_exception_handler(BotoCoreError, unexpected)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def _from_validation(error: Exception) -> BatonError:
+    errors = error.errors() if isinstance(error, RequestValidationError) else []
+    if not errors:
+        return InvalidRequest()
+    first = errors[0]
+    if first["type"] == "json_invalid":
+        return MalformedJson()
+    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+    return InvalidRequest(f"{where}: {first['msg']}." if where else f"{first['msg']}.")

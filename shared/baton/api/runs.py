@@ -1,0 +1,114 @@
+"""POST /v1/runs: AG-UI in, AG-UI out. Any AG-UI client works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from ag_ui.core import RunAgentInput, UserMessage
+from fastapi import APIRouter, Body, Request
+from fastapi.responses import StreamingResponse
+
+from baton.api import sse
+from baton.api.authentication import Caller
+from baton.api.problems import request_id, responses
+from baton.api.schemas import RUN_ID, THREAD_ID
+from baton.api.services import Services
+from baton.conversation.requests import message_request
+from baton.domain.errors import (
+    AgentMismatch,
+    InvalidRequest,
+    MalformedJson,
+    MessageIdConflict,
+    MessageTooLarge,
+    ThreadUnavailable,
+    TokenExpired,
+    Unauthorized,
+    UnknownAgent,
+    UnsupportedPart,
+)
+from baton.domain.events import Event
+
+TURN_SECONDS = 840.0
+"""Lambda's fifteen minutes, less what it takes to commit and to say goodbye."""
+
+router = APIRouter(tags=["runs"])
+
+EXAMPLE = {
+    "threadId": THREAD_ID,
+    "runId": RUN_ID,
+    "state": {},
+    "messages": [{"id": "m-1", "role": "user", "content": "What can you do?"}],
+    "tools": [],
+    "context": [],
+    "forwardedProps": {"agentId": "assistant"},
+}
+STREAM_EXAMPLE = (
+    'id: 1\ndata: {"type":"RUN_STARTED","threadId":"550e8400-e29b-41d4-a716-446655440000","runId":"2c5e...","metadata":'
+    '{"messageId":"m-1","threadId":"550e8400-e29b-41d4-a716-446655440000","runId":"2c5e...","seq":1,"attempt":1}}\n\n'
+)
+
+
+@router.post(
+    "/runs",
+    summary="Run an agent",
+    response_class=StreamingResponse,
+    responses={
+        200: {"description": "AG-UI events.", "content": {sse.MEDIA_TYPE: {"example": STREAM_EXAMPLE}}},
+        **responses(
+            MalformedJson,
+            Unauthorized,
+            TokenExpired,
+            ThreadUnavailable,
+            UnknownAgent,
+            AgentMismatch,
+            MessageIdConflict,
+            MessageTooLarge,
+            InvalidRequest,
+            UnsupportedPart,
+        ),
+    },
+)
+async def run(
+    request: Request,
+    scope: Caller,
+    services: Services,
+    run_input: Annotated[RunAgentInput, Body(openapi_examples={"question": {"value": EXAMPLE}})],
+) -> StreamingResponse:
+    """Answer the last user message of the input, as a stream of AG-UI events.
+
+    Only that message is new, the store has the rest; its `id` is the idempotency key. `forwardedProps.agentId`
+    chooses the main agent of a new conversation. The client's `state` and `tools` are ignored for now. The run goes
+    on when the client disconnects: `GET /v1/threads/{id}/events` tells what it missed.
+    """
+    message = _last_user_message(run_input)
+    props = run_input.forwarded_props
+    asked = message_request(
+        scope,
+        thread_id=run_input.thread_id,
+        message_id=message.id,
+        content=_content(message),
+        agent_id=props.get("agentId") if isinstance(props, dict) else None,
+        run_id=run_input.run_id,
+    )
+
+    async def work(emit: Callable[[Event], None]) -> None:
+        await services.turns.run(scope, asked, emit, seconds=TURN_SECONDS)
+
+    stream = await sse.RunStream(work, request_id(request)).begin()
+    return StreamingResponse(stream, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
+
+
+def _last_user_message(run_input: RunAgentInput) -> UserMessage:
+    if run_input.resume:
+        raise InvalidRequest("resume: this conversation has no open interrupt.")
+    for message in reversed(run_input.messages):
+        if isinstance(message, UserMessage):
+            return message
+    raise InvalidRequest("messages must hold a user message; its id is the idempotency key.")
+
+
+def _content(message: UserMessage) -> str | list[dict[str, Any]]:
+    if isinstance(message.content, str):
+        return message.content
+    return [part.model_dump(by_alias=True) for part in message.content]

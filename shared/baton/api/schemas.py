@@ -1,0 +1,210 @@
+"""The shapes of the HTTP API, for its OpenAPI document; names on the wire are camelCase."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+T = TypeVar("T")
+
+THREAD_ID = "550e8400-e29b-41d4-a716-446655440000"
+RUN_ID = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
+TIMESTAMP = "2026-03-14T09:26:53.589Z"
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+
+class Listing(_Shape, Generic[T]):
+    """A page of a list."""
+
+    items: list[T]
+    next_cursor: str | None = Field(description="Pass it as `cursor` to get the next page; null on the last.")
+
+
+class Usage(_Shape):
+    """Tokens spent."""
+
+    input_tokens: int = Field(examples=[412])
+    output_tokens: int = Field(examples=[58])
+    total_tokens: int = Field(examples=[470])
+
+
+class ActiveAgent(_Shape):
+    """Who answers the next message."""
+
+    id: str = Field(examples=["assistant"])
+    name: str = Field(examples=["Assistant"])
+    description: str | None = Field(examples=["Answers questions."])
+    avatar_url: str | None = Field(examples=[None])
+    is_main: bool = Field(examples=[True])
+
+
+class State(_Shape):
+    """What every screen of a thread shows."""
+
+    active_agent: ActiveAgent
+    workflow: dict[str, Any] | None = Field(description="The guided workflow in progress.", examples=[None])
+    resumable: list[dict[str, Any]] = Field(description="Unfinished workflows.", examples=[[]])
+    status: Literal["active", "closed"]
+
+
+class Run(_Shape):
+    """The run a thread is in the middle of."""
+
+    run_id: str = Field(examples=[RUN_ID])
+    message_id: str = Field(examples=["m-1"])
+    status: Literal["running", "interrupted"]
+    attempt: int = Field(examples=[1])
+
+
+class Thread(_Shape):
+    """A conversation."""
+
+    id: str = Field(examples=[THREAD_ID])
+    user_id: str = Field(examples=["alice"])
+    agent_id: str = Field(examples=["assistant"])
+    parent_thread_id: str | None = Field(examples=[None])
+    status: Literal["active", "closed"]
+    state: State
+    episode: int = Field(description="Number of the session, from 1.", examples=[1])
+    usage: Usage
+    run: Run | None
+    last_seq: int = Field(description="Sequence number of the thread's last event.", examples=[17])
+    created_at: str = Field(examples=[TIMESTAMP])
+    last_activity_at: str = Field(examples=[TIMESTAMP])
+
+
+class MessageMetadata(_Shape):
+    """What is known about a message."""
+
+    ordinal: int = Field(examples=[1])
+    run_id: str = Field(examples=[RUN_ID])
+    status: Literal["complete", "cancelled"]
+    agent_id: str | None = Field(examples=["assistant"])
+    agent_name: str | None = Field(examples=["Assistant"])
+    is_handoff_summary: bool
+    is_tool_result: bool
+    tool_name: str | None = Field(examples=[None])
+    timestamp: str = Field(examples=[TIMESTAMP])
+    source: str | None = Field(examples=[None])
+    tokens: int = Field(examples=[23])
+    sources: list[dict[str, Any]] = Field(examples=[[]])
+
+
+class Message(_Shape):
+    """An AG-UI message with Baton's metadata."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str = Field(examples=["m-1"])
+    role: Literal["user", "assistant", "tool"]
+    content: str | list[dict[str, Any]] | None = Field(examples=["Hello!"])
+    metadata: MessageMetadata
+
+
+class Outcome(_Shape):
+    """How a run ended."""
+
+    type: Literal["success", "cancelled", "interrupt"]
+
+
+class MessageRequest(_Shape):
+    """A message that asks for an answer."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"sessionId": "booking-4711", "messageId": "m-1", "message": "What can you do?"},
+                {
+                    "sessionId": THREAD_ID,
+                    "messageId": "m-2",
+                    "message": [
+                        {"type": "text", "text": "What is in this picture?"},
+                        {"type": "image", "source": {"type": "url", "value": "https://example.com/cat.png"}},
+                    ],
+                },
+            ]
+        }
+    )
+
+    session_id: str | None = Field(
+        default=None,
+        description="A UUID, or any stable id of the host application's; omitted, a new conversation begins.",
+    )
+    message: str | list[dict[str, Any]] = Field(description="Text, or AG-UI content parts.")
+    message_id: str | None = Field(
+        default=None, description="The idempotency key: the same id again gets the same answer."
+    )
+    agent_id: str | None = Field(default=None, description="The main agent; matters on the first message only.")
+
+
+class MessageAnswer(_Shape):
+    """The messages of a finished turn."""
+
+    session_id: str = Field(examples=[THREAD_ID])
+    run_id: str = Field(examples=[RUN_ID])
+    messages: list[Message]
+    state: State
+    usage: Usage
+    outcome: Outcome
+
+
+class Agent(_Shape):
+    """An agent's definition."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str = Field(examples=["assistant"])
+    name: str = Field(examples=["Assistant"])
+    description: str = Field(examples=["Answers questions."])
+    avatar_url: str | None = Field(examples=[None])
+    main: bool = Field(description="Whether a conversation may begin with it.", examples=[True])
+
+
+class UploadRequest(_Shape):
+    """A file that is to be uploaded."""
+
+    name: str = Field(examples=["invoice.pdf"])
+    content_type: str = Field(examples=["application/pdf"])
+    size: int = Field(description="Bytes.", examples=[48213])
+
+
+class UploadTarget(_Shape):
+    """Where and how to put the file."""
+
+    url: str = Field(examples=["https://bucket.s3.amazonaws.com/..."])
+    method: str = Field(examples=["PUT"])
+    headers: dict[str, str] = Field(description="Send exactly these.", examples=[{"Content-Type": "application/pdf"}])
+    expires_at: str = Field(examples=[TIMESTAMP])
+
+
+class UploadAnswer(_Shape):
+    """How to upload a file, and the part that refers to it in a message."""
+
+    file_id: str = Field(examples=["file_0123456789abcdef0123456789abcdef"])
+    upload: UploadTarget
+    part: dict[str, Any] = Field(
+        examples=[
+            {
+                "type": "document",
+                "source": {
+                    "type": "file",
+                    "value": "file_0123456789abcdef0123456789abcdef",
+                    "provider": "baton",
+                    "mimeType": "application/pdf",
+                },
+                "metadata": {"name": "invoice.pdf", "size": 48213},
+            }
+        ]
+    )
+
+
+class Health(_Shape):
+    """That the service answers."""
+
+    status: Literal["ok"]
+    version: str = Field(examples=["0.1.0"])

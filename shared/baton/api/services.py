@@ -1,0 +1,41 @@
+"""What the routers work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from baton.conversation.agents import Agents
+from baton.conversation.follow import Follower
+from baton.conversation.replay import Replays
+from baton.conversation.turns import Turns
+from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
+from baton.ports.files import Files
+from baton.ports.thread_store import ThreadStore
+from baton.ports.token_verifier import TokenVerifier
+
+
+@dataclass(frozen=True, slots=True)
+class ApiServices:
+    """The use cases and ports behind the API."""
+
+    verifier: TokenVerifier
+    turns: Turns
+    store: ThreadStore
+    replays: Replays
+    follower: Follower
+    agents: Agents
+    files: Files
+    audit: AuditLog
+    clock: Clock
+
+
+def services(request: Request) -> ApiServices:
+    """The application's services, built at the first request that needs them: /health needs none."""
+    return cast("ApiServices", request.app.state.services())
+
+
+Services = Annotated[ApiServices, Depends(services)]

@@ -1,0 +1,77 @@
+"""Server-sent events: AG-UI events as ``text/event-stream``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.errors import BatonError, InternalError
+from baton.domain.events import Event, run_error, unsequenced
+
+MEDIA_TYPE = "text/event-stream"
+HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+COMMENT_SECONDS = 10.0
+FIRST_EVENT_SECONDS = 5.0
+"""How long a refusal may still become an HTTP status; a run that only waits its turn gets its headers by then."""
+
+logger = Logger(child=True)
+
+
+def encode(event: Event) -> str:
+    """One event; ``id:`` is its sequence number, so that a browser resumes by ``Last-Event-ID``."""
+    number = f"id: {event.seq}\n" if event.seq is not None else ""
+    return f"{number}data: {event.json()}\n\n"
+
+
+class RunStream:
+    """The events of work that goes on whether or not anybody is still reading."""
+
+    _working: set[asyncio.Task[None]] = set()  # noqa: RUF012 - a task that nobody refers to may be collected
+
+    def __init__(self, work: Callable[[Callable[[Event], None]], Coroutine[Any, Any, object]], request_id: str) -> None:
+        self._queue: asyncio.Queue[Event | BatonError | None] = asyncio.Queue()
+        self._request_id = request_id
+        task = asyncio.ensure_future(self._run(work))
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+
+    async def _run(self, work: Callable[[Callable[[Event], None]], Coroutine[Any, Any, object]]) -> None:
+        try:
+            await work(self._queue.put_nowait)
+            self._queue.put_nowait(None)
+        except BatonError as error:
+            self._queue.put_nowait(error)
+        except Exception:
+            logger.exception("run failed", request_id=self._request_id)
+            self._queue.put_nowait(InternalError())
+
+    async def begin(self) -> AsyncIterator[str]:
+        """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request."""
+        first: Event | BatonError | None = None
+        waiting = False
+        try:
+            first = await asyncio.wait_for(self._queue.get(), FIRST_EVENT_SECONDS)
+        except TimeoutError:
+            waiting = True
+        if isinstance(first, BatonError):
+            raise first
+        return self._lines(first, ended=first is None and not waiting)
+
+    async def _lines(self, first: Event | None, *, ended: bool) -> AsyncGenerator[str, None]:
+        if first is not None:
+            yield encode(first)
+        while not ended:
+            try:
+                item = await asyncio.wait_for(self._queue.get(), COMMENT_SECONDS)
+            except TimeoutError:
+                yield ": waiting\n\n"
+                continue
+            if item is None:
+                return
+            if isinstance(item, BatonError):
+                yield encode(unsequenced(run_error(item, requestId=self._request_id)))
+                return
+            yield encode(item)

@@ -1,0 +1,195 @@
+"""Threads: list, read, their messages and their events."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Path, Query
+from fastapi.responses import StreamingResponse
+
+from baton.api import sse
+from baton.api.authentication import Caller
+from baton.api.cursors import decode_ordinal, encode_ordinal
+from baton.api.problems import responses
+from baton.api.schemas import THREAD_ID, Listing, Message, Thread
+from baton.api.services import ApiServices, Services
+from baton.api.threads_access import readable_thread
+from baton.conversation.follow import POLL_SECONDS
+from baton.conversation.replay import Replay
+from baton.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    InvalidSequence,
+    ThreadUnavailable,
+    TokenExpired,
+    Unauthorized,
+)
+from baton.domain.identity import Scope
+from baton.domain.message import Role, StoredMessage
+from baton.domain.thread import Thread as ThreadRecord
+
+FOLLOW_SECONDS = 60.0
+MAX_SEQ = 10**12
+
+router = APIRouter(prefix="/threads", tags=["threads"])
+
+ThreadId = Annotated[str, Path(description="The thread's UUID, or the host's own id.", examples=[THREAD_ID])]
+Limit = Annotated[int, Query(ge=1, le=100, description="Items a page.")]
+Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the page before.")]
+
+
+@router.get(
+    "",
+    summary="List threads",
+    response_model=Listing[Thread],
+    responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
+)
+async def list_threads(
+    caller: Caller,
+    services: Services,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+    scope: Annotated[
+        Literal["user", "tenant"], Query(description="`tenant` lists everybody's; it needs `thread:read_all`.")
+    ] = "user",
+) -> dict[str, Any]:
+    """The caller's conversations, the most recently active first; the tenant's, the most recently begun first."""
+    threads, next_cursor = await services.store.list_threads(
+        caller, limit=limit, cursor=cursor, whole_tenant=scope == "tenant"
+    )
+    return {"items": [_shown(services, thread) for thread in threads], "nextCursor": next_cursor}
+
+
+@router.get(
+    "/{thread_id}",
+    summary="Read a thread",
+    response_model=Thread,
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable),
+)
+async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) -> dict[str, Any]:
+    """One conversation, without its messages."""
+    thread = await readable_thread(services, caller, thread_id)
+    last_seq = None
+    if thread.run is not None:
+        last_seq = (await services.replays.after(caller, thread, thread.last_seq)).last_seq
+    return _shown(services, thread, last_seq)
+
+
+@router.get(
+    "/{thread_id}/messages",
+    summary="Read messages",
+    response_model=Listing[Message],
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
+)
+async def list_messages(
+    thread_id: ThreadId,
+    caller: Caller,
+    services: Services,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    roles: Annotated[
+        str, Query(max_length=100, description="Comma-separated roles to show.", examples=["user,assistant"])
+    ] = "user,assistant",
+) -> dict[str, Any]:
+    """The conversation's messages. Pages go back in time, each page is in order."""
+    wanted = _roles(roles)
+    before = decode_ordinal(cursor) if cursor else None
+    thread = await readable_thread(services, caller, thread_id)
+    found: list[StoredMessage] = []
+    while True:
+        page = await services.store.read_messages(caller, thread, limit=limit, before=before)
+        found = [*(message for message in page.messages if message.role in wanted), *found]
+        before = page.next_before
+        if before is None or len(found) >= limit:
+            break
+    shown = found[-limit:]
+    more = before is not None or len(found) > len(shown)
+    return {
+        "items": [await _with_downloads(services, caller, thread, message) for message in shown],
+        "nextCursor": encode_ordinal(shown[0].ordinal) if more and shown else None,
+    }
+
+
+@router.get(
+    "/{thread_id}/events",
+    summary="Follow a thread's events",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "AG-UI events.",
+            "content": {sse.MEDIA_TYPE: {"example": 'id: 18\ndata: {"type":"TEXT_MESSAGE_CONTENT","delta":"Hel"}\n\n'}},
+        },
+        **responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidSequence, InvalidRequest),
+    },
+)
+async def follow_events(
+    thread_id: ThreadId,
+    caller: Caller,
+    services: Services,
+    after: Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="The last sequence number seen.")] = None,
+    last_event_id: Annotated[str | None, Header(description="The same, as browsers send it.")] = None,
+) -> StreamingResponse:
+    """What follows `after`, then live until the run in progress ends or a minute has passed.
+
+    A client that asks for more than the log still holds gets the newest messages as a snapshot first.
+    """
+    seen = after if after is not None else _sequence(last_event_id)
+    thread = await readable_thread(services, caller, thread_id)
+    following = services.follower.follow(caller, thread.id, after=seen, seconds=FOLLOW_SECONDS)
+    # The first piece is fetched here, where an invalid sequence number can still become an HTTP status.
+    first = await anext(following)
+    return StreamingResponse(_lines(first, following), media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
+
+
+async def _lines(first: Replay, following: AsyncGenerator[Replay, None]) -> AsyncGenerator[str, None]:
+    async with contextlib.aclosing(following):
+        if first.snapshot is not None:
+            yield sse.encode(first.snapshot)
+        for event in first.events:
+            yield sse.encode(event)
+        silent = 0
+        async for replay in following:
+            for event in replay.events:
+                yield sse.encode(event)
+            silent = 0 if replay.events else silent + 1
+            if silent * POLL_SECONDS >= sse.COMMENT_SECONDS:
+                silent = 0
+                yield ": still running\n\n"
+
+
+def _shown(services: ApiServices, thread: ThreadRecord, last_seq: int | None = None) -> dict[str, Any]:
+    return thread.as_json(services.agents.describe(thread.active_agent_id), last_seq)
+
+
+def _sequence(last_event_id: str | None) -> int:
+    if last_event_id is None:
+        return 0
+    if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) > 12:
+        raise InvalidRequest("Last-Event-ID must be a sequence number.")
+    return int(last_event_id)
+
+
+def _roles(roles: str) -> set[Role]:
+    stored = {Role.USER, Role.ASSISTANT, Role.TOOL}
+    try:
+        wanted = {Role(name.strip()) for name in roles.split(",")}
+    except ValueError:
+        wanted = set()
+    if not wanted or not wanted <= stored:
+        raise InvalidRequest("roles must be a comma-separated choice of user, assistant and tool.")
+    return wanted
+
+
+async def _with_downloads(
+    services: ApiServices, scope: Scope, thread: ThreadRecord, message: StoredMessage
+) -> dict[str, Any]:
+    """The message with a download address in every part that refers to an upload (T8)."""
+    shown = message.as_ag_ui().model_dump(by_alias=True, mode="json")
+    if isinstance(shown["content"], list):
+        for part in shown["content"]:
+            if part.get("source", {}).get("type") == "file":
+                url = await services.files.download_url(scope, thread.id, part["source"]["value"])
+                part["metadata"] = {**(part.get("metadata") or {}), "downloadUrl": url}
+    return shown

@@ -1,0 +1,232 @@
+"""The only place that joins ports to adapters. Everything is built once per process, when it is first needed.
+
+Imports stand inside the functions: the authorizer and the sockets must not load the model's or the API's libraries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+from typing import TYPE_CHECKING
+
+from baton.ports.clock import SystemClock
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from baton.adapters.agent_files import AgentFiles
+    from baton.adapters.api_gateway import ApiGatewayConnections
+    from baton.adapters.dynamodb.table import Table
+    from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+    from baton.adapters.openai import OpenAIChatModel
+    from baton.adapters.s3_files import S3Files
+    from baton.adapters.secrets import SecretsManager
+    from baton.api.services import ApiServices
+    from baton.conversation.actions import Actions
+    from baton.conversation.queued_turns import QueuedTurns
+    from baton.conversation.replay import Replays
+    from baton.conversation.run import RunServices
+    from baton.conversation.turns import Turns
+    from baton.ports.audit import AuditLog
+    from baton.ports.live import LiveRegistry
+    from baton.ports.token_verifier import TokenVerifier
+    from baton.settings import ModelSettings
+
+clock = SystemClock()
+
+
+@cache
+def authorizer() -> TokenVerifier:
+    """Verifies tokens, for the authorizer function and for the HTTP API."""
+    from baton.adapters.tokens import EmbedKeys, JwtVerifier
+    from baton.settings import IdentitySettings
+
+    settings = IdentitySettings()
+    keys = None
+    if settings.embed_keys_secret is not None:
+        keys = EmbedKeys(_secrets(), settings.embed_keys_secret, allow_any_tenant=settings.is_local)
+    return JwtVerifier(settings.token_issuers, keys, allow_http=settings.is_local)
+
+
+@cache
+def sockets() -> Actions:
+    """Takes WebSocket frames."""
+    from baton.adapters.aws import client
+    from baton.adapters.sqs import SqsTurnQueue
+    from baton.conversation.actions import Actions, ActionServices
+    from baton.settings import QueueSettings
+
+    return Actions(
+        ActionServices(
+            store=_store(),
+            queue=SqsTurnQueue(client("sqs"), QueueSettings().turns_queue_url),
+            live=_live(),
+            connections=_connections(),
+            replays=_replays(),
+            catalog=_agent_files(),
+            audit=_audit(),
+            clock=clock,
+        )
+    )
+
+
+@cache
+def turns() -> QueuedTurns:
+    """Runs turns from the queue."""
+    from baton.adapters.aws import client
+    from baton.adapters.sqs import SqsRecords
+    from baton.conversation.queued_turns import QueuedTurns
+    from baton.settings import QueueSettings
+
+    records = SqsRecords(client("sqs"), QueueSettings().turns_queue_url)
+    return QueuedTurns(_turns(), _connections(), records, clock)
+
+
+@cache
+def dead_turns() -> QueuedTurns:
+    """Ends turns that the queue has given up."""
+    from baton.conversation.queued_turns import QueuedTurns
+
+    return QueuedTurns(_turns(), _connections(), None, clock)
+
+
+@cache
+def api() -> FastAPI:
+    """The HTTP API."""
+    from baton.api.application import create_app
+    from baton.settings import ApiSettings
+
+    return create_app(_api_services, origins=ApiSettings().origins)
+
+
+@cache
+def _api_services() -> ApiServices:
+    from baton.api.services import ApiServices
+    from baton.conversation.follow import Follower
+
+    return ApiServices(
+        verifier=authorizer(),
+        turns=_turns(),
+        store=_store(),
+        replays=_replays(),
+        follower=Follower(_store(), _replays()),
+        agents=_run_services().agents,
+        files=_files(),
+        audit=_audit(),
+        clock=clock,
+    )
+
+
+@cache
+def _turns() -> Turns:
+    from baton.conversation.turns import Turns
+
+    services = _run_services()
+    return Turns(services, services.agents, _replays(), _audit())
+
+
+@cache
+def _run_services() -> RunServices:
+    from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+    from baton.adapters.token_counter import TiktokenCounter
+    from baton.conversation.agents import Agents
+    from baton.conversation.run import RunServices
+    from baton.settings import ModelSettings
+
+    settings = ModelSettings()
+    return RunServices(
+        store=_store(),
+        log=DynamoStreamLog(_table(), clock),
+        live=_live(),
+        connections=_connections(),
+        agents=Agents(_agent_files()),
+        model=_chat_model(settings),
+        default_model=settings.chat_model,
+        counter=TiktokenCounter(settings.tokenizer_dir),
+        files=_files(),
+        clock=clock,
+    )
+
+
+def _chat_model(settings: ModelSettings) -> OpenAIChatModel:
+    from baton.adapters.openai import OpenAIChatModel
+
+    async def key_from_secret() -> str:
+        return await asyncio.to_thread(_secrets().get, settings.key_secret or "")
+
+    key = settings.key.get_secret_value() if settings.key is not None else key_from_secret
+    return OpenAIChatModel(api_key=key, base_url=settings.base_url)
+
+
+@cache
+def _table() -> Table:
+    from baton.adapters.aws import client
+    from baton.adapters.dynamodb.table import Table
+    from baton.settings import StoreSettings
+
+    return Table(client("dynamodb"), StoreSettings().table)
+
+
+@cache
+def _store() -> DynamoThreadStore:
+    from baton.adapters.aws import client
+    from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+    from baton.adapters.s3_bodies import S3Bodies
+    from baton.settings import StoreSettings
+
+    return DynamoThreadStore(_table(), S3Bodies(client("s3"), StoreSettings().bucket), clock)
+
+
+@cache
+def _replays() -> Replays:
+    from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+    from baton.conversation.replay import Replays
+
+    return Replays(_store(), DynamoStreamLog(_table(), clock), clock)
+
+
+@cache
+def _live() -> LiveRegistry:
+    from baton.adapters.dynamodb.live import DynamoLiveRegistry
+
+    return DynamoLiveRegistry(_table(), clock)
+
+
+@cache
+def _audit() -> AuditLog:
+    from baton.adapters.dynamodb.audit import DynamoAuditLog
+
+    return DynamoAuditLog(_table(), clock)
+
+
+@cache
+def _connections() -> ApiGatewayConnections:
+    from baton.adapters.api_gateway import ApiGatewayConnections
+    from baton.adapters.aws import client
+    from baton.settings import SocketSettings
+
+    return ApiGatewayConnections(client("apigatewaymanagementapi", SocketSettings().connections_url))
+
+
+@cache
+def _files() -> S3Files:
+    from baton.adapters.s3_files import S3Files, s3_client
+    from baton.settings import StoreSettings
+
+    return S3Files(s3_client(), StoreSettings().bucket, clock)
+
+
+@cache
+def _agent_files() -> AgentFiles:
+    from baton.adapters.agent_files import AgentFiles
+    from baton.settings import AgentSettings
+
+    settings = AgentSettings()
+    return AgentFiles.load(settings.agents_dir, settings.default_agent)
+
+
+@cache
+def _secrets() -> SecretsManager:
+    from baton.adapters.secrets import SecretsManager
+
+    return SecretsManager()

@@ -1,0 +1,164 @@
+"""What a client may send over the WebSocket, and what is done about it at once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from baton.conversation.delivery import send_to
+from baton.conversation.replay import Replays
+from baton.conversation.requests import integer, message_request, named_thread, queued
+from baton.domain.errors import (
+    BatonError,
+    InvalidRequest,
+    MalformedJson,
+    MessageTooLarge,
+    ThreadUnavailable,
+    TokenExpired,
+    UnknownAction,
+)
+from baton.domain.events import Event, custom, run_error, state_snapshot, unsequenced
+from baton.domain.identity import Scope
+from baton.domain.thread import thread_state
+from baton.ports.agent_catalog import AgentCatalog
+from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
+from baton.ports.connections import Connections
+from baton.ports.live import LiveRegistry
+from baton.ports.thread_store import ThreadStore
+from baton.ports.turn_queue import TurnQueue
+
+MAX_FRAME_BYTES = 28 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The connection a frame came by, and who is at the other end."""
+
+    scope: Scope
+    connection_id: str
+    request_id: str
+    token_expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ActionServices:
+    """The ports the actions need."""
+
+    store: ThreadStore
+    queue: TurnQueue
+    live: LiveRegistry
+    connections: Connections
+    replays: Replays
+    catalog: AgentCatalog
+    audit: AuditLog
+    clock: Clock
+
+
+class Actions:
+    """Takes frames. Answers and refusals go to the connection itself; a refusal ends no run and no connection."""
+
+    def __init__(self, services: ActionServices) -> None:
+        self._services = services
+
+    async def handle(self, caller: Caller, frame: str) -> None:
+        """Do what the frame asks. Raises nothing a client could cause."""
+        fields: dict[str, Any] = {}
+        try:
+            if self._services.clock.now() >= caller.token_expires_at:
+                raise TokenExpired
+            fields = parse_frame(frame)
+            await self._act(caller, fields)
+        except BatonError as error:
+            await self._reply(caller, refusal(error, caller, fields))
+            if isinstance(error, TokenExpired):
+                await self._services.connections.close(caller.connection_id)
+
+    async def disconnected(self, connection_id: str) -> None:
+        """Forget a connection that has ended."""
+        await self._services.live.disconnect(connection_id)
+
+    async def _act(self, caller: Caller, fields: dict[str, Any]) -> None:
+        match fields.get("action"):
+            case "message":
+                await self._message(caller, fields)
+            case "resume":
+                await self._resume(caller, fields)
+            case "ping":
+                await self._reply(caller, Event({"type": "PONG"}))
+            case str(action):
+                raise UnknownAction(f"There is no action {action[:40]!r}. Known actions: message, resume, ping.")
+            case _:
+                raise InvalidRequest("action must be a string.")
+
+    async def _message(self, caller: Caller, fields: dict[str, Any]) -> None:
+        request = message_request(
+            caller.scope,
+            thread_id=fields.get("threadId"),
+            message_id=fields.get("messageId"),
+            content=fields.get("content"),
+            agent_id=fields.get("agentId"),
+        )
+        waiting = queued(
+            caller.scope,
+            request,
+            connection_id=caller.connection_id,
+            connection_expires_at=int(caller.token_expires_at.timestamp()),
+            request_id=caller.request_id,
+        )
+        await self._services.queue.send(caller.scope, waiting)
+        value = {"messageId": request.message_id, "threadId": request.thread.id}
+        await self._reply(caller, unsequenced(custom("message_accepted", value), threadId=request.thread.id))
+
+    async def _resume(self, caller: Caller, fields: dict[str, Any]) -> None:
+        services, scope = self._services, caller.scope
+        thread_id = named_thread(scope, fields.get("threadId")).id
+        after = integer(fields.get("after"), "after", low=0, high=10**12)
+        try:
+            thread = await services.store.get_thread(scope, thread_id)
+        except ThreadUnavailable:
+            await services.audit.record(scope, "thread.resume", thread_id=thread_id, outcome="denied", detail={})
+            raise
+        # Registered first, read second: what is posted in between comes twice, and clients drop what they have.
+        await services.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
+        thread = await services.store.get_thread(scope, thread_id)
+        replay = await services.replays.after(scope, thread, after)
+        run_id = thread.run.run_id if thread.run else None
+        resume = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
+        state = thread_state(services.catalog.get(thread.active_agent_id), thread)
+        events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
+        if replay.snapshot is not None:
+            events.append(replay.snapshot)
+        await send_to(services.connections, caller.connection_id, [*events, *replay.events])
+
+    async def _reply(self, caller: Caller, event: Event) -> None:
+        await send_to(self._services.connections, caller.connection_id, [event])
+
+
+def parse_frame(frame: str) -> dict[str, Any]:
+    """The frame's JSON object. Raises ``MalformedJson`` and ``MessageTooLarge`` (over 28 KB)."""
+    if len(frame.encode(errors="surrogatepass")) > MAX_FRAME_BYTES:
+        raise MessageTooLarge
+    try:
+        fields = json.loads(frame, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise MalformedJson from None
+    if not isinstance(fields, dict):
+        raise MalformedJson
+    return fields
+
+
+def refusal(error: BatonError, caller: Caller, fields: dict[str, Any]) -> Event:
+    """The RUN_ERROR that answers a refused request; it belongs to no run."""
+    echoed = {name: fields[name] for name in ("action", "messageId", "threadId") if _is_short_text(fields.get(name))}
+    return unsequenced(run_error(error, requestId=caller.request_id), **echoed)
+
+
+def _is_short_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= 256 and value.isprintable()
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")

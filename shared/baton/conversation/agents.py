@@ -1,0 +1,46 @@
+"""Which agents a caller may talk to."""
+
+from __future__ import annotations
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import UnknownAgent
+from baton.domain.identity import Scope
+from baton.domain.thread import Thread
+from baton.ports.agent_catalog import AgentCatalog
+
+
+class Agents:
+    """The deployment's agents as one caller sees them: an agent that needs a missing permission does not exist."""
+
+    def __init__(self, catalog: AgentCatalog) -> None:
+        self._catalog = catalog
+
+    def visible(self, scope: Scope) -> list[AgentDefinition]:
+        """Every agent the caller may talk to, by id."""
+        return [agent for agent in self._catalog.all() if _may_use(scope, agent)]
+
+    def get(self, scope: Scope, agent_id: str) -> AgentDefinition:
+        """One agent. Raises ``UnknownAgent`` also where a permission is missing."""
+        agent = self._catalog.get(agent_id)
+        if agent is None or not _may_use(scope, agent):
+            raise UnknownAgent
+        return agent
+
+    def for_new_thread(self, scope: Scope, agent_id: str | None) -> AgentDefinition:
+        """The main agent of a conversation that begins now. Raises ``UnknownAgent``."""
+        agent = self.get(scope, agent_id or self._catalog.default_main().id)
+        if not agent.main:
+            raise UnknownAgent("A conversation cannot begin with this agent.")
+        return agent
+
+    def active(self, scope: Scope, thread: Thread) -> AgentDefinition:
+        """The agent that answers the thread's next message. Raises ``UnknownAgent``."""
+        return self.get(scope, thread.active_agent_id)
+
+    def describe(self, agent_id: str) -> AgentDefinition | None:
+        """The definition for showing a thread it takes part in, whatever the caller may use."""
+        return self._catalog.get(agent_id)
+
+
+def _may_use(scope: Scope, agent: AgentDefinition) -> bool:
+    return all(scope.has(permission) for permission in agent.required_permissions)

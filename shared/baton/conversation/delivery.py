@@ -1,0 +1,165 @@
+"""Posting a thread's events to the connections that watch it, without ever making the run wait for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+
+from baton.domain.events import Event
+from baton.domain.identity import Scope
+from baton.ports.clock import Clock
+from baton.ports.connections import ConnectionBusy, ConnectionGone, Connections
+from baton.ports.live import LiveRegistry
+
+FIRST_BACKOFF_SECONDS = 0.1
+LONGEST_BACKOFF_SECONDS = 2.0
+DRAIN_SECONDS = 10.0
+LEASE_MARGIN = timedelta(seconds=2)
+"""No post may leave so near the lease's end that a successor's could overtake it."""
+
+
+class Delivery:
+    """One thread's events on their way to its connections: in order for each, each at its own pace."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        thread_id: str,
+        *,
+        live: LiveRegistry,
+        connections: Connections,
+        clock: Clock,
+        lease_until: Callable[[], datetime],
+    ) -> None:
+        self._scope = scope
+        self._thread_id = thread_id
+        self._live = live
+        self._connections = connections
+        self._clock = clock
+        self._lease_until = lease_until
+        self._senders: dict[str, _Sender] = {}
+        self._gone: set[str] = set()
+        self._since_refresh: list[Event] = []
+
+    async def refresh(self) -> None:
+        """Find out who is watching now. A newcomer gets what was posted since the last time this was asked.
+
+        A client registers before it reads the log, and every piece written before the last refresh is in the log it
+        reads: so nothing is missed in between (design: log and joins).
+        """
+        missed, self._since_refresh = self._since_refresh, []
+        live = await self._live.live(self._scope, self._thread_id)
+        for connection_id, token_expires_at in live.connections.items():
+            if connection_id not in self._senders and connection_id not in self._gone:
+                sender = self._add(connection_id, token_expires_at)
+                sender.add(missed)
+        for connection_id in self._senders.keys() - live.connections.keys():
+            self._senders.pop(connection_id).stop()
+
+    async def join(self, connection_id: str, token_expires_at: datetime) -> None:
+        """Attach a connection, if it is not attached yet, so that it gets everything posted from now on."""
+        if connection_id in self._senders:
+            return
+        await self._live.attach(self._scope, self._thread_id, connection_id, token_expires_at)
+        self._add(connection_id, token_expires_at)
+
+    def post(self, events: Sequence[Event]) -> None:
+        """Send the events to everyone watching; returns at once."""
+        self._since_refresh += events
+        for sender in self._senders.values():
+            sender.add(events)
+
+    async def drain(self) -> None:
+        """Wait until everybody has everything, or for ten seconds; the slower ones will resume from the log."""
+        senders = list(self._senders.values())
+        if senders:
+            await asyncio.wait([asyncio.ensure_future(sender.idle()) for sender in senders], timeout=DRAIN_SECONDS)
+        for sender in senders:
+            sender.stop()
+        self._senders.clear()
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        for sender in self._senders.values():
+            sender.stop()
+        self._senders.clear()
+
+    def _add(self, connection_id: str, token_expires_at: datetime) -> _Sender:
+        async def send(frame: str) -> None:
+            now = self._clock.now()
+            if now >= token_expires_at or now >= self._lease_until() - LEASE_MARGIN:
+                return
+            await self._connections.post(connection_id, frame)
+
+        async def forget() -> None:
+            self._senders.pop(connection_id, None)
+            self._gone.add(connection_id)
+            await self._live.detach(self._scope, self._thread_id, connection_id)
+
+        sender = self._senders[connection_id] = _Sender(send, forget)
+        return sender
+
+
+async def send_to(connections: Connections, connection_id: str, events: Iterable[Event]) -> None:
+    """Post events to one connection, in order; stops without an error when the client has gone."""
+    backoff = FIRST_BACKOFF_SECONDS
+    for frame in (frame for event in events for frame in event.frames()):
+        while True:
+            try:
+                await connections.post(connection_id, frame)
+            except ConnectionBusy:
+                await asyncio.sleep(backoff)
+                backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)
+                continue
+            except ConnectionGone:
+                return
+            break
+
+
+class _Sender:
+    """The backlog of one connection and the task that works it off."""
+
+    def __init__(self, send: Callable[[str], Awaitable[None]], forget: Callable[[], Awaitable[None]]) -> None:
+        self._send = send
+        self._forget = forget
+        self._backlog: deque[str] = deque()
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._task = asyncio.ensure_future(self._work())
+
+    def add(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self._backlog.extend(event.frames())
+        if self._backlog:
+            self._idle.clear()
+            self._wake.set()
+
+    async def idle(self) -> None:
+        await self._idle.wait()
+
+    def stop(self) -> None:
+        self._task.cancel()
+        self._idle.set()
+
+    async def _work(self) -> None:
+        backoff = FIRST_BACKOFF_SECONDS
+        while True:
+            while not self._backlog:
+                self._idle.set()
+                self._wake.clear()
+                await self._wake.wait()
+            try:
+                await self._send(self._backlog[0])
+            except ConnectionBusy:
+                await asyncio.sleep(backoff)
+                backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)
+                continue
+            except ConnectionGone:
+                await self._forget()
+                self._idle.set()
+                return
+            backoff = FIRST_BACKOFF_SECONDS
+            self._backlog.popleft()

@@ -1,0 +1,97 @@
+"""Numbering a run's events and writing them to the durable log in pieces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ag_ui.core import BaseEvent
+
+from baton.domain.events import Event, RunStamp, bare, run_input, without_stamp
+from baton.domain.message import StoredMessage
+from baton.ports.stream_log import LogPiece, StreamLog
+from baton.ports.thread_store import Lease
+
+
+class EventLog:
+    """The events of one attempt at a run: numbered as they come, logged piece by piece.
+
+    What is not logged when the run ends becomes the *tail*, which is stored with the run's last message instead of
+    being a write of its own.
+    """
+
+    def __init__(self, log: StreamLog, stamp: RunStamp, first_seq: int) -> None:
+        self._log = log
+        self._stamp = stamp
+        self._next_seq = first_seq
+        self._unlogged: list[Event] = []
+
+    @property
+    def last_seq(self) -> int:
+        """The last number given out."""
+        return self._next_seq - 1
+
+    @property
+    def has_unlogged(self) -> bool:
+        return bool(self._unlogged)
+
+    def number(self, event: BaseEvent) -> Event:
+        """Give the event its place in the thread's sequence."""
+        numbered = self._stamp.numbered(bare(event), self._next_seq)
+        self._next_seq += 1
+        self._unlogged.append(numbered)
+        return numbered
+
+    async def write_piece(self, lease: Lease) -> None:
+        """Write what is not logged yet as one piece. Raises ``LeaseLost``."""
+        pending = self._unlogged
+        if not pending or pending[0].seq is None:
+            return
+        piece = LogPiece(
+            run_id=self._stamp.run_id,
+            attempt=self._stamp.attempt,
+            first_seq=pending[0].seq,
+            events=tuple(logged(event) for event in pending),
+        )
+        await self._log.append(lease, piece)
+        self._unlogged = self._unlogged[len(pending) :]
+
+    def tail(self, text: str, message_id: str | None) -> tuple[int, tuple[dict[str, Any], ...]]:
+        """The first number and the events of the tail; text that the message has anyway is a span of it."""
+        if not self._unlogged or self._unlogged[0].seq is None:
+            return self._next_seq, ()
+        length = sum(len(event.body["delta"]) for event in self._unlogged if _is_content_of(event.body, message_id))
+        offset = len(text) - length
+        events: list[dict[str, Any]] = []
+        for event in self._unlogged:
+            body = logged(event)
+            if _is_content_of(body, message_id):
+                end = offset + len(body.pop("delta"))
+                body["span"] = [offset, end]
+                offset = end
+            events.append(body)
+        return self._unlogged[0].seq, tuple(events)
+
+
+def logged(event: Event) -> dict[str, Any]:
+    """An event as the log keeps it: without what every event of the run repeats, and without the user's message."""
+    body = without_stamp(event)
+    if body["type"] == "RUN_STARTED":
+        body.pop("input", None)
+    return body
+
+
+def restored(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: StoredMessage | None, text: str) -> Event:
+    """The event that ``logged`` (and ``EventLog.tail``) made smaller; ``text`` is that of the run's last message."""
+    whole = dict(body)
+    if "span" in whole:
+        start, end = whole.pop("span")
+        whole["delta"] = text[start:end]
+    if whole["type"] == "RUN_STARTED" and question is not None:
+        whole["input"] = run_input(stamp.thread_id, stamp.run_id, question.as_ag_ui()).model_dump(
+            by_alias=True, mode="json"
+        )
+    return stamp.numbered(whole, seq)
+
+
+def _is_content_of(body: dict[str, Any], message_id: str | None) -> bool:
+    return bool(body["type"] == "TEXT_MESSAGE_CONTENT" and body["messageId"] == message_id)

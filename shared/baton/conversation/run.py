@@ -1,0 +1,295 @@
+"""One attempt at a run under a lease: from the stored question to the commit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ag_ui.core import BaseEvent
+from aws_lambda_powertools import Logger
+
+from baton.conversation.agents import Agents
+from baton.conversation.answer import Answer, AnswerStep, answer_events
+from baton.conversation.delivery import Delivery
+from baton.conversation.event_log import EventLog
+from baton.conversation.listener import Listener
+from baton.conversation.requests import MessageRequest
+from baton.conversation.upkeep import LeaseHolder, Upkeep
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import BatonError, InternalError, Interrupted, LeaseLost, ModelUnavailable
+from baton.domain.events import Event, RunStamp, run_error, run_finished, run_started
+from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.thread import Run, Thread
+from baton.domain.usage import Usage
+from baton.memory.context import assemble, history_budget, message_tokens
+from baton.ports.chat_model import ChatModel, ModelSettings
+from baton.ports.clock import Clock
+from baton.ports.connections import Connections
+from baton.ports.files import Files
+from baton.ports.live import LiveRegistry
+from baton.ports.stream_log import StreamLog
+from baton.ports.thread_store import Commit, Lease, ThreadStore, TurnRecord
+from baton.ports.token_counter import TokenCounter
+
+logger = Logger()
+
+MAX_ATTEMPTS = 3
+"""The attempt that gives a run up: whatever killed two workers would kill a third."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunServices:
+    """The ports a run needs."""
+
+    store: ThreadStore
+    log: StreamLog
+    live: LiveRegistry
+    connections: Connections
+    agents: Agents
+    model: ChatModel
+    default_model: str
+    counter: TokenCounter
+    files: Files
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run after its commit: the thread as it is now, and the run's messages."""
+
+    thread: Thread
+    messages: tuple[StoredMessage, ...]
+
+
+class RunExecution:
+    """Carries out the run that a lease was taken for.
+
+    ``open`` stores the question and tells whether the message id was used before; ``execute`` answers and commits.
+    """
+
+    def __init__(
+        self,
+        services: RunServices,
+        lease: Lease,
+        request: MessageRequest,
+        *,
+        emit: Callable[[Event], None],
+        deadline: float,
+        listener: Listener | None,
+        gives_up: bool = False,
+    ) -> None:
+        self._services = services
+        self._holder = LeaseHolder(services.store, lease)
+        self._thread = lease.thread
+        self._run = run = _leased_run(lease)
+        self._request = request
+        self._emit_to_caller = emit
+        self._deadline = deadline
+        self._listener = listener
+        self._gives_up = gives_up or run.attempt >= MAX_ATTEMPTS
+        self._agent = services.agents.active(lease.scope, lease.thread)
+        self._log = EventLog(
+            services.log, RunStamp(lease.thread_id, run.run_id, run.attempt), first_seq=lease.first_seq
+        )
+        self._first_seq = lease.first_seq
+        self._delivery = Delivery(
+            lease.scope,
+            lease.thread_id,
+            live=services.live,
+            connections=services.connections,
+            clock=services.clock,
+            lease_until=lambda: self._holder.lease.until,
+        )
+        self._question = StoredMessage(
+            id=request.message_id,
+            role=Role.USER,
+            content=request.content,
+            ordinal=lease.thread.next_ordinal,
+            run_id=run.run_id,
+            timestamp=services.clock.now(),
+            tokens=message_tokens(request.content, services.counter),
+            attempt=run.attempt,
+        )
+        self._history: Sequence[StoredMessage] = ()
+
+    @property
+    def _turn(self) -> TurnRecord:
+        return TurnRecord(
+            message_id=self._request.message_id,
+            run_id=self._run.run_id,
+            digest=self._request.digest,
+            first_ordinal=self._question.ordinal,
+            fence=self._holder.lease.fence,
+        )
+
+    async def open(self) -> TurnRecord | None:
+        """Store the question and read what the answer needs, all at once.
+
+        Returns the record of an earlier attempt at this message id, if there is one; then the caller decides between
+        ``reopen`` and telling what became of it. A question stored in vain lies beyond the pointer, where nobody
+        reads and the next turn writes over it.
+        """
+        store, lease = self._services.store, self._holder.lease
+        budget = history_budget(self._agent, self._question.tokens, self._services.counter)
+        known, _, self._history, _ = await asyncio.gather(
+            store.open_turn(lease, self._turn),
+            store.put_message(lease, self._question),
+            store.recent_messages(lease.scope, lease.thread, token_budget=budget),
+            self._delivery.refresh(),
+        )
+        return known
+
+    async def reopen(self) -> None:
+        """Take over a message id whose earlier attempt came to nothing."""
+        await self._services.store.reopen_turn(self._holder.lease, self._turn)
+
+    async def execute(self) -> FinishedRun:
+        """Answer, commit and deliver. After ``LeaseLost`` or ``StoreUnavailable`` it is up for takeover."""
+        answer = Answer.begin(self._run)
+        try:
+            if self._listener is not None:
+                await self._delivery.join(self._listener.connection_id, self._listener.token_expires_at)
+            async with Upkeep(self._holder, self._log, self._delivery, self._tell):
+                await self._answer(answer)
+            return await self._finish(answer)
+        except LeaseLost:
+            raise
+        except BaseException:
+            # Whoever comes next need not wait for the lease to run out.
+            with contextlib.suppress(BatonError):
+                await asyncio.shield(self._services.store.abandon(self._holder.lease))
+            raise
+        finally:
+            self._delivery.stop()
+
+    async def _answer(self, answer: Answer) -> None:
+        """Stream the agent's answer; every failure that is not the store's becomes ``answer.error``."""
+        step = self._step()
+        if self._gives_up:
+            answer.error = Interrupted()
+            self._tell(self._log.number(run_started_again(step)))
+            return
+        events = answer_events(step, answer, self._services.model)
+        async with contextlib.aclosing(events):
+            try:
+                async for event in events:
+                    self._tell(self._log.number(event))
+            except Exception:
+                logger.exception("turn failed", thread_id=self._thread.id, run_id=self._run.run_id)
+                answer.error = InternalError()
+                if answer.is_open:
+                    self._tell(self._log.number(answer.closing()))
+
+    def _step(self) -> AnswerStep:
+        agent, services, loop = self._agent, self._services, asyncio.get_running_loop()
+        return AnswerStep(
+            thread=self._thread,
+            run=self._run,
+            question=self._question,
+            agent=agent,
+            context=assemble(agent, self._history, self._question, services.counter),
+            settings=_model_settings(agent, services.default_model),
+            files=services.files.of_thread(self._holder.lease.scope, self._thread.id),
+            deadline=min(self._deadline, loop.time() + agent.timeouts.turn_seconds),
+        )
+
+    async def _finish(self, answer: Answer) -> FinishedRun:
+        """Write what was said, commit by moving the pointer, then tell everybody how the run ended."""
+        store, lease, _counter = self._services.store, self._holder.lease, self._services.counter
+        if answer.error is None and not answer.text:
+            answer.error = ModelUnavailable("The model gave an empty answer. Please try again.")
+        usage = self._usage(answer)
+        final = self._log.number(self._end_event(answer, usage))
+        said = self._said(answer)
+        last = said if said is not None else self._question
+        tail_seq, tail = self._log.tail(last.text, last.id)
+        end = RunEnd(
+            outcome=OutcomeType.ERROR if answer.error else OutcomeType.SUCCESS,
+            usage=usage,
+            model=answer.model,
+            error_code=answer.error.code if answer.error else None,
+            error_detail=answer.error.detail if answer.error else None,
+            tail=tail,
+            tail_seq=tail_seq,
+            first_seq=self._first_seq,
+        )
+        last = replace(last, end=end)
+        await store.put_message(lease, last)
+        messages = (self._question, last) if said is not None else (last,)
+        commit = Commit(
+            next_ordinal=last.ordinal + 1,
+            last_seq=self._log.last_seq,
+            usage=usage,
+            tokens=sum(message.tokens for message in messages),
+        )
+        await store.commit(lease, commit)
+        # Whoever registered before this reads the tail from the message; whoever is found now gets it posted.
+        await self._delivery.refresh()
+        self._tell(final)
+        await self._delivery.drain()
+        thread = replace(
+            self._thread,
+            run=None,
+            next_ordinal=commit.next_ordinal,
+            last_seq=commit.last_seq,
+            usage=self._thread.usage + usage,
+            last_activity_at=last.timestamp,
+        )
+        return FinishedRun(thread, messages)
+
+    def _said(self, answer: Answer) -> StoredMessage | None:
+        if not answer.text:
+            return None
+        return StoredMessage(
+            id=answer.message_id,
+            role=Role.ASSISTANT,
+            content=answer.text,
+            ordinal=self._question.ordinal + 1,
+            run_id=self._run.run_id,
+            timestamp=self._services.clock.now(),
+            tokens=message_tokens(answer.text, self._services.counter),
+            status=MessageStatus.CANCELLED if answer.error else MessageStatus.COMPLETE,
+            agent_id=self._agent.id,
+            agent_name=self._agent.name,
+            attempt=self._run.attempt,
+        )
+
+    def _usage(self, answer: Answer) -> Usage:
+        """What the model counted, or our own count where the endpoint does not tell."""
+        if answer.usage is not None:
+            return answer.usage
+        if not answer.text:
+            return Usage()
+        return Usage(answer.prompt_tokens, self._services.counter.count(answer.text))
+
+    def _end_event(self, answer: Answer, usage: Usage) -> BaseEvent:
+        if answer.error is not None:
+            return run_error(answer.error, usage, answer.model)
+        return run_finished(self._thread.id, self._run.run_id, usage=usage, model=answer.model)
+
+    def _tell(self, event: Event) -> None:
+        self._emit_to_caller(event)
+        self._delivery.post([event])
+
+
+def run_started_again(step: AnswerStep) -> BaseEvent:
+    """RUN_STARTED of an attempt that only gives the run up."""
+    return run_started(step.thread.id, step.run.run_id, step.question, previous_seq=step.thread.last_seq)
+
+
+def _leased_run(lease: Lease) -> Run:
+    if lease.thread.run is None:
+        raise LeaseLost  # a lease is always taken for a run; without one it is not ours any more
+    return lease.thread.run
+
+
+def _model_settings(agent: AgentDefinition, default_model: str) -> ModelSettings:
+    choice = agent.model
+    return ModelSettings(
+        model=choice.name or default_model,
+        temperature=choice.temperature,
+        max_output_tokens=choice.max_output_tokens,
+        timeout_seconds=choice.timeout_seconds,
+    )

@@ -1,0 +1,81 @@
+"""Joining a model's tiny deltas, so that a client gets a few events a second instead of a hundred."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from baton.domain.errors import TurnTimeout
+from baton.domain.events import MAX_DELTA_CHARS
+from baton.ports.chat_model import Finished, ModelChunk, TextDelta
+
+FAST_SECONDS = 0.1
+"""Between batches during the first second of a message."""
+STEADY_SECONDS = 0.25
+"""Between batches afterwards: posts count against the account's API Gateway rate."""
+FAST_PHASE_SECONDS = 1.0
+
+
+async def batched(chunks: AsyncIterator[ModelChunk], *, deadline: float) -> AsyncGenerator[ModelChunk, None]:
+    """The same chunks with neighbouring text joined: the first at once, then what came in each interval.
+
+    What the model said before it failed is given out before its error is raised. Raises ``TurnTimeout`` when the
+    event loop's clock passes ``deadline``.
+    """
+    loop = asyncio.get_running_loop()
+    buffer = _Buffer()
+    reader = asyncio.ensure_future(buffer.fill(chunks))
+    began = loop.time()
+    try:
+        while True:
+            if loop.time() >= deadline:
+                raise TurnTimeout
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(buffer.arrived.wait(), deadline - loop.time())
+            text = buffer.take_text()
+            for start in range(0, len(text), MAX_DELTA_CHARS):
+                yield TextDelta(text[start : start + MAX_DELTA_CHARS])
+            if buffer.ended.is_set() and not buffer.text:
+                if buffer.error is not None:
+                    raise buffer.error
+                if buffer.finished is not None:
+                    yield buffer.finished
+                return
+            interval = FAST_SECONDS if loop.time() - began < FAST_PHASE_SECONDS else STEADY_SECONDS
+            # The last words need not wait for the interval to pass.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(buffer.ended.wait(), interval)
+    finally:
+        reader.cancel()
+        await asyncio.wait([reader])
+
+
+class _Buffer:
+    """What the model has said and nobody has taken yet."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.finished: Finished | None = None
+        self.error: Exception | None = None
+        self.arrived = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    async def fill(self, chunks: AsyncIterator[ModelChunk]) -> None:
+        try:
+            async for chunk in chunks:
+                if isinstance(chunk, TextDelta):
+                    self.text.append(chunk.text)
+                    self.arrived.set()
+                else:
+                    self.finished = chunk
+        except Exception as error:  # noqa: BLE001 - raised again by the consumer, after the text before it
+            self.error = error
+        self.arrived.set()
+        self.ended.set()
+
+    def take_text(self) -> str:
+        text, self.text = "".join(self.text), []
+        if not self.ended.is_set():
+            self.arrived.clear()
+        return text

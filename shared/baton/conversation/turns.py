@@ -1,0 +1,271 @@
+"""A turn, whole: one message in, one run of events out, committed once whatever happens on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from baton.conversation.agents import Agents
+from baton.conversation.delivery import send_to
+from baton.conversation.follow import Follower
+from baton.conversation.listener import Listener
+from baton.conversation.replay import Replays
+from baton.conversation.requests import MessageRequest
+from baton.conversation.run import FinishedRun, RunExecution, RunServices
+from baton.domain.errors import (
+    AgentMismatch,
+    LeaseLost,
+    MessageIdConflict,
+    ThreadBusy,
+    ThreadUnavailable,
+    UnknownAgent,
+)
+from baton.domain.events import Event
+from baton.domain.identity import Scope, ThreadRef
+from baton.domain.message import Role
+from baton.domain.thread import RunStatus, Thread
+from baton.ports.audit import AuditLog
+from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, TurnRecord
+
+POLL_SECONDS = 0.25
+"""How often a message that waits its turn looks whether the thread is free; a GetItem each."""
+
+GIVE_UP_SECONDS = 40.0
+"""Long enough to outwait the lease of whoever was working on the run."""
+
+Emit = Callable[[Event], None]
+
+
+class Turns:
+    """Runs turns: takes a message once, waits for its turn, answers it, commits, replays what was answered before."""
+
+    def __init__(self, services: RunServices, agents: Agents, replays: Replays, audit: AuditLog) -> None:
+        self._services = services
+        self._store = services.store
+        self._agents = agents
+        self._replays = replays
+        self._follower = Follower(services.store, replays)
+        self._audit = audit
+
+    async def run(
+        self,
+        scope: Scope,
+        request: MessageRequest,
+        emit: Emit,
+        *,
+        seconds: float,
+        listener: Listener | None = None,
+    ) -> FinishedRun | None:
+        """Answer ``request``, giving every event to ``emit`` and to the thread's connections.
+
+        ``seconds`` is the time the caller has for all of it. A repeated message is answered from the store: to
+        ``emit``, or to ``listener`` alone when it came over a WebSocket. Returns None only when another worker is
+        answering this very message and ``listener`` has been attached to it.
+
+        Raises the ``BatonError`` that refuses the request before a run begins (nothing is stored then), ``LeaseLost``
+        and ``StoreUnavailable`` when the run has to be taken over. A model's failure is not raised: it is how a run
+        ends.
+        """
+        loop = asyncio.get_running_loop()
+        return await self._take(_Call(scope, request, _once_each(emit), loop.time() + seconds, listener))
+
+    async def give_up(self, scope: Scope, request: MessageRequest, *, listener: Listener) -> None:
+        """End a message's run as ``interrupted`` without answering it, unless it was answered after all."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + GIVE_UP_SECONDS
+        await self._take(_Call(scope, request, lambda event: None, deadline, listener, gives_up=True))
+
+    async def _take(self, call: _Call) -> FinishedRun | None:
+        request = call.request
+        agent = self._agents.for_new_thread(call.scope, request.agent_id)
+        wanted = LeaseRequest(
+            thread_id=request.thread.id,
+            run_id=request.run_id,
+            message_id=request.message_id,
+            may_create=request.thread.may_create,
+            agent_id=agent.id,
+            idle_seconds=agent.timeouts.idle_minutes * 60,
+        )
+        try:
+            return await self._answer_once(call, wanted)
+        except ThreadUnavailable:
+            detail = {"messageId": request.message_id}
+            await self._audit.record(
+                call.scope, "thread.write", thread_id=request.thread.id, outcome="denied", detail=detail
+            )
+            raise
+
+    async def _answer_once(self, call: _Call, wanted: LeaseRequest) -> FinishedRun | None:
+        while True:
+            try:
+                lease = await self._store.acquire(call.scope, wanted)
+            except LeaseBusy as busy:
+                known = await self._store.get_turn(call.scope, wanted.thread_id, wanted.message_id)
+                if known is not None:
+                    finished = await self._outcome(call, wanted.thread_id, known)
+                    if finished is not None:
+                        return await self._replay(call, finished)
+                    if busy.run is not None and busy.run.message_id == wanted.message_id:
+                        if call.listener is not None:
+                            await self._join(call, wanted.thread_id, call.listener)
+                            return None
+                        await self._follow(call, wanted.thread_id, known.run_id)
+                await self._wait_until_free(call, wanted.thread_id)
+                continue
+            try:
+                finished = await self._under_lease(call, lease)
+            except LeaseLost:
+                if call.listener is not None:
+                    raise  # the record goes back to the queue and finds the other worker's outcome
+                continue
+            if finished is not None:
+                return finished
+
+    async def _under_lease(self, call: _Call, lease: Lease) -> FinishedRun | None:
+        """Work on the run the lease came with: this message's, or first an orphan's (then None is returned)."""
+        run = lease.thread.run
+        if run is None or run.message_id != call.request.message_id:
+            orphan = await self._orphan(lease)
+            if orphan is not None:
+                await self._finish_orphan(call, lease, orphan)
+                return None
+            lease = await self._store.begin_run(lease, run_id=call.request.run_id, message_id=call.request.message_id)
+        try:
+            return await self._own_run(call, lease)
+        except (MessageIdConflict, AgentMismatch, UnknownAgent):
+            await self._give_back(lease)
+            raise
+
+    async def _own_run(self, call: _Call, lease: Lease) -> FinishedRun:
+        request = call.request
+        if request.agent_id is not None and request.agent_id != lease.thread.agent_id:
+            raise AgentMismatch
+        execution = RunExecution(
+            self._services,
+            lease,
+            request,
+            emit=call.emit,
+            deadline=call.deadline,
+            listener=call.listener,
+            gives_up=call.gives_up,
+        )
+        known = await execution.open()
+        if known is not None:
+            finished = await self._outcome(call, lease.thread_id, known, lease.thread)
+            if finished is not None:
+                await self._give_back(lease)
+                return await self._replay(call, finished)
+            await execution.reopen()
+        return await execution.execute()
+
+    async def _give_back(self, lease: Lease) -> None:
+        """End the lease; a run that an earlier attempt had begun stays to be taken over."""
+        begun_before = lease.thread.run is not None and lease.thread.run.attempt > 1
+        await (self._store.abandon(lease) if begun_before else self._store.release(lease))
+
+    async def _outcome(
+        self, call: _Call, thread_id: str, known: TurnRecord, thread: Thread | None = None
+    ) -> FinishedRun | None:
+        """What became of a message id that was used before. Raises ``MessageIdConflict`` for other content."""
+        if known.digest != call.request.digest:
+            raise MessageIdConflict
+        if thread is None:
+            thread = await self._store.get_thread(call.scope, thread_id)
+        messages = await self._store.run_messages(
+            call.scope, thread_id, first_ordinal=known.first_ordinal, below=thread.next_ordinal
+        )
+        if not messages or messages[0].id != known.message_id:
+            return None
+        return FinishedRun(thread, tuple(messages))
+
+    async def _replay(self, call: _Call, finished: FinishedRun) -> FinishedRun:
+        """Give the events of a finished run to whoever repeated its message, and to nobody else."""
+        events = await self._replays.of_run(call.scope, finished.thread, finished.messages)
+        if call.listener is None:
+            for event in events:
+                call.emit(event)
+        else:
+            await self._attach(call, finished.thread.id, call.listener)
+            await send_to(self._services.connections, call.listener.connection_id, events)
+        return finished
+
+    async def _join(self, call: _Call, thread_id: str, listener: Listener) -> None:
+        """Let the listener have a run that another worker is in the middle of: what was logged, then live."""
+        await self._attach(call, thread_id, listener)
+        thread = await self._store.get_thread(call.scope, thread_id)
+        replay = await self._replays.after(call.scope, thread, thread.last_seq)
+        await send_to(self._services.connections, listener.connection_id, replay.events)
+
+    async def _attach(self, call: _Call, thread_id: str, listener: Listener) -> None:
+        await self._services.live.attach(call.scope, thread_id, listener.connection_id, listener.token_expires_at)
+
+    async def _follow(self, call: _Call, thread_id: str, run_id: str) -> None:
+        """Give out the events of this message's run while another worker carries it out."""
+        seconds = call.deadline - asyncio.get_running_loop().time()
+        events = self._follower.events_of_run(call.scope, thread_id, run_id, seconds=seconds)
+        async with contextlib.aclosing(events):
+            async for event in events:
+                call.emit(event)
+
+    async def _wait_until_free(self, call: _Call, thread_id: str) -> None:
+        """Wait for the running turn to end or die. Raises ``ThreadBusy`` when the caller's time is over."""
+        while asyncio.get_running_loop().time() < call.deadline:
+            thread = await self._store.get_thread(call.scope, thread_id)
+            if thread.run is None or thread.run.status is RunStatus.INTERRUPTED:
+                return
+            await asyncio.sleep(POLL_SECONDS)
+        raise ThreadBusy
+
+    async def _orphan(self, lease: Lease) -> MessageRequest | None:
+        """The message of a run whose worker died, if it got as far as storing it.
+
+        One that was not stored was never answered by a single event: whoever sent it will send it again.
+        """
+        run = lease.thread.run
+        known = await self._store.get_turn(lease.scope, lease.thread_id, run.message_id) if run else None
+        if run is None or known is None or known.first_ordinal < lease.thread.next_ordinal:
+            return None
+        messages = await self._store.run_messages(
+            lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None
+        )
+        if not messages or messages[0].id != run.message_id or messages[0].role is not Role.USER:
+            return None
+        thread = ThreadRef(lease.thread_id, may_create=False)
+        return MessageRequest(thread, run.message_id, run.run_id, messages[0].content)
+
+    async def _finish_orphan(self, call: _Call, lease: Lease, orphan: MessageRequest) -> None:
+        execution = RunExecution(
+            self._services, lease, orphan, emit=lambda event: None, deadline=call.deadline, listener=None
+        )
+        if await execution.open() is not None:
+            await execution.reopen()
+        await execution.execute()
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One caller of ``Turns.run`` and how to reach it."""
+
+    scope: Scope
+    request: MessageRequest
+    emit: Emit
+    deadline: float
+    listener: Listener | None
+    gives_up: bool = False
+
+
+def _once_each(emit: Emit) -> Emit:
+    """Drop what was given out before: a run that was followed is replayed when it turns out to be finished."""
+    last_seq = 0
+
+    def emit_new(event: Event) -> None:
+        nonlocal last_seq
+        if event.seq is not None:
+            if event.seq <= last_seq:
+                return
+            last_seq = event.seq
+        emit(event)
+
+    return emit_new

@@ -1,0 +1,204 @@
+"""The events clients see: AG-UI 1.0, numbered per thread, as JSON and as WebSocket frames."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ag_ui.core import (
+    BaseEvent,
+    CustomEvent,
+    Message,
+    MessagesSnapshotEvent,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedCancelledOutcome,
+    RunFinishedEvent,
+    RunFinishedSuccessOutcome,
+    RunStartedEvent,
+    StateSnapshotEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    TokenUsage,
+)
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import BatonError
+from baton.domain.message import StoredMessage
+from baton.domain.usage import Usage
+
+PROTOCOL_VERSION = "1.0"
+MAX_FRAME_BYTES = 28 * 1024
+"""API Gateway closes a WebSocket on frames over 32 KB; the rest is left for what surrounds a slice."""
+MAX_DELTA_CHARS = 4096
+"""Longest text of one TEXT_MESSAGE_CONTENT: at four bytes a character, doubled by escapes, still one frame."""
+_STAMP = ("threadId", "runId", "seq", "attempt")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event as it goes over the wire; ``seq`` is None for the few that are not part of the sequence."""
+
+    body: dict[str, Any]
+    seq: int | None = None
+
+    @property
+    def type(self) -> str:
+        return str(self.body["type"])
+
+    @property
+    def run_id(self) -> str | None:
+        run_id: str | None = self.body.get("metadata", {}).get("runId")
+        return run_id
+
+    @property
+    def ends_run(self) -> bool:
+        """Whether a client has nothing more to expect of the run."""
+        return self.type in ("RUN_FINISHED", "RUN_ERROR")
+
+    def json(self) -> str:
+        return json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
+
+    def frames(self) -> list[str]:
+        """The WebSocket frames of this event: one, or PART frames to be joined when it is over 28 KB."""
+        whole = self.json()
+        if len(whole.encode()) <= MAX_FRAME_BYTES:
+            return [whole]
+        size = MAX_FRAME_BYTES // 2
+        while True:
+            parts = [
+                self._part(whole[start : start + size], number, -(-len(whole) // size))
+                for number, start in enumerate(range(0, len(whole), size), start=1)
+            ]
+            if all(len(part.encode()) <= MAX_FRAME_BYTES for part in parts):
+                return parts
+            size //= 2
+
+    def _part(self, data: str, part: int, of: int) -> str:
+        metadata: dict[str, Any] = {"part": part, "of": of}
+        if self.seq is not None:
+            metadata = {"seq": self.seq, **metadata}
+        return json.dumps({"type": "PART", "data": data, "metadata": metadata}, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RunStamp:
+    """What the metadata of every event of one attempt at a run says."""
+
+    thread_id: str
+    run_id: str
+    attempt: int
+
+    def numbered(self, bare: dict[str, Any], seq: int) -> Event:
+        """The event ``bare`` as number ``seq`` of its thread."""
+        stamp = {"threadId": self.thread_id, "runId": self.run_id, "seq": seq, "attempt": self.attempt}
+        return Event({**bare, "metadata": {**bare.get("metadata", {}), **stamp}}, seq)
+
+
+def bare(event: BaseEvent) -> dict[str, Any]:
+    """The wire form of an AG-UI event, before it is numbered."""
+    return event.model_dump(by_alias=True, mode="json")
+
+
+def unsequenced(event: BaseEvent, **metadata: Any) -> Event:
+    """An event outside the sequence; ``metadata`` names the thread and run where there are any."""
+    body = bare(event)
+    return Event({**body, "metadata": {**body.get("metadata", {}), **metadata}})
+
+
+def run_started(
+    thread_id: str, run_id: str, message: StoredMessage, *, previous_seq: int | None = None
+) -> RunStartedEvent:
+    """The run begins; its input carries the user's message, so that other screens can show it."""
+    metadata: dict[str, Any] = {"messageId": message.id}
+    if previous_seq is not None:
+        metadata["previousSeq"] = previous_seq
+    return RunStartedEvent(
+        thread_id=thread_id,
+        run_id=run_id,
+        protocol_version=PROTOCOL_VERSION,
+        input=run_input(thread_id, run_id, message.as_ag_ui()),
+        metadata=metadata,
+    )
+
+
+def run_input(thread_id: str, run_id: str, message: Message) -> RunAgentInput:
+    """An AG-UI run input with the one new message."""
+    return RunAgentInput(thread_id=thread_id, run_id=run_id, messages=[message])
+
+
+def state_snapshot(state: dict[str, Any]) -> StateSnapshotEvent:
+    return StateSnapshotEvent(snapshot=state)
+
+
+def text_start(message_id: str, agent: AgentDefinition) -> TextMessageStartEvent:
+    return TextMessageStartEvent(
+        message_id=message_id, role="assistant", name=agent.name, metadata={"agentId": agent.id}
+    )
+
+
+def text_content(message_id: str, delta: str) -> TextMessageContentEvent:
+    return TextMessageContentEvent(message_id=message_id, delta=delta)
+
+
+def text_end(message_id: str, sources: Sequence[dict[str, Any]] = ()) -> TextMessageEndEvent:
+    return TextMessageEndEvent(message_id=message_id, metadata={"sources": list(sources)})
+
+
+def run_finished(
+    thread_id: str,
+    run_id: str,
+    *,
+    usage: Usage | None,
+    model: str | None,
+    cancelled: bool = False,
+) -> RunFinishedEvent:
+    outcome = RunFinishedCancelledOutcome(type="cancelled") if cancelled else RunFinishedSuccessOutcome(type="success")
+    return RunFinishedEvent(
+        thread_id=thread_id,
+        run_id=run_id,
+        outcome=outcome,
+        usage=[_token_usage(usage, model)] if usage is not None else None,
+    )
+
+
+def run_error(
+    error: BatonError, usage: Usage | None = None, model: str | None = None, **metadata: Any
+) -> RunErrorEvent:
+    """A run that failed, or (without a sequence number) a request that was refused."""
+    return RunErrorEvent(
+        message=error.detail,
+        code=error.code,
+        usage=[_token_usage(usage, model)] if usage is not None else None,
+        metadata={"retryable": error.retryable, **metadata},
+    )
+
+
+def messages_snapshot(messages: Sequence[StoredMessage]) -> MessagesSnapshotEvent:
+    return MessagesSnapshotEvent(messages=[message.as_ag_ui() for message in messages])
+
+
+def custom(name: str, value: dict[str, Any]) -> CustomEvent:
+    return CustomEvent(name=name, value=value)
+
+
+def without_stamp(event: Event) -> dict[str, Any]:
+    """The bare form of a numbered event, for the log: what can be put back is left out."""
+    body = dict(event.body)
+    metadata = {key: value for key, value in body.get("metadata", {}).items() if key not in _STAMP}
+    body.pop("metadata", None)
+    if metadata:
+        body["metadata"] = metadata
+    return body
+
+
+def _token_usage(usage: Usage, model: str | None) -> TokenUsage:
+    return TokenUsage(
+        model=model,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        total_tokens=usage.total_tokens,
+    )

@@ -1,0 +1,102 @@
+"""A thread: one conversation, shared by every agent that takes part (T1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.times import iso
+from baton.domain.usage import Usage
+
+
+class ThreadStatus(StrEnum):
+    """Whether the conversation goes on; a message to a closed thread reopens it (T4)."""
+
+    ACTIVE = "active"
+    CLOSED = "closed"
+
+
+class RunStatus(StrEnum):
+    """What became of the run a thread is in the middle of."""
+
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    """Its worker stopped renewing the lease; whoever comes next takes it over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The run a thread is in the middle of."""
+
+    run_id: str
+    message_id: str
+    attempt: int
+    """1 for the first worker on it, one more for each that took it over."""
+    status: RunStatus = RunStatus.RUNNING
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "runId": self.run_id,
+            "messageId": self.message_id,
+            "status": self.status.value,
+            "attempt": self.attempt,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread as last committed, and the run in progress if there is one."""
+
+    id: str
+    user_id: str
+    agent_id: str
+    active_agent_id: str
+    status: ThreadStatus
+    episode: int
+    usage: Usage
+    run: Run | None
+    next_ordinal: int
+    """The pointer: messages at and beyond it are not (yet) part of the conversation."""
+    last_seq: int
+    """The last sequence number of the last committed run."""
+    stored_tokens: int
+    """Tokens of all messages below the pointer."""
+    created_at: datetime
+    last_activity_at: datetime
+    parent_thread_id: str | None = None
+
+    def as_json(self, agent: AgentDefinition | None, last_seq: int | None = None) -> dict[str, Any]:
+        """The wire shape; ``agent`` is the active agent's definition, ``last_seq`` that of a run in progress."""
+        return {
+            "id": self.id,
+            "userId": self.user_id,
+            "agentId": self.agent_id,
+            "parentThreadId": self.parent_thread_id,
+            "status": self.status.value,
+            "state": thread_state(agent, self),
+            "episode": self.episode,
+            "usage": self.usage.as_json(),
+            "run": self.run.as_json() if self.run else None,
+            "lastSeq": self.last_seq if last_seq is None else last_seq,
+            "createdAt": iso(self.created_at),
+            "lastActivityAt": iso(self.last_activity_at),
+        }
+
+
+def thread_state(agent: AgentDefinition | None, thread: Thread) -> dict[str, Any]:
+    """What every screen of the thread shows: the active agent, the workflow, what can be resumed, the status."""
+    return {
+        "activeAgent": {
+            "id": thread.active_agent_id,
+            "name": agent.name if agent else thread.active_agent_id,
+            "description": agent.description if agent else None,
+            "avatarUrl": agent.avatar_url if agent else None,
+            "isMain": thread.active_agent_id == thread.agent_id,
+        },
+        "workflow": None,
+        "resumable": [],
+        "status": thread.status.value,
+    }

@@ -1,0 +1,103 @@
+"""Working memory: the prompt of one model call, in its fixed order and within its budget (M1, M2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from ag_ui.core import TextPart
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.message import Content, Role, StoredMessage
+from baton.ports.chat_model import Prompt
+from baton.ports.token_counter import TokenCounter
+
+MESSAGE_FRAME_TOKENS = 4
+"""Tokens around each message: three of framing and one for the role (OpenAI's cookbook, "counting tokens")."""
+REPLY_TOKENS = 3
+"""Every reply is primed with three tokens."""
+IMAGE_TOKENS = 765
+"""An image at high detail, 1024 x 1024 (OpenAI's vision guide). Its true size is not known before it is fetched."""
+DOCUMENT_TOKENS = 1_000
+"""Stand-in for a document that is not inline text; the model's own usage figures tell the truth afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A turn of the history: the user's message and everything that answered it; pruned as a whole."""
+
+    messages: tuple[StoredMessage, ...]
+
+    @property
+    def tokens(self) -> int:
+        return sum(message.tokens for message in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledContext:
+    """The prompt of a model call, and what was left out of it."""
+
+    prompts: tuple[Prompt, ...]
+    tokens: int
+    """Estimated tokens of the whole prompt."""
+    included: tuple[Exchange, ...]
+    pruned: tuple[Exchange, ...]
+    """Exchanges that were read but did not fit; older ones were not even read."""
+
+
+def message_tokens(content: Content, counter: TokenCounter) -> int:
+    """Tokens a message takes in a prompt, its framing included."""
+    if isinstance(content, str):
+        return MESSAGE_FRAME_TOKENS + counter.count(content)
+    tokens = MESSAGE_FRAME_TOKENS
+    for part in content:
+        if isinstance(part, TextPart):
+            tokens += counter.count(part.text)
+        else:
+            tokens += IMAGE_TOKENS if part.type == "image" else DOCUMENT_TOKENS
+    return tokens
+
+
+def exchanges(history: Sequence[StoredMessage]) -> list[Exchange]:
+    """The history by turns; a run's messages stand together."""
+    return [Exchange(tuple(group)) for _, group in groupby(history, key=lambda message: message.run_id)]
+
+
+def prune(history: Sequence[Exchange], budget: int) -> list[Exchange]:
+    """Keep the newest whole exchanges whose tokens fit ``budget``; a tool call and its result are never parted."""
+    kept: list[Exchange] = []
+    for exchange in reversed(history):
+        if exchange.tokens > budget:
+            break
+        budget -= exchange.tokens
+        kept.append(exchange)
+    return kept[::-1]
+
+
+def history_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCounter) -> int:
+    """Tokens left for history beside the system prompt and the current message, at least 0."""
+    fixed = message_tokens(agent.system_prompt, counter) + current_tokens + REPLY_TOKENS
+    return max(0, agent.memory.max_working_memory_tokens - fixed)
+
+
+def assemble(
+    agent: AgentDefinition, history: Sequence[StoredMessage], current: StoredMessage, counter: TokenCounter
+) -> AssembledContext:
+    """Build the prompt: system prompt, then (as they come) procedure, knowledge and episodes, history, current message.
+
+    The system prompt and the current message are always in it, even when they alone exceed the budget.
+    """
+    budget = history_budget(agent, current.tokens, counter)
+    candidates = exchanges(history)
+    # A first exchange that was cut by the reader would part a question from its answer.
+    included = prune(candidates, budget)
+    pruned = candidates[: len(candidates) - len(included)]
+    system = Prompt(Role.SYSTEM, agent.system_prompt)
+    messages = [message for exchange in included for message in exchange.messages]
+    prompts = [system, *(Prompt(message.role, message.content) for message in messages)]
+    prompts.append(Prompt(Role.USER, current.content))
+    tokens = agent.memory.max_working_memory_tokens - budget + sum(exchange.tokens for exchange in included)
+    if budget == 0:
+        tokens = message_tokens(agent.system_prompt, counter) + current.tokens + REPLY_TOKENS
+    return AssembledContext(tuple(prompts), tokens, tuple(included), tuple(pruned))

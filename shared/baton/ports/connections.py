@@ -1,0 +1,25 @@
+"""Open WebSocket connections, from the side that sends."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class ConnectionGone(Exception):
+    """The client has disconnected; forget the connection."""
+
+
+class ConnectionBusy(Exception):
+    """The gateway throttles; post less often."""
+
+
+class Connections(Protocol):
+    """Sends frames to connected clients (API Gateway's @connections)."""
+
+    async def post(self, connection_id: str, frame: str) -> None:
+        """Send one frame of at most 32 KB. Raises ``ConnectionGone`` and ``ConnectionBusy``."""
+        ...
+
+    async def close(self, connection_id: str) -> None:
+        """Disconnect the client; a connection already gone is no error."""
+        ...

@@ -1,0 +1,16 @@
+"""The queue between the sockets, which must answer at once, and the workers, which may take minutes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from baton.domain.identity import Scope
+from baton.domain.queued import QueuedMessage
+
+
+class TurnQueue(Protocol):
+    """Messages waiting for their turn: in order within a thread, at least once."""
+
+    async def send(self, scope: Scope, message: QueuedMessage) -> None:
+        """Queue the message; once this returns the message is accepted. Raises ``StoreUnavailable``."""
+        ...

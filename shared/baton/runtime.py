@@ -1,0 +1,27 @@
+"""One long-lived event loop for handlers that AWS calls synchronously.
+
+A loop per invocation would throw away the model's open connections each time; and locally many invocations share one
+process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from functools import cache
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run ``coroutine`` on the process's event loop and wait for its result. Thread-safe."""
+    return asyncio.run_coroutine_threadsafe(coroutine, _loop()).result()
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="baton-loop", daemon=True).start()
+    return loop

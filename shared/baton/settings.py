@@ -1,0 +1,85 @@
+"""What a function is configured with: one frozen model a function family, read lazily, failing at once and by name.
+
+The variables themselves are set by ``template.yaml``, and by the local cloud from the same template.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, Json, SecretStr
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from baton.adapters.tokens import OidcIssuer
+
+Name = Annotated[str, Field(min_length=1)]
+Url = Annotated[str, Field(pattern=r"^https?://")]
+
+
+class _Settings(BaseSettings):
+    # Lambda shows every variable to every function: what a family does not use it does not read.
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
+
+
+class IdentitySettings(_Settings):
+    """Whose tokens are trusted."""
+
+    stage: Name = Field(validation_alias="BATON_STAGE")
+    token_issuers: Annotated[Json[tuple[OidcIssuer, ...]], NoDecode] = Field(
+        default=(), validation_alias="BATON_TOKEN_ISSUERS"
+    )
+    embed_keys_secret: str | None = Field(default=None, validation_alias="BATON_EMBED_KEYS_SECRET")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this is the local cloud: only there may a key speak for any tenant, and keys come over http."""
+        return self.stage == "local"
+
+
+class StoreSettings(_Settings):
+    """Where conversations are kept."""
+
+    table: Name = Field(validation_alias="BATON_TABLE")
+    bucket: Name = Field(validation_alias="BATON_BUCKET")
+
+
+class AgentSettings(_Settings):
+    """Which agents there are."""
+
+    agents_dir: Path = Field(validation_alias="BATON_AGENTS_DIR")
+    default_agent: str | None = Field(default=None, validation_alias="BATON_DEFAULT_AGENT")
+    """The main agent of conversations that name none; needed only when several files say ``main: true``."""
+
+
+class SocketSettings(_Settings):
+    """How WebSocket clients are reached."""
+
+    connections_url: Url = Field(validation_alias="BATON_CONNECTIONS_URL")
+
+
+class QueueSettings(_Settings):
+    """Where messages wait for their turn."""
+
+    turns_queue_url: Url = Field(validation_alias="BATON_TURNS_QUEUE_URL")
+
+
+class ModelSettings(_Settings):
+    """The model endpoint. The key is read from a secret unless it is given (as the local cloud does)."""
+
+    base_url: Url = Field(validation_alias="OPENAI_BASE_URL")
+    key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
+    key_secret: str | None = Field(default=None, validation_alias="BATON_MODEL_KEY_SECRET")
+    chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
+    tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
+
+
+class ApiSettings(_Settings):
+    """The HTTP API's own."""
+
+    allowed_origins: Annotated[str, Field(validation_alias="BATON_ALLOWED_ORIGINS")] = "*"
+    """Comma-separated origins of web pages that may call the API."""
+
+    @property
+    def origins(self) -> list[str]:
+        return [origin.strip() for origin in self.allowed_origins.split(",") if origin.strip()]
