@@ -1,0 +1,61 @@
+"""DynamoDB Local, Amazon's own emulator: the table of the local cloud."""
+
+from pathlib import Path
+
+from botocore.exceptions import BotoCoreError
+
+from local.engines import java
+from local.engines.clients import client
+from local.engines.process import ChildProcess, start_on_free_port
+
+ARTIFACT = "com.amazonaws:DynamoDBLocal:2.6.1"
+MAIN_CLASS = "com.amazonaws.services.dynamodbv2.local.main.ServerRunner"
+
+
+class DynamoDBLocal:
+    """One DynamoDB Local; in memory unless ``data_dir`` is given."""
+
+    def __init__(self, cache_dir: Path, data_dir: Path | None = None, progress: java.Progress = print) -> None:
+        self._cache_dir = cache_dir
+        self._data_dir = data_dir
+        self._progress = progress
+        self._child: ChildProcess | None = None
+
+    def start(self) -> str:
+        """Start it and return its endpoint URL. Raises ``EngineFailed``."""
+        files = java.resolve(ARTIFACT, self._cache_dir, self._progress)
+        natives = next(file.parent for file in files if file.name.startswith("libsqlite4java"))
+        where = ["-inMemory"]
+        if self._data_dir:
+            self._data_dir.mkdir(parents=True, exist_ok=True)
+            where = ["-dbPath", str(self._data_dir)]
+
+        def command(port: int) -> list[str]:
+            return [
+                java.runtime(),
+                "-Xmx512m",
+                "-XX:+UseSerialGC",
+                f"-Dsqlite4java.library.path={natives}",
+                *("-cp", java.class_path(files), MAIN_CLASS),
+                *("-port", str(port), "-sharedDb", "-disableTelemetry", *where),
+            ]
+
+        self._child, port = start_on_free_port("DynamoDB Local", command, _answers)
+        return f"http://127.0.0.1:{port}"
+
+    def stop(self) -> None:
+        """End it. Harmless when it does not run."""
+        if self._child:
+            self._child.stop()
+            self._child = None
+
+
+def _answers(port: int) -> bool:
+    dynamodb = client("dynamodb", f"http://127.0.0.1:{port}")
+    try:
+        dynamodb.list_tables()
+    except BotoCoreError:
+        return False
+    finally:
+        dynamodb.close()
+    return True

@@ -1,0 +1,110 @@
+"""A child process that ends with us, with the end of its log kept for error messages."""
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from local.errors import EngineFailed
+
+GUARD = Path(__file__).with_name("guard.py")
+LOG_LINES = 200
+STOP_SECONDS = 6.0
+ATTEMPTS = 3
+
+
+def free_port() -> int:
+    """Return a TCP port of 127.0.0.1 that nobody uses at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class ChildProcess:
+    """A command run under ``guard.py`` in a session of its own, so that Ctrl-C reaches only us."""
+
+    def __init__(self, name: str, command: Sequence[str]) -> None:
+        self.name = name
+        self._log: deque[str] = deque(maxlen=LOG_LINES)
+        self._guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(GUARD), *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read_log, name=f"{name} log", daemon=True)
+        self._reader.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether the command still runs."""
+        return self._guard.poll() is None
+
+    def log_tail(self, lines: int = 20) -> str:
+        """Return the last ``lines`` lines that the command printed."""
+        return "\n".join(list(self._log)[-lines:])
+
+    def wait_until(self, ready: Callable[[], bool], timeout: float) -> None:
+        """Return once ``ready()`` holds; raise ``EngineFailed`` when the command ends or ``timeout`` seconds pass."""
+        deadline = time.monotonic() + timeout
+        while not ready():
+            if not self.running:
+                self._reader.join(1)
+                raise EngineFailed(
+                    f"{self.name} ended with exit code {self._guard.returncode} while starting:\n{self.log_tail()}"
+                )
+            if time.monotonic() > deadline:
+                raise EngineFailed(f"{self.name} was not ready after {timeout:.0f} s:\n{self.log_tail()}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End the command and wait until it is gone. Harmless when it already is."""
+        guard = self._guard
+        if guard.stdin and not guard.stdin.closed:
+            guard.stdin.close()
+        try:
+            guard.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            guard.kill()
+            guard.wait()
+        self._reader.join(1)
+        if guard.stdout:
+            guard.stdout.close()
+
+    def _read_log(self) -> None:
+        if self._guard.stdout:
+            for line in self._guard.stdout:
+                self._log.append(line.rstrip())
+
+
+def start_on_free_port(
+    name: str, command: Callable[[int], Sequence[str]], ready: Callable[[int], bool], timeout: float = 60.0
+) -> tuple[ChildProcess, int]:
+    """Start ``command(port)`` and wait for ``ready(port)``; another program may win a port, then try the next.
+
+    Raises ``EngineFailed`` with the end of the log.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        port = free_port()
+        child = ChildProcess(name, command(port))
+        try:
+            child.wait_until(lambda port=port: ready(port), timeout)  # type: ignore[misc]
+        except EngineFailed:
+            lost_the_port = not child.running and "already in use" in child.log_tail(LOG_LINES)
+            child.stop()
+            if attempt == ATTEMPTS or not lost_the_port:
+                raise
+        except BaseException:
+            child.stop()
+            raise
+        else:
+            return child, port
+    raise AssertionError("unreachable")

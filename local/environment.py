@@ -1,0 +1,109 @@
+"""The environment variables that functions see on this machine."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from local.engines.clients import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from local.errors import TemplateProblem
+from local.settings import ROOT
+from local.stack import FunctionDefinition
+
+DEMO_MODEL = "baton-demo"
+
+DEVELOPERS_CHOICE = (
+    "BATON_CHAT_MODEL",
+    "BATON_EMBEDDING_MODEL",
+    "BATON_EPISODE_FACTS",
+    "BATON_LIGHT_MODEL",
+    "BATON_TOKEN_ISSUERS",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "POWERTOOLS_LOG_LEVEL",
+)
+"""Variables that win over the template's when the developer has set them."""
+
+NEVER_THE_REAL_CLOUD = (
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+    "AWS_PROFILE",
+    "AWS_ROLE_ARN",
+    "AWS_SESSION_TOKEN",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+)
+"""Variables taken away, so that no call reaches an account of the developer's."""
+
+
+def variables(
+    functions: Mapping[str, FunctionDefinition],
+    *,
+    gateway: str,
+    table_endpoint: str,
+    files_endpoint: str,
+    queues_endpoint: str,
+    other_endpoint: str,
+) -> dict[str, str]:
+    """Return what the template gives its functions, with this machine's endpoints and folders in place of AWS's.
+
+    All functions share one process and so one environment. Raises ``TemplateProblem`` when two functions want
+    different values of a variable.
+    """
+    merged = _merged(functions)
+    demo = f"{gateway}/local/openai/v1"
+    merged["OPENAI_BASE_URL"] = demo
+    merged["OPENAI_API_KEY"] = "offline"
+    merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
+    chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
+    merged.update(chosen)
+    if merged["OPENAI_BASE_URL"] == demo:
+        for name in ("BATON_CHAT_MODEL", "BATON_LIGHT_MODEL"):
+            merged[name] = chosen.get(name, DEMO_MODEL)
+    return merged | {
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_ENDPOINT_URL": other_endpoint,
+        "AWS_ENDPOINT_URL_DYNAMODB": table_endpoint,
+        "AWS_ENDPOINT_URL_S3": files_endpoint,
+        "AWS_ENDPOINT_URL_SQS": queues_endpoint,
+        "BATON_AGENTS_DIR": str(ROOT / "agents"),
+        "BATON_STAGE": "local",
+        "POWERTOOLS_METRICS_DISABLED": "true",
+        "POWERTOOLS_TRACE_DISABLED": "true",
+        "TIKTOKEN_CACHE_DIR": str(ROOT / "layers" / "tokenizer"),
+    }
+
+
+@contextmanager
+def applied(values: Mapping[str, str]) -> Iterator[None]:
+    """Have ``values`` in ``os.environ`` for a while."""
+    before = {name: os.environ.get(name) for name in (*values, *NEVER_THE_REAL_CLOUD)}
+    for name in NEVER_THE_REAL_CLOUD:
+        os.environ.pop(name, None)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _merged(functions: Mapping[str, FunctionDefinition]) -> dict[str, str]:
+    merged: dict[str, str] = {}
+    for function in functions.values():
+        for name, value in function.variables.items():
+            if merged.setdefault(name, value) != value and not name.startswith(("POWERTOOLS_", "AWS_LWA_")):
+                raise TemplateProblem(
+                    f"{function.name} sets {name} to {value!r}, another function to {merged[name]!r}: "
+                    "functions share one environment in the local cloud, so give the variables different names."
+                )
+    return merged

@@ -1,0 +1,84 @@
+"""The one ASGI app of the local cloud: our own paths first, then the WebSocket API, then the REST API."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.responses import FileResponse, JSONResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from local.gateway.asgi import AsgiApp, Receive, Scope, Send
+from local.gateway.connections import ManagementApi
+from local.gateway.http import RestGateway
+from local.gateway.websocket import SocketGateway
+from local.tokens import EmbedKey
+
+SOCKET_PATH = "/ws"
+MANAGEMENT_PATH = "/local/gateway"
+
+
+class Application:
+    """Dispatches by path; runs the life cycle (ASGI lifespan) of the web apps behind it."""
+
+    def __init__(
+        self,
+        rest: RestGateway,
+        sockets: SocketGateway,
+        management: ManagementApi,
+        key: EmbedKey,
+        page: Path,
+        web_apps: Mapping[str, AsgiApp],
+        model: AsgiApp | None,
+    ) -> None:
+        """``page`` is the demo page's folder and ``model`` the demo model; both may be absent."""
+        self._rest = rest
+        self._sockets = sockets
+        self._management = management
+        self._page = page
+        living = [*web_apps.values(), *([model] if model else [])]
+        routes: list[Route | Mount] = [
+            Route("/local/token", key.answer, methods=["POST"]),
+            Route("/local/health", lambda _: JSONResponse({"status": "ok"})),
+        ]
+        if model:
+            routes.append(Mount("/local/openai/v1", model))
+        if (page / "index.html").is_file():
+            routes.append(Route("/", lambda _: FileResponse(page / "index.html")))
+            routes.append(Mount("/local/page", StaticFiles(directory=page)))
+        self._own = Starlette(routes=routes, lifespan=_lifespan_of(living))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, connection, or the server's own life cycle."""
+        path = scope.get("path", "")
+        if scope["type"] == "websocket":
+            if path != SOCKET_PATH:
+                await receive()
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await self._sockets(scope, receive, send)
+        elif path.startswith(f"{MANAGEMENT_PATH}/@connections/"):
+            await self._management(scope, receive, send)
+        elif scope["type"] == "lifespan" or path.startswith("/local/") or (path == "/" and self._has_page):
+            await self._own(scope, receive, send)
+        else:
+            await self._rest(scope, receive, send)
+
+    @property
+    def _has_page(self) -> bool:
+        return (self._page / "index.html").is_file()
+
+
+def _lifespan_of(apps: list[AsgiApp]) -> Any:
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for app in apps:
+                router = getattr(app, "router", None)
+                if router is not None:
+                    await stack.enter_async_context(router.lifespan_context(app))
+            yield
+
+    return lifespan

@@ -1,0 +1,53 @@
+"""Settings of the local cloud, from environment variables."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import platformdirs
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from local.errors import LocalCloudError
+from local.gateway.websocket import SocketLimits
+
+ROOT = Path(__file__).parent.parent
+
+
+class LocalSettings(BaseSettings):
+    """What a developer can set. An empty variable counts as not set."""
+
+    model_config = SettingsConfigDict(env_ignore_empty=True, populate_by_name=True, frozen=True, extra="ignore")
+
+    port: int = Field(8080, validation_alias="PORT", ge=0, le=65535)
+    """0 takes a free one."""
+    engines: Literal["embedded", "real"] = Field("embedded", validation_alias="ENGINES")
+    """Of search: the embedded index or a real OpenSearch."""
+    data_dir: Path | None = Field(None, validation_alias="BATON_DATA_DIR")
+    """Keeps table, objects and the token key between runs. Without it, everything is in memory."""
+    cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")
+    """Downloaded engines."""
+    workers: int = Field(16, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=200)
+    """Queued turns that run at the same time; 0 when the workers run as processes of their own."""
+    template: Path = Field(ROOT / "template.yaml", validation_alias="BATON_LOCAL_TEMPLATE")
+    table_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_DYNAMODB")
+    """A running DynamoDB to use instead of starting DynamoDB Local."""
+    files_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_S3")
+    """A running S3 to use instead of moto's."""
+    limits: SocketLimits = SocketLimits()
+
+
+def default_cache_dir() -> Path:
+    """Return the folder for downloads in the user's cache."""
+    return Path(platformdirs.user_cache_dir("baton"))
+
+
+def read_settings(**given: Any) -> LocalSettings:
+    """Return the settings; ``given`` wins over the environment. Raises ``LocalCloudError`` that names the variable."""
+    try:
+        return LocalSettings(**given)
+    except ValidationError as problem:
+        lines = [
+            f"{'.'.join(map(str, error['loc']))}: {error['msg']} (it is {error['input']!r})"
+            for error in problem.errors(include_url=False)
+        ]
+        raise LocalCloudError("A setting is wrong. " + "; ".join(lines)) from problem

@@ -1,0 +1,281 @@
+"""What the template declares, in the local cloud's own words."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from local.errors import TemplateProblem
+from local.template import Endpoints, Template
+
+
+@dataclass(frozen=True)
+class FunctionDefinition:
+    """One Lambda function: where its code is and what its environment holds."""
+
+    name: str
+    folder: Path
+    handler: str
+    """``module.attribute``, or a start script such as ``run.sh`` for a web app."""
+    timeout: float
+    """Seconds."""
+    memory: int
+    """Megabytes."""
+    variables: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class QueueDefinition:
+    """One SQS queue with its attributes as the SQS API takes them."""
+
+    name: str
+    arn: str
+    attributes: Mapping[str, str]
+    dead_letters_to: str | None
+    """ARN of the dead letter queue."""
+    receives_before_that: int
+    """Deliveries of a message before it goes there."""
+
+
+@dataclass(frozen=True)
+class QueueConsumer:
+    """A function fed from a queue."""
+
+    function: str
+    queue_name: str
+    queue_arn: str
+    batch_size: int
+    reports_failures: bool
+    """Whether the answer's ``batchItemFailures`` count (ReportBatchItemFailures)."""
+    takes_dead_letters: bool
+
+
+@dataclass(frozen=True)
+class RestRoute:
+    """One method and path of the REST API. ``function`` is ``None`` for a CORS preflight answered by the gateway."""
+
+    method: str
+    """Upper case, or ``ANY``."""
+    path: str
+    function: str | None
+    streams: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Of the preflight's answer."""
+
+
+@dataclass(frozen=True)
+class GatewayResponse:
+    """What the REST API answers by itself in one kind of trouble."""
+
+    status: int | None
+    headers: Mapping[str, str]
+    template: str | None
+
+
+@dataclass(frozen=True)
+class RestApi:
+    """The REST API."""
+
+    api_id: str
+    stage: str
+    routes: tuple[RestRoute, ...]
+    binary_media_types: tuple[str, ...]
+    responses: Mapping[str, GatewayResponse]
+
+
+@dataclass(frozen=True)
+class SocketApi:
+    """The WebSocket API."""
+
+    api_id: str
+    stage: str
+    routes: Mapping[str, str]
+    """Route key -> function."""
+    selection: str
+    """Route selection expression."""
+    authorizer: str | None
+    identity_sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Everything of the template that runs on this machine."""
+
+    functions: Mapping[str, FunctionDefinition]
+    table: Mapping[str, Any]
+    bucket: str
+    queues: tuple[QueueDefinition, ...]
+    consumers: tuple[QueueConsumer, ...]
+    secrets: tuple[str, ...]
+    rest: RestApi
+    sockets: SocketApi
+
+
+def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints) -> Stack:
+    """Read the template at ``path``. Raises ``TemplateProblem``."""
+    template = Template(path, parameters, endpoints)
+    sockets = _sockets(template)
+    rest = _rest(template)
+    bucket, _ = template.one("AWS::S3::Bucket")
+    queues = tuple(_queues(template))
+    return Stack(
+        functions={function.name: function for function in _functions(template, rest, sockets)},
+        table=_table(template),
+        bucket=template.attribute(bucket, None),
+        queues=queues,
+        consumers=tuple(_consumers(template, queues)),
+        secrets=tuple(template.attribute(name, None) for name, _ in template.of_type("AWS::SecretsManager::Secret")),
+        rest=rest,
+        sockets=sockets,
+    )
+
+
+def _functions(template: Template, rest: RestApi, sockets: SocketApi) -> list[FunctionDefinition]:
+    def to_this_machine(value: str) -> str:
+        """Replace the cloud's addresses of our own APIs by local ones."""
+        for api_id, scheme, here in (
+            (sockets.api_id, "https", template.endpoints.connections),
+            (sockets.api_id, "wss", template.endpoints.sockets),
+            (rest.api_id, "https", template.endpoints.gateway),
+        ):
+            value = re.sub(rf"{scheme}://{api_id}\.execute-api\.[^/]+(/{sockets.stage})?", here, value)
+        return value
+
+    return [
+        FunctionDefinition(
+            name=name,
+            folder=template.folder / template.code_folders[name],
+            handler=properties["Handler"],
+            timeout=float(properties.get("Timeout", 3)),
+            memory=int(properties.get("MemorySize", 128)),
+            variables={
+                key: to_this_machine(str(value))
+                for key, value in properties.get("Environment", {}).get("Variables", {}).items()
+            },
+        )
+        for name, properties in template.of_type("AWS::Lambda::Function")
+    ]
+
+
+def _table(template: Template) -> dict[str, Any]:
+    name, properties = template.one("AWS::DynamoDB::Table")
+    return {**properties, "TableName": template.attribute(name, None)}
+
+
+def _queues(template: Template) -> list[QueueDefinition]:
+    queues = []
+    for name, properties in template.of_type("AWS::SQS::Queue"):
+        redrive = properties.pop("RedrivePolicy", {})
+        properties.pop("QueueName", None)
+        attributes = {
+            key: _sqs_value(value)
+            for key, value in properties.items()
+            if key not in {"Tags", "SqsManagedSseEnabled", "KmsMasterKeyId", "RedriveAllowPolicy"}
+        }
+        queues.append(
+            QueueDefinition(
+                name=template.attribute(name, "QueueName"),
+                arn=template.attribute(name, "Arn"),
+                attributes=attributes,
+                dead_letters_to=redrive.get("deadLetterTargetArn"),
+                receives_before_that=int(redrive.get("maxReceiveCount", 0)),
+            )
+        )
+    return queues
+
+
+def _sqs_value(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _consumers(template: Template, queues: tuple[QueueDefinition, ...]) -> list[QueueConsumer]:
+    dead_letter_queues = {queue.dead_letters_to for queue in queues}
+    by_arn = {queue.arn: queue for queue in queues}
+    return [
+        QueueConsumer(
+            function=_function_in(mapping["FunctionName"]),
+            queue_name=by_arn[mapping["EventSourceArn"]].name,
+            queue_arn=mapping["EventSourceArn"],
+            batch_size=int(mapping.get("BatchSize", 10)),
+            reports_failures="ReportBatchItemFailures" in mapping.get("FunctionResponseTypes", []),
+            takes_dead_letters=mapping["EventSourceArn"] in dead_letter_queues,
+        )
+        for _, mapping in template.of_type("AWS::Lambda::EventSourceMapping")
+        if mapping["EventSourceArn"] in by_arn
+    ]
+
+
+def _rest(template: Template) -> RestApi:
+    api_id, api = template.one("AWS::ApiGateway::RestApi")
+    body = api["Body"]
+    routes = [
+        _rest_route(method, path, operation)
+        for path, operations in body["paths"].items()
+        for method, operation in operations.items()
+        if "x-amazon-apigateway-integration" in operation
+    ]
+    responses = {
+        kind: GatewayResponse(
+            status=int(answer["statusCode"]) if "statusCode" in answer else None,
+            headers={
+                name.removeprefix("gatewayresponse.header."): value.strip("'")
+                for name, value in answer.get("responseParameters", {}).items()
+                if name.startswith("gatewayresponse.header.")
+            },
+            template=answer.get("responseTemplates", {}).get("application/json"),
+        )
+        for kind, answer in body.get("x-amazon-apigateway-gateway-responses", {}).items()
+    }
+    stages = [stage["StageName"] for _, stage in template.of_type("AWS::ApiGateway::Stage")]
+    return RestApi(
+        api_id=api_id,
+        stage=stages[0],
+        routes=tuple(routes),
+        binary_media_types=tuple(body.get("x-amazon-apigateway-binary-media-types", [])),
+        responses=responses,
+    )
+
+
+def _rest_route(method: str, path: str, operation: Mapping[str, Any]) -> RestRoute:
+    method = "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
+    integration = operation["x-amazon-apigateway-integration"]
+    if integration["type"].lower() == "mock":
+        answer = integration["responses"]["default"]
+        prefix = "method.response.header."
+        headers = {
+            name.removeprefix(prefix): str(value).strip("'")
+            for name, value in answer.get("responseParameters", {}).items()
+        }
+        return RestRoute(method, path, None, headers=headers)
+    streams = integration.get("responseTransferMode") == "STREAM"
+    return RestRoute(method, path, _function_in(integration["uri"]), streams=streams)
+
+
+def _sockets(template: Template) -> SocketApi:
+    api_id, api = next(
+        (found for found in template.of_type("AWS::ApiGatewayV2::Api") if found[1].get("ProtocolType") == "WEBSOCKET"),
+        (None, {}),
+    )
+    if api_id is None:
+        raise TemplateProblem("The local cloud needs a WebSocket API in the template and found none.")
+    integrations = dict(template.of_type("AWS::ApiGatewayV2::Integration"))
+    authorizers = list(template.of_type("AWS::ApiGatewayV2::Authorizer"))
+    authorizer = authorizers[0][1] if authorizers else None
+    return SocketApi(
+        api_id=api_id,
+        stage=template.one("AWS::ApiGatewayV2::Stage")[1]["StageName"],
+        routes={
+            route["RouteKey"]: _function_in(integrations[route["Target"].rpartition("/")[2]]["IntegrationUri"])
+            for _, route in template.of_type("AWS::ApiGatewayV2::Route")
+        },
+        selection=api["RouteSelectionExpression"],
+        authorizer=_function_in(authorizer["AuthorizerUri"]) if authorizer else None,
+        identity_sources=tuple(authorizer.get("IdentitySource", [])) if authorizer else (),
+    )
+
+
+def _function_in(arn_or_uri: str) -> str:
+    """Return the function's name out of its ARN, the ARN of its alias, or an integration URI with either."""
+    match = re.search(r"function:(\w+)", arn_or_uri)
+    return match[1] if match else arn_or_uri

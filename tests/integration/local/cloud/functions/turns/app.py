@@ -1,0 +1,23 @@
+"""A stand-in: answers a queued frame on its connection."""
+
+import json
+import os
+from typing import Any
+
+import boto3
+
+connections = boto3.client("apigatewaymanagementapi", endpoint_url=os.environ["BATON_CONNECTIONS_URL"])
+sqs = boto3.client("sqs")
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    [record] = event["Records"]
+    body = json.loads(record["body"])
+    if body["text"] == "poison":
+        sqs.change_message_visibility(
+            QueueUrl=os.environ["BATON_TURNS_QUEUE_URL"], ReceiptHandle=record["receiptHandle"], VisibilityTimeout=0
+        )
+        return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}
+    data = json.dumps({"answer": body["text"], "attributes": record["attributes"]})
+    connections.post_to_connection(ConnectionId=body["connection"], Data=data)
+    return {"batchItemFailures": []}
