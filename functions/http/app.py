@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from mangum import Mangum
 
-from baton import composition
+from baton.api.deployed import deployed_app
 
-handler = Mangum(composition.api(), lifespan="off")
+# Everything else Mangum would send as base64, which a REST API without binary media types hands on as it is.
+TEXT = ["text/", "application/json", "application/problem+json"]
+
+handler = Mangum(deployed_app(), lifespan="off", text_mime_types=TEXT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.utilities.batch import SqsFifoPartialProcessor, process_partial_response
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -16,7 +16,7 @@ MARGIN_SECONDS = 30
 """Kept back from the function's time limit, to commit what was said when a turn takes too long."""
 
 logger = Logger()
-turns = composition.turns()  # built once per execution environment
+turns = composition.queued_turns()  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -28,5 +28,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
         runtime.run(turns.run(record.body, record.receipt_handle, seconds=seconds))
 
     # Made anew: a processor keeps its batch, and locally several batches are under way at once.
-    processor = SqsFifoPartialProcessor(raise_on_entire_batch_failure=False)
+    processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
     return process_partial_response(event, run, processor, context)

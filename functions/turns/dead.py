@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.utilities.batch import SqsFifoPartialProcessor, process_partial_response
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -23,5 +23,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     def give_up(record: SQSRecord) -> None:
         runtime.run(dead_turns.give_up(record.body))
 
-    processor = SqsFifoPartialProcessor(raise_on_entire_batch_failure=False)
+    processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
     return process_partial_response(event, give_up, processor, context)

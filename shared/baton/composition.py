@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from baton.ports.clock import SystemClock
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
-
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.api_gateway import ApiGatewayConnections
     from baton.adapters.dynamodb.table import Table
@@ -21,8 +19,8 @@ if TYPE_CHECKING:
     from baton.adapters.openai import OpenAIChatModel
     from baton.adapters.s3_files import S3Files
     from baton.adapters.secrets import SecretsManager
-    from baton.api.services import ApiServices
     from baton.conversation.actions import Actions
+    from baton.conversation.follow import Follower
     from baton.conversation.queued_turns import QueuedTurns
     from baton.conversation.replay import Replays
     from baton.conversation.run import RunServices
@@ -58,20 +56,20 @@ def sockets() -> Actions:
 
     return Actions(
         ActionServices(
-            store=_store(),
+            store=store(),
             queue=SqsTurnQueue(client("sqs"), QueueSettings().turns_queue_url),
             live=_live(),
             connections=_connections(),
-            replays=_replays(),
+            replays=replays(),
             catalog=_agent_files(),
-            audit=_audit(),
+            audit=audit(),
             clock=clock,
         )
     )
 
 
 @cache
-def turns() -> QueuedTurns:
+def queued_turns() -> QueuedTurns:
     """Runs turns from the queue."""
     from baton.adapters.aws import client
     from baton.adapters.sqs import SqsRecords
@@ -79,7 +77,7 @@ def turns() -> QueuedTurns:
     from baton.settings import QueueSettings
 
     records = SqsRecords(client("sqs"), QueueSettings().turns_queue_url)
-    return QueuedTurns(_turns(), _connections(), records, clock)
+    return QueuedTurns(turns(), _connections(), records, clock)
 
 
 @cache
@@ -87,46 +85,29 @@ def dead_turns() -> QueuedTurns:
     """Ends turns that the queue has given up."""
     from baton.conversation.queued_turns import QueuedTurns
 
-    return QueuedTurns(_turns(), _connections(), None, clock)
+    return QueuedTurns(turns(), _connections(), None, clock)
 
 
 @cache
-def api() -> FastAPI:
-    """The HTTP API."""
-    from baton.api.application import create_app
-    from baton.settings import ApiSettings
-
-    return create_app(_api_services, origins=ApiSettings().origins)
-
-
-@cache
-def _api_services() -> ApiServices:
-    from baton.api.services import ApiServices
+def follower() -> Follower:
+    """Follows runs that other workers carry out."""
     from baton.conversation.follow import Follower
 
-    return ApiServices(
-        verifier=authorizer(),
-        turns=_turns(),
-        store=_store(),
-        replays=_replays(),
-        follower=Follower(_store(), _replays()),
-        agents=_run_services().agents,
-        files=_files(),
-        audit=_audit(),
-        clock=clock,
-    )
+    return Follower(store(), replays())
 
 
 @cache
-def _turns() -> Turns:
+def turns() -> Turns:
+    """Runs turns, whoever asks for them."""
     from baton.conversation.turns import Turns
 
-    services = _run_services()
-    return Turns(services, services.agents, _replays(), _audit())
+    services = run_services()
+    return Turns(services, services.agents, replays(), audit())
 
 
 @cache
-def _run_services() -> RunServices:
+def run_services() -> RunServices:
+    """The ports a run needs."""
     from baton.adapters.dynamodb.stream_log import DynamoStreamLog
     from baton.adapters.token_counter import TiktokenCounter
     from baton.conversation.agents import Agents
@@ -135,7 +116,7 @@ def _run_services() -> RunServices:
 
     settings = ModelSettings()
     return RunServices(
-        store=_store(),
+        store=store(),
         log=DynamoStreamLog(_table(), clock),
         live=_live(),
         connections=_connections(),
@@ -143,7 +124,7 @@ def _run_services() -> RunServices:
         model=_chat_model(settings),
         default_model=settings.chat_model,
         counter=TiktokenCounter(settings.tokenizer_dir),
-        files=_files(),
+        files=files(),
         clock=clock,
     )
 
@@ -168,7 +149,8 @@ def _table() -> Table:
 
 
 @cache
-def _store() -> DynamoThreadStore:
+def store() -> DynamoThreadStore:
+    """Threads and their messages."""
     from baton.adapters.aws import client
     from baton.adapters.dynamodb.thread_store import DynamoThreadStore
     from baton.adapters.s3_bodies import S3Bodies
@@ -178,11 +160,12 @@ def _store() -> DynamoThreadStore:
 
 
 @cache
-def _replays() -> Replays:
+def replays() -> Replays:
+    """Rebuilds events for clients that were away."""
     from baton.adapters.dynamodb.stream_log import DynamoStreamLog
     from baton.conversation.replay import Replays
 
-    return Replays(_store(), DynamoStreamLog(_table(), clock), clock)
+    return Replays(store(), DynamoStreamLog(_table(), clock), clock)
 
 
 @cache
@@ -193,7 +176,8 @@ def _live() -> LiveRegistry:
 
 
 @cache
-def _audit() -> AuditLog:
+def audit() -> AuditLog:
+    """The audit log."""
     from baton.adapters.dynamodb.audit import DynamoAuditLog
 
     return DynamoAuditLog(_table(), clock)
@@ -209,7 +193,8 @@ def _connections() -> ApiGatewayConnections:
 
 
 @cache
-def _files() -> S3Files:
+def files() -> S3Files:
+    """Uploads."""
     from baton.adapters.s3_files import S3Files, s3_client
     from baton.settings import StoreSettings
 

@@ -161,8 +161,10 @@ class RunExecution:
             with contextlib.suppress(BatonError):
                 await asyncio.shield(self._services.store.abandon(self._holder.lease))
             raise
-        finally:
-            self._delivery.stop()
+
+    def close(self) -> None:
+        """Let go of the connections found so far; needed only where ``execute`` is not reached."""
+        self._delivery.stop()
 
     async def _answer(self, answer: Answer) -> None:
         """Stream the agent's answer; every failure that is not the store's becomes ``answer.error``."""

@@ -151,14 +151,17 @@ class Turns:
             listener=call.listener,
             gives_up=call.gives_up,
         )
-        known = await execution.open()
-        if known is not None:
-            finished = await self._outcome(call, lease.thread_id, known, lease.thread)
-            if finished is not None:
-                await self._give_back(lease)
-                return await self._replay(call, finished)
-            await execution.reopen()
-        return await execution.execute()
+        try:
+            known = await execution.open()
+            if known is not None:
+                finished = await self._outcome(call, lease.thread_id, known, lease.thread)
+                if finished is not None:
+                    await self._give_back(lease)
+                    return await self._replay(call, finished)
+                await execution.reopen()
+            return await execution.execute()
+        finally:
+            execution.close()
 
     async def _give_back(self, lease: Lease) -> None:
         """End the lease; a run that an earlier attempt had begun stays to be taken over."""
@@ -239,9 +242,12 @@ class Turns:
         execution = RunExecution(
             self._services, lease, orphan, emit=lambda event: None, deadline=call.deadline, listener=None
         )
-        if await execution.open() is not None:
-            await execution.reopen()
-        await execution.execute()
+        try:
+            if await execution.open() is not None:
+                await execution.reopen()
+            await execution.execute()
+        finally:
+            execution.close()
 
 
 @dataclass(frozen=True, slots=True)

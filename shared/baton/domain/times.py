@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso(moment: datetime) -> str:
@@ -11,10 +13,10 @@ def iso(moment: datetime) -> str:
 
 
 def to_millis(moment: datetime) -> int:
-    """Milliseconds since the Unix epoch."""
-    return round(moment.timestamp() * 1000)
+    """Whole milliseconds since the Unix epoch, as ``iso`` shows them."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def from_millis(millis: int) -> datetime:
     """The aware UTC time of ``millis`` since the Unix epoch."""
-    return datetime.fromtimestamp(millis / 1000, UTC)
+    return _EPOCH + timedelta(milliseconds=millis)
