@@ -37,6 +37,10 @@ class Agents:
         """The agent that answers the thread's next message. Raises ``UnknownAgent``."""
         return self.get(scope, thread.active_agent_id)
 
+    def answering(self, thread: Thread) -> AgentDefinition:
+        """The agent to finish a run with that was begun; the default one if its own has left the deployment."""
+        return self._catalog.get(thread.active_agent_id) or self._catalog.default_main()
+
     def describe(self, agent_id: str) -> AgentDefinition | None:
         """The definition for showing a thread it takes part in, whatever the caller may use."""
         return self._catalog.get(agent_id)

@@ -22,6 +22,8 @@ logger = Logger(child=True)
 
 _TRY_AGAIN = (LeaseLost, StoreUnavailable, ThreadBusy)
 """Failures that a later delivery may not meet; everything else is an outcome and is told to the client."""
+PATIENCE_SECONDS = 20.0
+"""How long a worker waits for a thread that an HTTP caller is writing to, before the record goes back to the queue."""
 
 
 class QueuedTurns:
@@ -44,6 +46,7 @@ class QueuedTurns:
                     from_queue(message),
                     lambda event: None,
                     seconds=seconds,
+                    patience=PATIENCE_SECONDS,
                     listener=self._listener(message),
                 )
             except _TRY_AGAIN:

@@ -89,7 +89,7 @@ class RunExecution:
         self._deadline = deadline
         self._listener = listener
         self._gives_up = gives_up or run.attempt >= MAX_ATTEMPTS
-        self._agent = services.agents.active(lease.scope, lease.thread)
+        self._agent = services.agents.answering(lease.thread)
         self._log = EventLog(
             services.log, RunStamp(lease.thread_id, run.run_id, run.attempt), first_seq=lease.first_seq
         )
@@ -148,22 +148,14 @@ class RunExecution:
     async def execute(self) -> FinishedRun:
         """Answer, commit and deliver. After ``LeaseLost`` or ``StoreUnavailable`` it is up for takeover."""
         answer = Answer.begin(self._run)
-        try:
-            if self._listener is not None:
-                await self._delivery.join(self._listener.connection_id, self._listener.token_expires_at)
-            async with Upkeep(self._holder, self._log, self._delivery, self._tell):
-                await self._answer(answer)
-            return await self._finish(answer)
-        except LeaseLost:
-            raise
-        except BaseException:
-            # Whoever comes next need not wait for the lease to run out.
-            with contextlib.suppress(BatonError):
-                await asyncio.shield(self._services.store.abandon(self._holder.lease))
-            raise
+        if self._listener is not None:
+            await self._delivery.join(self._listener.connection_id, self._listener.token_expires_at)
+        async with Upkeep(self._holder, self._log, self._delivery, self._tell):
+            await self._answer(answer)
+        return await self._finish(answer)
 
     def close(self) -> None:
-        """Let go of the connections found so far; needed only where ``execute`` is not reached."""
+        """Let go of the connections; nothing more is posted."""
         self._delivery.stop()
 
     async def _answer(self, answer: Answer) -> None:
@@ -227,8 +219,9 @@ class RunExecution:
             tokens=sum(message.tokens for message in messages),
         )
         await store.commit(lease, commit)
-        # Whoever registered before this reads the tail from the message; whoever is found now gets it posted.
-        await self._delivery.refresh()
+        # Whoever registers from now on reads the tail from the message; whoever did before is found here.
+        with contextlib.suppress(BatonError):
+            await self._delivery.refresh()
         self._tell(final)
         await self._delivery.drain()
         thread = replace(

@@ -16,6 +16,7 @@ from baton.conversation.requests import MessageRequest
 from baton.conversation.run import FinishedRun, RunExecution, RunServices
 from baton.domain.errors import (
     AgentMismatch,
+    BatonError,
     LeaseLost,
     MessageIdConflict,
     ThreadBusy,
@@ -56,11 +57,13 @@ class Turns:
         emit: Emit,
         *,
         seconds: float,
+        patience: float | None = None,
         listener: Listener | None = None,
     ) -> FinishedRun | None:
         """Answer ``request``, giving every event to ``emit`` and to the thread's connections.
 
-        ``seconds`` is the time the caller has for all of it. A repeated message is answered from the store: to
+        ``seconds`` is the time the caller has for all of it, ``patience`` how much of that it may spend waiting for
+        other turns of the thread (by default all of it). A repeated message is answered from the store: to
         ``emit``, or to ``listener`` alone when it came over a WebSocket. Returns None only when another worker is
         answering this very message and ``listener`` has been attached to it.
 
@@ -69,13 +72,15 @@ class Turns:
         ends.
         """
         loop = asyncio.get_running_loop()
-        return await self._take(_Call(scope, request, _once_each(emit), loop.time() + seconds, listener))
+        deadline = loop.time() + seconds
+        wait_until = deadline if patience is None else min(deadline, loop.time() + patience)
+        return await self._take(_Call(scope, request, _once_each(emit), deadline, wait_until, listener))
 
     async def give_up(self, scope: Scope, request: MessageRequest, *, listener: Listener) -> None:
         """End a message's run as ``interrupted`` without answering it, unless it was answered after all."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + GIVE_UP_SECONDS
-        await self._take(_Call(scope, request, lambda event: None, deadline, listener, gives_up=True))
+        await self._take(_Call(scope, request, lambda event: None, deadline, deadline, listener, gives_up=True))
 
     async def _take(self, call: _Call) -> FinishedRun | None:
         request = call.request
@@ -125,6 +130,20 @@ class Turns:
 
     async def _under_lease(self, call: _Call, lease: Lease) -> FinishedRun | None:
         """Work on the run the lease came with: this message's, or first an orphan's (then None is returned)."""
+        try:
+            return await self._work(call, lease)
+        except LeaseLost:
+            raise
+        except (MessageIdConflict, AgentMismatch, UnknownAgent):
+            await self._give_back(lease)
+            raise
+        except BaseException:
+            # Whoever comes next need not wait for the lease to run out.
+            with contextlib.suppress(BatonError):
+                await asyncio.shield(self._store.abandon(lease))
+            raise
+
+    async def _work(self, call: _Call, lease: Lease) -> FinishedRun | None:
         run = lease.thread.run
         if run is None or run.message_id != call.request.message_id:
             orphan = await self._orphan(lease)
@@ -132,16 +151,13 @@ class Turns:
                 await self._finish_orphan(call, lease, orphan)
                 return None
             lease = await self._store.begin_run(lease, run_id=call.request.run_id, message_id=call.request.message_id)
-        try:
-            return await self._own_run(call, lease)
-        except (MessageIdConflict, AgentMismatch, UnknownAgent):
-            await self._give_back(lease)
-            raise
+        return await self._own_run(call, lease)
 
     async def _own_run(self, call: _Call, lease: Lease) -> FinishedRun:
         request = call.request
         if request.agent_id is not None and request.agent_id != lease.thread.agent_id:
             raise AgentMismatch
+        self._agents.active(lease.scope, lease.thread)
         execution = RunExecution(
             self._services,
             lease,
@@ -214,7 +230,7 @@ class Turns:
 
     async def _wait_until_free(self, call: _Call, thread_id: str) -> None:
         """Wait for the running turn to end or die. Raises ``ThreadBusy`` when the caller's time is over."""
-        while asyncio.get_running_loop().time() < call.deadline:
+        while asyncio.get_running_loop().time() < call.wait_until:
             thread = await self._store.get_thread(call.scope, thread_id)
             if thread.run is None or thread.run.status is RunStatus.INTERRUPTED:
                 return
@@ -258,6 +274,9 @@ class _Call:
     request: MessageRequest
     emit: Emit
     deadline: float
+    """Event loop time at which the turn must have ended."""
+    wait_until: float
+    """Event loop time at which the caller stops waiting for the thread to be free."""
     listener: Listener | None
     gives_up: bool = False
 

@@ -109,10 +109,21 @@ class Leases:
             await self._update_mine(lease, "SET lease_until = :zero", values)
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
-        values = {":run": run_id, ":message": message_id, ":one": 1, ":fence": lease.fence, ":owner": lease.owner}
-        expression = "SET run_id = :run, run_message_id = :message, run_attempt = :one"
+        # The run that is forgotten gave out no number, so its reservation is used instead of leaving a gap.
+        first_seq = lease.thread.last_seq + 1
+        end_seq = first_seq + RESERVED_SEQS
+        values = {
+            ":run": run_id,
+            ":message": message_id,
+            ":one": 1,
+            ":end": end_seq,
+            ":fence": lease.fence,
+            ":owner": lease.owner,
+        }
+        expression = "SET run_id = :run, run_message_id = :message, run_attempt = :one, next_seq = :end"
         await self._update_mine(lease, expression, values)
-        return replace(lease, thread=replace(lease.thread, run=Run(run_id, message_id, attempt=1)))
+        thread = replace(lease.thread, run=Run(run_id, message_id, attempt=1))
+        return replace(lease, thread=thread, first_seq=first_seq, end_seq=end_seq)
 
     async def commit(self, lease: Lease, commit: Commit) -> None:
         now = self._clock.now()
