@@ -150,7 +150,7 @@ class Leases:
             # A coarse time: most commits leave the index alone, whose every change costs two write units.
             expression += ", listed_at = :listed"
             values[":listed"] = listed_at(now)
-        await self._update_mine(lease, expression + _END_RUN, values)
+        await self._update_mine(lease, expression + _END_RUN, values, commits=True)
 
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
         try:
@@ -174,12 +174,11 @@ class Leases:
         except ConditionFailed:
             raise LeaseLost from None
 
-    async def _update_mine(self, lease: Lease, expression: str, values: Item) -> None:
+    async def _update_mine(self, lease: Lease, expression: str, values: Item, *, commits: bool = False) -> None:
         try:
             await self._table.update(keys.thread(lease.scope, lease.thread_id), expression, values, condition=_MINE)
         except ConditionFailed as failure:
-            old = failure.item or {}
-            if "lease_owner" not in old and old.get("committed_fence") == lease.fence:
+            if commits and (failure.item or {}).get("committed_fence") == lease.fence:
                 return  # the answer to an earlier, successful try of this very commit was lost
             raise LeaseLost from None
 
