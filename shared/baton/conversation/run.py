@@ -137,7 +137,7 @@ class RunExecution:
             store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             store.recent_messages(lease.scope, lease.thread, token_budget=budget),
-            self._delivery.refresh(),
+            self._delivery.refresh(self._log.logged_seq),
         )
         return known
 
@@ -221,7 +221,7 @@ class RunExecution:
         await store.commit(lease, commit)
         # Whoever registers from now on reads the tail from the message; whoever did before is found here.
         with contextlib.suppress(BatonError):
-            await self._delivery.refresh()
+            await self._delivery.refresh(self._log.logged_seq)
         self._tell(final)
         await self._delivery.drain()
         thread = replace(
@@ -229,6 +229,7 @@ class RunExecution:
             run=None,
             next_ordinal=commit.next_ordinal,
             last_seq=commit.last_seq,
+            reserved_seq=commit.last_seq,
             usage=self._thread.usage + usage,
             last_activity_at=last.timestamp,
         )

@@ -79,7 +79,7 @@ class Upkeep:
                     await self._log.write_piece(self._holder.lease)
                     pieced = now
                 if now - refreshed >= REFRESH_SECONDS:
-                    await self._delivery.refresh()
+                    await self._delivery.refresh(self._log.logged_seq)
                     refreshed = now
                 self._beat(now)
                 with contextlib.suppress(TimeoutError):

@@ -231,6 +231,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         run=run,
         next_ordinal=item["next_ordinal"],
         last_seq=item["last_seq"],
+        reserved_seq=item["next_seq"] - 1,
         stored_tokens=item["stored_tokens"],
         created_at=from_millis(item["created_at"]),
         last_activity_at=from_millis(item["last_activity_at"]),
