@@ -71,7 +71,7 @@ class FakeThreadStore:
         row.thread = replace(row.thread, run=replace(run, attempt=run.attempt + 1))
         row.owner, row.until, row.fence = self._clock.new_id(), now + LEASE, row.fence + 1
         first_seq, row.next_seq = row.next_seq, row.next_seq + RESERVED_SEQS
-        return Lease(scope, row.thread, row.owner, row.fence, row.until, first_seq, row.next_seq)
+        return Lease(scope, self._shown(row), row.owner, row.fence, row.until, first_seq, row.next_seq)
 
     async def renew(self, lease: Lease, *, used_seq: int) -> Lease:
         row = self._mine(lease)
@@ -94,7 +94,7 @@ class FakeThreadStore:
         row.thread = replace(row.thread, run=Run(run_id, message_id, attempt=1))
         first_seq = row.thread.last_seq + 1
         row.next_seq = first_seq + RESERVED_SEQS
-        return replace(lease, thread=row.thread, first_seq=first_seq, end_seq=row.next_seq)
+        return replace(lease, thread=self._shown(row), first_seq=first_seq, end_seq=row.next_seq)
 
     async def commit(self, lease: Lease, commit: Commit) -> None:
         row = self._row(lease)
@@ -225,7 +225,7 @@ class FakeThreadStore:
         run = row.thread.run
         if run is not None and row.until < self._now():
             run = replace(run, status=RunStatus.INTERRUPTED)
-        return replace(row.thread, run=run)
+        return replace(row.thread, run=run, reserved_seq=row.next_seq - 1)
 
     @staticmethod
     def _end_run(row: _Row) -> None:
@@ -249,6 +249,7 @@ def _new_thread(scope: Scope, request: LeaseRequest, now: datetime) -> Thread:
         run=None,
         next_ordinal=0,
         last_seq=0,
+        reserved_seq=0,
         stored_tokens=0,
         created_at=now,
         last_activity_at=now,
