@@ -50,6 +50,7 @@ class LocalCloud:
         self._running = ExitStack()
         self._server: Server | None = None
         self._workers: list[Worker] = []
+        self._functions: dict[str, Function] = {}
         self._key = EmbedKey.kept_in(self.settings.data_dir)
         self.connections = Connections()
         self.url = ""
@@ -71,6 +72,18 @@ class LocalCloud:
         """For tests: have the next ``posts`` posts to connections refused with 429."""
         if self._server:
             self._server.call(self.connections.throttle, posts)
+
+    def start_workers(self) -> None:
+        """Poll the queues in this process (again)."""
+        queues = self.environment["AWS_ENDPOINT_URL_SQS"]
+        self._workers = start_workers(self.stack.consumers, self._functions, queues, self.settings.workers)
+
+    def stop_workers(self) -> None:
+        """Poll the queues no more, so that a process of its own may: see ``local.worker``."""
+        self._leave_the_queues()
+        for worker in self._workers:
+            worker.join()
+        self._workers = []
 
     def start(self) -> Self:
         """Start everything and return when requests are served. Raises ``LocalCloudError``; nothing is left running."""
@@ -119,9 +132,10 @@ class LocalCloud:
         server = self._server = Server(self._application(functions, web_apps), listener)
         self._running.callback(server.stop)
         server.start()
+        self._functions = functions
+        self._running.callback(self._leave_the_queues)
         if settings.workers:
-            self._workers = start_workers(self.stack.consumers, functions, queues, settings.workers)
-            self._running.callback(self._stop_workers)
+            self.start_workers()
 
     def _start_engines(self) -> tuple[str, str, str]:
         """Return the endpoints of queue, table and everything else."""
@@ -138,6 +152,10 @@ class LocalCloud:
             table = pool.submit(table_engine.start) if not settings.table_endpoint else None
             moto = pool.submit(moto_engine.start)
         return queues.result(), table.result() if table else str(settings.table_endpoint), moto.result()
+
+    def _leave_the_queues(self) -> None:
+        for worker in self._workers:
+            worker.stop()
 
     def _create_resources(self) -> None:
         here = self.environment
@@ -175,10 +193,6 @@ class LocalCloud:
             web_apps={name: app for name, (_, app) in web_apps.items()},
             model=_demo_model(),
         )
-
-    def _stop_workers(self) -> None:
-        for worker in self._workers:
-            worker.stop()
 
 
 def _web_app(definition: FunctionDefinition) -> AsgiApp:

@@ -4,6 +4,7 @@ In the local cloud's own process, or, for tests that kill it, as a process of it
 environment of a running local cloud.
 """
 
+import contextlib
 import logging
 import os
 import signal
@@ -100,6 +101,11 @@ class Worker:
         with self._idle:
             self._idle.wait_for(lambda: self._busy == 0, grace)
 
+    def join(self) -> None:
+        """After ``stop``: return when no poll is under way, so that every later message is another worker's."""
+        for thread in self._threads:
+            thread.join()
+
     def _poll(self) -> None:
         while not self._stopping.is_set():
             try:
@@ -114,8 +120,18 @@ class Worker:
                 if not self._stopping.wait(1):
                     logger.warning("Could not poll %s: %s", self._consumer.queue_name, problem)
                 continue
-            if messages and not self._stopping.is_set():
+            if messages and self._stopping.is_set():
+                self._give_back(messages)
+            elif messages:
                 self._work_on(messages)
+
+    def _give_back(self, messages: list["MessageTypeDef"]) -> None:
+        """Let another worker have what came in while this one was told to stop."""
+        for message in messages:
+            with contextlib.suppress(BotoCoreError, ClientError):
+                self._sqs.change_message_visibility(
+                    QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
+                )
 
     def _work_on(self, messages: list["MessageTypeDef"]) -> None:
         with self._idle:
@@ -186,6 +202,8 @@ def main() -> int:
     stopping.wait()
     for worker in workers:
         worker.stop()
+    for worker in workers:
+        worker.join()
     return 0
 
 
