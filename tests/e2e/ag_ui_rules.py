@@ -18,8 +18,11 @@ _CLOSED_BY = {
     "SUBAGENT_FINISHED": ("SUBAGENT_STARTED", "subagentRunId"),
     "SUBAGENT_ERROR": ("SUBAGENT_STARTED", "subagentRunId"),
 }
-_OPENED = {opened: name for opened, name in _CLOSED_BY.values()}
-_CONTENT_OF = {"TEXT_MESSAGE_CONTENT": ("TEXT_MESSAGE_START", "messageId"), "TOOL_CALL_ARGS": ("TOOL_CALL_START", "id")}
+_OPENED = dict(_CLOSED_BY.values())
+_CONTENT_OF = {
+    "TEXT_MESSAGE_CONTENT": ("TEXT_MESSAGE_START", "messageId"),
+    "TOOL_CALL_ARGS": ("TOOL_CALL_START", "toolCallId"),
+}
 
 
 def check_ag_ui(event: Json) -> None:

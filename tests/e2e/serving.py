@@ -28,21 +28,20 @@ class _CloudWithAgents(LocalCloud):
 
 def main(more_agents: Path) -> None:
     """Serve until standard input is closed."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, os.fdopen(os.dup(1), "w", buffering=1) as answers:
+        os.dup2(2, 1)  # what the functions log goes to standard error
         for file in (*(ROOT / "agents").glob("*.yaml"), *more_agents.glob("*.yaml")):
             shutil.copy(file, folder)
         cloud = _CloudWithAgents(port=0, data_dir=None)
         cloud.agents = Path(folder)
         cloud.start()
         ready = {"url": cloud.url, "socketUrl": cloud.socket_url, "environment": cloud.environment}
-        sys.stdout.write(json.dumps(ready) + "\n")
-        sys.stdout.flush()
+        answers.write(json.dumps(ready) + "\n")
         for line in sys.stdin:
             command, _, argument = line.strip().partition(" ")
             if command == "throttle":
                 cloud.throttle_posts(int(argument))
-                sys.stdout.write("done\n")
-                sys.stdout.flush()
+                answers.write("done\n")
         cloud.stop()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from tests.e2e.ag_ui_rules import check_ag_ui, check_run, sequenced
+from tests.e2e.ag_ui_rules import check_ag_ui, check_run
 
 Json = dict[str, Any]
 
@@ -67,11 +67,22 @@ class SocketClient:
         """Send a message and return the run that answers it, checked; without the acknowledgement."""
         message_id = message_id or new_id()
         named = {} if thread_id is None else {"threadId": thread_id}
-        await self.send("message", messageId=message_id, content=content, **named, **fields)
-        run = sequenced(await self.until_end())
+        _, run = await self.exchange(messageId=message_id, content=content, **named, **fields)
         check_run(run)
         assert run[0]["metadata"]["messageId"] == message_id
         return run
+
+    async def exchange(self, **fields: object) -> tuple[Json, list[Json]]:
+        """Send a message; return its acknowledgement, and everything else up to the end of its run or its refusal.
+
+        The acknowledgement comes by another way than the run, so either may overtake the other.
+        """
+        await self.send("message", **fields)
+        events = await self.until_end()
+        if not any(map(is_acknowledgement, events)):
+            events += await self.until(is_acknowledgement)
+        [acknowledgement] = filter(is_acknowledgement, events)
+        return acknowledgement, [event for event in events if event is not acknowledgement]
 
     async def refused(self) -> Json:
         """The next event, which is a refusal: it names what was refused and belongs to no run."""
@@ -88,7 +99,8 @@ class SocketClient:
     async def nothing_more(self) -> None:
         """Nothing came that was not received yet."""
         await self.send("ping")
-        assert await self.receive() == {"type": "PONG"}
+        event = await self.receive()
+        assert event == {"type": "PONG"}, self.frames[-3:]
 
     async def _frame(self) -> Json:
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -120,9 +132,16 @@ async def open_socket(url: str, token: str) -> AsyncIterator[SocketClient]:
 
 
 def connect_with(url: str, subprotocols: Sequence[str] | None) -> connect:
-    """Connect with exactly these subprotocols; not retried, no proxy, no compression (API Gateway has none)."""
+    """Connect with exactly these subprotocols; no compression, as in API Gateway; frames need not be read."""
     offered = None if subprotocols is None else [Subprotocol(name) for name in subprotocols]
-    return connect(url, subprotocols=offered, compression=None, open_timeout=PATIENCE_SECONDS, proxy=None)
+    return connect(
+        url, subprotocols=offered, compression=None, max_queue=None, open_timeout=PATIENCE_SECONDS, proxy=None
+    )
+
+
+def is_acknowledgement(event: Json) -> bool:
+    """Whether the event tells that a message was taken."""
+    return bool(event.get("name") == "message_accepted")
 
 
 def new_id() -> str:

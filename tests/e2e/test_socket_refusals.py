@@ -145,7 +145,7 @@ async def test_a_frame_over_28_kb_is_refused_and_the_connection_lives(
     socket: SocketClient, cloud: RunningCloud, tenant: str
 ) -> None:
     for text in ("x" * 29_000, "é" * 14_700):
-        await socket.send("message", messageId="m-1", threadId=THREAD_ID, content=text)
+        await socket.send_text(json.dumps(but(MESSAGE, content=text), ensure_ascii=False))
         assert (await socket.refused())["code"] == "message_too_large"
     await socket.nothing_more()
     assert cloud.items(tenant) == []
@@ -168,8 +168,8 @@ async def test_a_frame_over_32_kb_ends_the_connection_as_api_gateway_does(socket
 
 async def test_a_new_id_of_version_5_begins_nothing(socket: SocketClient, cloud: RunningCloud, tenant: str) -> None:
     thread_id = str(uuid.uuid5(uuid.NAMESPACE_URL, "https://example.com"))
-    await socket.send("message", threadId=thread_id, messageId="m-1", content="Hello")
-    await socket.until(lambda event: event["type"] == "RUN_ERROR")
+    _, [refusal] = await socket.exchange(threadId=thread_id, messageId="m-1", content="Hello")
+    assert (refusal["type"], refusal["metadata"]["retryable"]) == ("RUN_ERROR", False)
     await socket.nothing_more()
     assert cloud.stored(tenant) == []
 
@@ -182,16 +182,9 @@ async def test_a_foreign_thread_is_not_available(
     owner = new_user("bob", tenant=theirs)
     thread_id = (await owner.ask("Our secret"))["sessionId"]
     before = cloud.stored(tenant), cloud.stored(theirs)
-    await socket.send("message", threadId=thread_id, messageId="m-1", content="Let me in")
+    _, refusals = await socket.exchange(threadId=thread_id, messageId="m-1", content="Let me in")
     await socket.send("resume", threadId=thread_id, after=0)
-    refusals = []
-    while len(refusals) < 2:
-        event = await socket.receive()
-        if event["type"] == "CUSTOM":
-            assert event["name"] == "message_accepted"
-            continue
-        refusals.append(event)
-    for refusal in refusals:
+    for refusal in (*refusals, await socket.refused()):
         assert (refusal["code"], refusal["message"]) == ("thread_unavailable", UNAVAILABLE)
         assert refusal["metadata"]["retryable"] is False
         assert "secret" not in json.dumps(refusal)
@@ -225,8 +218,7 @@ async def test_holders_of_read_all_may_watch_but_not_write(
     admin = new_user("admin", "thread:read_all")
     before = cloud.stored(tenant)
     async with admin.connect() as socket:
-        await socket.send("message", threadId=thread_id, messageId="m-1", content="Let me write")
-        refusal = (await socket.until("RUN_ERROR"))[-1]
+        _, [refusal] = await socket.exchange(threadId=thread_id, messageId="m-1", content="Let me write")
         assert (refusal["code"], refusal["message"]) == ("thread_unavailable", UNAVAILABLE)
         assert cloud.stored(tenant) == before
         await socket.send("resume", threadId=thread_id, after=0)
@@ -245,8 +237,7 @@ async def test_an_unknown_thread_cannot_be_resumed(socket: SocketClient, cloud: 
 async def test_a_conversation_begins_only_with_an_agent_that_takes_it(
     socket: SocketClient, cloud: RunningCloud, tenant: str, agent_id: str
 ) -> None:
-    await socket.send("message", threadId=new_id(), messageId="m-1", content="Hello", agentId=agent_id)
-    refusal = (await socket.until("RUN_ERROR"))[-1]
+    _, [refusal] = await socket.exchange(threadId=new_id(), messageId="m-1", content="Hello", agentId=agent_id)
     assert (refusal["code"], refusal["metadata"]["retryable"]) == ("unknown_agent", False)
     assert "seq" not in refusal["metadata"]
     await socket.nothing_more()
@@ -259,8 +250,7 @@ async def test_a_conversation_does_not_change_its_main_agent(
     thread_id = new_id()
     await socket.say("Hello", thread_id=thread_id, agentId="impatient")
     before = len(cloud.turns(tenant))
-    await socket.send("message", threadId=thread_id, messageId="m-2", content="Hello", agentId="assistant")
-    refusal = (await socket.until("RUN_ERROR"))[-1]
+    _, [refusal] = await socket.exchange(threadId=thread_id, messageId="m-2", content="Hello", agentId="assistant")
     assert (refusal["code"], refusal["metadata"]["retryable"]) == ("agent_mismatch", False)
     assert len(cloud.turns(tenant)) == before
     run = await socket.say("Hello again", thread_id=thread_id, agentId="impatient")
@@ -273,8 +263,7 @@ async def test_a_message_id_is_not_used_for_other_content(
     thread_id = new_id()
     await socket.say("Hello", thread_id=thread_id, message_id="m-1")
     before = cloud.turns(tenant)
-    await socket.send("message", threadId=thread_id, messageId="m-1", content="Something else")
-    refusal = (await socket.until("RUN_ERROR"))[-1]
+    _, [refusal] = await socket.exchange(threadId=thread_id, messageId="m-1", content="Something else")
     assert (refusal["code"], refusal["metadata"]["retryable"]) == ("message_id_conflict", False)
     assert refusal["metadata"]["messageId"] == "m-1"
     await socket.nothing_more()

@@ -84,9 +84,7 @@ async def test_a_repeated_message_gets_the_same_events_and_no_second_turn(
     run = await socket.say("Hello", thread_id=thread_id, message_id="m-1")
     await socket.say("And again", thread_id=thread_id)
     async with alice.connect() as other:
-        await other.send("message", threadId=thread_id, messageId="m-1", content="Hello")
-        accepted, *repeated = await other.until("RUN_FINISHED")
-        assert accepted["name"] == "message_accepted"
+        _, repeated = await other.exchange(threadId=thread_id, messageId="m-1", content="Hello")
         assert repeated == run
         await other.nothing_more()
     await socket.nothing_more()
@@ -151,8 +149,8 @@ async def test_a_failed_message_repeated_fails_the_same_way_without_the_model(
     model.script(unauthorized())
     failed = await socket.say("Hello", thread_id="failing", message_id="m-1")
     assert failed[-1]["type"] == "RUN_ERROR"
-    await socket.send("message", threadId="failing", messageId="m-1", content="Hello")
-    assert sequenced(await socket.until("RUN_ERROR")) == failed
+    _, again = await socket.exchange(threadId="failing", messageId="m-1", content="Hello")
+    assert again == failed
     assert len(model.requests) == 1
 
 

@@ -17,8 +17,7 @@ from tests.fault_model import FaultModel, answers, chunk, sends
 
 async def test_a_message_is_accepted_and_answered_as_one_run(socket: SocketClient) -> None:
     thread_id, message_id = new_id(), new_id()
-    await socket.send("message", threadId=thread_id, messageId=message_id, content="Good morning")
-    accepted, *run = await socket.until_end()
+    accepted, run = await socket.exchange(threadId=thread_id, messageId=message_id, content="Good morning")
     assert (accepted["type"], accepted["name"]) == ("CUSTOM", "message_accepted")
     assert accepted["value"] == {"messageId": message_id, "threadId": thread_id}
     assert "seq" not in accepted["metadata"]
@@ -138,12 +137,11 @@ async def test_everybody_who_watches_a_thread_sees_all_of_it(socket: SocketClien
         first = await socket.say("From the first", thread_id=thread_id)
         await other.send("resume", threadId=thread_id, after=0)
         assert sequenced(await other.until("RUN_FINISHED")) == first
-        await other.send("message", threadId=thread_id, messageId="m-2", content="From the second")
-        seen = sequenced(await other.until("RUN_FINISHED"))
+        _, seen = await other.exchange(threadId=thread_id, messageId="m-2", content="From the second")
         assert sequenced(await socket.until("RUN_FINISHED")) == seen
         assert seen[0]["input"]["messages"][0]["content"] == "From the second"
-        await socket.send("message", threadId=thread_id, messageId="m-3", content="From the first again")
-        assert sequenced(await socket.until("RUN_FINISHED")) == sequenced(await other.until("RUN_FINISHED"))
+        _, seen = await socket.exchange(threadId=thread_id, messageId="m-3", content="From the first again")
+        assert sequenced(await other.until("RUN_FINISHED")) == seen
         await socket.nothing_more()
         await other.nothing_more()
 
@@ -186,7 +184,7 @@ async def test_no_event_is_lost_when_the_gateway_throttles(
     model.script(gate.behaviour)
     await socket.send("message", threadId=new_id(), messageId=new_id(), content="Hello")
     before = await socket.until("TEXT_MESSAGE_CONTENT")
-    cloud.throttle(5)
+    cloud.throttle(3)
     gate.open()
     run = sequenced(before + await socket.until("RUN_FINISHED"))
     check_run(run)
@@ -220,9 +218,9 @@ async def test_a_large_message_is_shown_to_watchers_in_parts(
 async def test_a_thread_made_by_omitting_its_id_is_found_again(socket: SocketClient, alice: User) -> None:
     first = await socket.say("Begin", message_id="first-of-all")
     thread_id = first[0]["threadId"]
-    await socket.send("message", messageId="first-of-all", content="Begin")
-    assert (await socket.receive())["value"]["threadId"] == thread_id
-    await socket.until("RUN_FINISHED")
+    accepted, again = await socket.exchange(messageId="first-of-all", content="Begin")
+    assert accepted["value"]["threadId"] == thread_id
+    assert again == first
     answer = await alice.ask("Begin", messageId="first-of-all")
     assert answer["sessionId"] == thread_id
     assert len(await alice.messages(thread_id)) == 2
@@ -238,8 +236,7 @@ async def test_threads_made_by_omitting_the_id_are_each_users_own(
 
 
 async def test_a_hosts_own_id_stands_for_one_thread(socket: SocketClient, alice: User, new_user: NewUser) -> None:
-    await socket.send("message", threadId="booking-4711", messageId="m-1", content="Two nights, please.")
-    accepted, *run = await socket.until_end()
+    accepted, run = await socket.exchange(threadId="booking-4711", messageId="m-1", content="Two nights, please.")
     thread_id = accepted["value"]["threadId"]
     assert uuid.UUID(thread_id).version == 5
     assert run[0]["threadId"] == thread_id
