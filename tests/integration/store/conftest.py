@@ -30,7 +30,7 @@ from tests.fakes.thread_store import FakeThreadStore
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
-for contract in ("leases", "messages", "streams", "threads"):
+for contract in ("leases", "one_writer", "messages", "streams", "threads"):
     pytest.register_assert_rewrite(f"tests.contracts.{contract}")
 
 BUCKET = "test-bodies"
