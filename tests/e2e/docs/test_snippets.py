@@ -18,7 +18,7 @@ from local.cloud import LocalCloud
 from tests.unit.docs.pages import Block, blocks, name, pages
 
 WRITTEN = "http://127.0.0.1:8080"
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 300
 
 TESTED = [page for page in pages() if any(block.mark == "test" for block in blocks(page))]
 
