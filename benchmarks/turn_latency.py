@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import sys
 import time
@@ -310,15 +311,17 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=TURNS, help="measured turns each way (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print every timing, in seconds, as JSON instead")
     arguments = parser.parse_args()
+    load = os.getloadavg()[0]
     timings = asyncio.run(measure(arguments.turns))
     if arguments.json:
         values = {
             name: [{"started": t.started, "firstToken": t.first_token, "whole": t.whole} for t in of_way]
             for name, of_way in timings.items()
         }
-        print(json.dumps({"machine": machine(), "turns": values}, indent=2))
+        print(json.dumps({"machine": machine(), "load": load, "turns": values}, indent=2))
         return
-    print(f"Measured on {machine()}; {arguments.turns} turns each way on {THREADS} warm threads.\n")
+    print(f"Measured on {machine()}; load average before it {load:.1f}.")
+    print(f"{arguments.turns} turns each way on {THREADS} warm threads.\n")
     print(summary(timings))
     print("\nBaton's own time (less that of the direct call):\n")
     print(own_time(timings))
