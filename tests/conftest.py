@@ -1,3 +1,7 @@
 """Fixtures for every test."""
 
-pytest_plugins = ["tests.engines"]
+import pytest
+
+pytest.register_assert_rewrite("tests.e2e")  # the checks that its tests share explain themselves as tests do
+
+pytest_plugins = ["tests.engines", "tests.e2e.fixtures"]

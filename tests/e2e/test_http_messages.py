@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.conftest import NewUser
+from tests.e2e.fixtures import NewUser
 from tests.e2e.gates import Gate
 from tests.e2e.problems import check_problem
 from tests.e2e.sockets import new_id

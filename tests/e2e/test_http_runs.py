@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.ag_ui_rules import check_numbered, check_run, text_of
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.conftest import NewUser
+from tests.e2e.fixtures import NewUser
 from tests.e2e.gates import Gate
 from tests.e2e.problems import check_problem
 from tests.e2e.sockets import SocketClient, new_id

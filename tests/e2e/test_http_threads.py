@@ -12,7 +12,7 @@ import pytest
 from baton import __version__
 from tests.e2e.ag_ui_rules import check_run
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.conftest import NewUser
+from tests.e2e.fixtures import NewUser
 from tests.e2e.gates import Gate
 from tests.e2e.problems import check_problem
 from tests.e2e.sockets import new_id

@@ -11,7 +11,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.e2e.cloud import EMBED_ISSUER, KEY_ID, RunningCloud
-from tests.e2e.conftest import NewUser
+from tests.e2e.fixtures import NewUser
 from tests.e2e.sockets import SUBPROTOCOL, SocketClient, connect_with
 from tests.e2e.users import User
 

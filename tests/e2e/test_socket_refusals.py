@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.conftest import NewUser
+from tests.e2e.fixtures import NewUser
 from tests.e2e.sockets import SocketClient, new_id
 from tests.e2e.users import User
 

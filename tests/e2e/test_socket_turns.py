@@ -8,7 +8,7 @@ from websockets.asyncio.client import ClientConnection
 
 from tests.e2e.ag_ui_rules import check_numbered, check_run, sequenced, text_of
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.conftest import NewUser
+from tests.e2e.fixtures import NewUser
 from tests.e2e.gates import Gate
 from tests.e2e.sockets import MAX_FRAME_BYTES, SocketClient, new_id
 from tests.e2e.users import User

@@ -1,4 +1,4 @@
-"""One local cloud for all end-to-end tests, with a model that does what a test's script says."""
+"""The fixtures of end-to-end tests, as a pytest plugin: one local cloud for all of them, with a scripted model."""
 
 from __future__ import annotations
 
