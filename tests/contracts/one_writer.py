@@ -109,6 +109,11 @@ class OneWriter(RuleBasedStateMachine):
         self.holder = Holder(answer.fence, answer.until)
         self.workers[number] = Worker(answer)
 
+    @rule(number=workers, message_id=message_ids)
+    def take_over(self, number: int, message_id: str) -> None:
+        self.jump(31)
+        self.acquire(number, message_id)
+
     @precondition(lambda self: self.workers)
     @rule(data=st.data(), used=st.sampled_from([0, 9_000]))
     def renew(self, data: st.DataObject, used: int) -> None:

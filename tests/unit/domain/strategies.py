@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ag_ui.core import TextPart
 from hypothesis import strategies as st
 
 from baton.domain.content import parse_content
-from baton.domain.errors import BatonError
 from baton.domain.message import Content
 
 tenants = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,62}", fullmatch=True)
@@ -50,19 +48,27 @@ raw_contents: st.SearchStrategy[Any] = (
 
 
 _texts = st.text(min_size=1).filter(lambda text: bool(text.strip()))
-
-
-def _taken(raw: Any) -> bool:
-    try:
-        parse_content(raw)
-    except BatonError:
-        return False
-    return True
-
-
-contents: st.SearchStrategy[Content] = (
-    raw_contents.filter(_taken).map(parse_content)
-    | _texts
-    | st.lists(_texts, min_size=1, max_size=5).map(lambda texts: tuple(TextPart(text=text) for text in texts))
+_storable = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
 )
+_extras = st.fixed_dictionaries(
+    {},
+    optional={"id": st.text(max_size=5), "metadata": st.dictionaries(st.text(max_size=5), _storable), "x": _storable},
+)
+_images = st.sampled_from(
+    [
+        {"type": "data", "value": "aGVsbG8=", "mimeType": "image/png"},
+        {"type": "url", "value": "https://example.com/ü?a=1"},
+        {"type": "file", "value": "file_" + "0" * 32, "provider": "baton"},
+    ]
+)
+_parts = st.builds(lambda text, extra: {**extra, "type": "text", "text": text}, _texts, _extras) | st.builds(
+    lambda kind, source, extra: {**extra, "type": kind, "source": source},
+    st.sampled_from(["image", "document"]),
+    _images,
+    _extras,
+)
+contents: st.SearchStrategy[Content] = (_texts | st.lists(_parts, min_size=1, max_size=4)).map(parse_content)
 """Content that was accepted."""
