@@ -4,13 +4,14 @@ import asyncio
 import importlib
 import importlib.util
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
 from local import environment, resources
+from local.engines import Engine
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
 from local.engines.elasticmq import ElasticMQ
@@ -145,13 +146,21 @@ class LocalCloud:
         table_engine = DynamoDBLocal(settings.cache_dir, data_dir and data_dir / "table", self._progress)
         moto_engine = MotoServer(data_dir and data_dir / "objects")
         self._progress("Starting the engines ...")
-        for engine in (queue_engine, table_engine, moto_engine):
-            self._running.callback(engine.stop)
-        with ThreadPoolExecutor(3) as pool:
+        engines: tuple[Engine, ...] = (queue_engine, table_engine, moto_engine)
+        self._running.callback(_stop_together, engines)
+        pool = ThreadPoolExecutor(3)
+        wait = True
+        try:
             queues = pool.submit(queue_engine.start)
             table = pool.submit(table_engine.start) if not settings.table_endpoint else None
             moto = pool.submit(moto_engine.start)
-        return queues.result(), table.result() if table else str(settings.table_endpoint), moto.result()
+            importlib.import_module("samtranslator.translator.translator")  # a second's work, done meanwhile
+            return queues.result(), table.result() if table else str(settings.table_endpoint), moto.result()
+        except KeyboardInterrupt:
+            wait = False  # a download may take half a minute; children that still start end with this process
+            raise
+        finally:
+            pool.shutdown(wait=wait, cancel_futures=True)
 
     def _leave_the_queues(self) -> None:
         for worker in self._workers:
@@ -193,6 +202,11 @@ class LocalCloud:
             web_apps={name: app for name, (_, app) in web_apps.items()},
             model=_demo_model(),
         )
+
+
+def _stop_together(engines: Iterable[Engine]) -> None:
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda engine: engine.stop(), engines))
 
 
 def _web_app(definition: FunctionDefinition) -> AsgiApp:

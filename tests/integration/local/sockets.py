@@ -1,7 +1,9 @@
 """A WebSocket client for these tests."""
 
+import asyncio
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
@@ -10,9 +12,9 @@ from local.cloud import LocalCloud
 from local.engines.clients import client
 
 
-def open_socket(cloud: LocalCloud, token: str = "good", query: str = "") -> connect:
+def open_socket(cloud: LocalCloud, word: str = "good", query: str = "") -> connect:
     """Connect as the product's clients do: the token is the second subprotocol."""
-    protocols = [Subprotocol("baton.v1"), Subprotocol(token)]
+    protocols = [Subprotocol("baton.v1"), Subprotocol(word)]
     return connect(cloud.socket_url + query, subprotocols=protocols, compression=None)
 
 
@@ -25,6 +27,17 @@ async def exchange(socket: ClientConnection, text: str) -> Any:
     """Send a frame and return the worker's answer to it."""
     await socket.send(text)
     return await receive(socket)
+
+
+T = TypeVar("T")
+
+
+async def eventually(look: Callable[[], T | None]) -> T:
+    """Look from a thread until there is something, at most 10 s: for what happens after a client has left."""
+    async with asyncio.timeout(10):
+        while not (found := await asyncio.to_thread(look)):  # noqa: ASYNC110  another thread or process makes it true
+            await asyncio.sleep(0.02)
+        return found
 
 
 def management(cloud: LocalCloud) -> Any:

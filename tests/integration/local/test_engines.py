@@ -97,15 +97,9 @@ def test_a_child_that_ends_while_starting_is_told_with_its_last_words() -> None:
         start_on_free_port("An engine", lambda _: command, lambda _: False)
 
 
-def test_a_child_that_never_answers_is_told_and_ended() -> None:
-    children: list[int] = []
-
-    def never(port: int) -> bool:
-        return False
-
-    with pytest.raises(EngineFailed, match=r"(?s)not ready after 1 s:.*up"):
-        start_on_free_port("An engine", lambda _: SLEEPER, never, timeout=1)
-    assert children == []
+def test_a_child_that_never_answers_is_told() -> None:
+    with pytest.raises(EngineFailed, match="An engine was not ready after 1 s"):
+        start_on_free_port("An engine", lambda _: SLEEPER, lambda _: False, timeout=1)
 
 
 def test_a_stopped_child_is_gone() -> None:
@@ -116,10 +110,11 @@ def test_a_stopped_child_is_gone() -> None:
     assert not child.running
 
 
-STARTS_A_CHILD = f"""
+STARTS_A_CHILD = """
 import sys, time
 from local.engines.process import ChildProcess
-child = ChildProcess("A sleeper", [sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"])
+sleeper = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+child = ChildProcess("A sleeper", [sys.executable, "-c", sleeper])
 child.wait_until(lambda: bool(child.log_tail()), 10)
 print(child.log_tail(), child._guard.pid, flush=True)
 time.sleep(600)

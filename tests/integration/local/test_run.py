@@ -49,7 +49,7 @@ def refused(template: Path, **settings: str) -> tuple[int, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     return result.returncode, result.stderr
 
@@ -59,7 +59,7 @@ def test_it_says_where_it_is_and_stops_cleanly(stand_in_template: Path, number: 
     with running(stand_in_template) as (process, url):
         assert httpx.get(f"{url}/local/health").json() == {"status": "ok"}
         process.send_signal(number)
-        out, err = process.communicate(timeout=15)
+        out, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (0, "")
         assert out.endswith("Stopping ...\nStopped.\n")
 
@@ -102,5 +102,5 @@ def test_data_outlives_the_process(stand_in_template: Path, tmp_path: Path) -> N
             keys.add((tmp_path / "embed-key").read_text())
             assert list((tmp_path / "table").glob("*.db"))
             process.send_signal(signal.SIGINT)
-            process.wait(15)
+            process.wait(60)
     assert len(keys) == 2

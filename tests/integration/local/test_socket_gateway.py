@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.frames import Frame, Opcode
 
 from local.cloud import LocalCloud
 from local.gateway.identifiers import CONNECTION_ID
-from tests.integration.local.sockets import exchange, management, open_socket, receive, recorded
+from tests.integration.local.sockets import eventually, exchange, management, open_socket, receive, recorded
 
 
-async def connection_id_of(cloud: LocalCloud, socket: Any) -> str:
+async def connection_id_of(socket: Any) -> str:
     """Find the connection's id by a frame that the gateway itself answers."""
     answer = await exchange(socket, "fail")
     return str(answer["connectionId"])
@@ -21,10 +20,7 @@ async def connection_id_of(cloud: LocalCloud, socket: Any) -> str:
 
 async def disconnected(cloud: LocalCloud, connection_id: str) -> dict[str, Any]:
     """Wait for the ``$disconnect`` event."""
-    async with asyncio.timeout(10):
-        while (event := await asyncio.to_thread(recorded, cloud, connection_id, "DISCONNECT")) is None:
-            await asyncio.sleep(0.02)
-    return event
+    return await eventually(lambda: recorded(cloud, connection_id, "DISCONNECT"))
 
 
 async def test_a_frame_travels_through_the_queue_and_back(cloud: LocalCloud) -> None:
@@ -33,8 +29,9 @@ async def test_a_frame_travels_through_the_queue_and_back(cloud: LocalCloud) -> 
         answer = await exchange(socket, "hello")
     assert answer["answer"] == "hello"
     attributes = answer["attributes"]
-    assert (attributes["MessageGroupId"], attributes["ApproximateReceiveCount"]) == ("group", "1")
+    assert attributes["MessageGroupId"]
     assert attributes["SequenceNumber"]
+    assert attributes["ApproximateReceiveCount"] == "1"
 
 
 async def test_frames_are_worked_on_in_the_order_sent(cloud: LocalCloud) -> None:
@@ -47,7 +44,7 @@ async def test_frames_are_worked_on_in_the_order_sent(cloud: LocalCloud) -> None
 
 async def test_the_events_have_api_gateways_shape(cloud: LocalCloud) -> None:
     async with open_socket(cloud, query="?a=1&a=2") as socket:
-        connection_id = await connection_id_of(cloud, socket)
+        connection_id = await connection_id_of(socket)
     assert CONNECTION_ID.fullmatch(connection_id)
     connect = await asyncio.to_thread(recorded, cloud, connection_id, "CONNECT")
     message = await asyncio.to_thread(recorded, cloud, connection_id, "MESSAGE")
@@ -132,7 +129,7 @@ async def test_a_frame_of_32_kilobytes_passes(cloud: LocalCloud) -> None:
 @pytest.mark.parametrize("size", [32 * 1024 + 1, 1_000_000])
 async def test_a_larger_frame_closes_the_connection_with_1009(cloud: LocalCloud, size: int) -> None:
     async with open_socket(cloud) as socket:
-        connection_id = await connection_id_of(cloud, socket)
+        connection_id = await connection_id_of(socket)
         with pytest.raises(ConnectionClosed) as closed:  # noqa: PT012
             await socket.send("x" * size)
             await socket.recv()
@@ -159,7 +156,7 @@ async def test_binary_frames_are_not_taken(cloud: LocalCloud) -> None:
 
 async def test_a_frame_sent_just_before_leaving_still_counts(cloud: LocalCloud) -> None:
     async with open_socket(cloud) as socket:
-        connection_id = await connection_id_of(cloud, socket)
+        connection_id = await connection_id_of(socket)
         await socket.send("goodbye")
     await disconnected(cloud, connection_id)
     message = await asyncio.to_thread(recorded, cloud, connection_id, "MESSAGE")
@@ -169,7 +166,7 @@ async def test_a_frame_sent_just_before_leaving_still_counts(cloud: LocalCloud) 
 
 async def test_a_client_that_vanishes_is_disconnected_too(cloud: LocalCloud) -> None:
     async with open_socket(cloud) as socket:
-        connection_id = await connection_id_of(cloud, socket)
+        connection_id = await connection_id_of(socket)
         socket.transport.abort()
         event = await disconnected(cloud, connection_id)
     assert event["requestContext"]["disconnectStatusCode"] == 1005
@@ -178,7 +175,7 @@ async def test_a_client_that_vanishes_is_disconnected_too(cloud: LocalCloud) -> 
 async def test_a_slow_reader_does_not_hold_up_another(cloud: LocalCloud) -> None:
     api = management(cloud)
     async with open_socket(cloud) as slow, open_socket(cloud) as quick:
-        slow_id, quick_id = await connection_id_of(cloud, slow), await connection_id_of(cloud, quick)
+        slow_id, quick_id = await connection_id_of(slow), await connection_id_of(quick)
         slow.transport.pause_reading()
         for number in range(100):
             await asyncio.to_thread(api.post_to_connection, ConnectionId=slow_id, Data=f"{number:>100000}".encode())
@@ -188,7 +185,7 @@ async def test_a_slow_reader_does_not_hold_up_another(cloud: LocalCloud) -> None
         assert [int(await slow.recv()) for _ in range(100)] == list(range(100))
 
 
-async def test_idle_connections_and_old_ones_are_closed(cloud: LocalCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_connections_and_old_ones_are_closed(cloud: LocalCloud) -> None:
     from local.gateway.connections import Close
     from local.gateway.websocket import SocketGateway, SocketLimits
 
@@ -196,7 +193,3 @@ async def test_idle_connections_and_old_ones_are_closed(cloud: LocalCloud, monke
         gateway = SocketGateway(cloud.stack.sockets, {}, cloud.connections, limits)
         async with asyncio.timeout(5):
             assert await gateway._expire(asyncio.Event()) == Close(1001, "Going away")
-
-
-def test_the_frame_type_used_here_is_the_protocols() -> None:
-    assert Frame(Opcode.TEXT, b"").opcode is Opcode.TEXT

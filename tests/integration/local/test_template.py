@@ -81,7 +81,7 @@ def test_a_missing_template_is_a_problem_with_its_path(tmp_path: Path) -> None:
 def test_a_template_that_does_not_translate_says_why(tmp_path: Path) -> None:
     path = tmp_path / "template.yaml"
     path.write_text("Transform: AWS::Serverless-2016-10-31\nResources: {F: {Type: AWS::Serverless::Function}}")
-    with pytest.raises(TemplateProblem, match="does not translate: .*F"):
+    with pytest.raises(TemplateProblem, match=r"does not translate: .*F"):
         read_stack(path, {}, HERE)
 
 

@@ -64,7 +64,7 @@ async def test_a_worker_runs_as_a_process_of_its_own(
             answers = [await exchange(socket, str(number)) for number in range(5)]
     finally:
         worker_process.terminate()
-        assert worker_process.wait(15) == 0
+        assert worker_process.wait(60) == 0
         cloud.start_workers()
     assert [answer["answer"] for answer in answers] == list("01234")
 
