@@ -77,6 +77,11 @@ class OwnershipContract:
         assert await house.store.list_threads(everything, limit=10, cursor=None) == ([], None)
         assert await house.store.list_threads(everything, limit=10, cursor=None, whole_tenant=True) == ([], None)
 
+    async def test_another_tenants_mapped_id_is_unavailable_too(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        with pytest.raises(ThreadUnavailable):
+            await house.acquire(thread_id, scope=house.stranger, may_create=False)
+
     async def test_whoever_may_read_all_reads_but_does_not_write(self, house: House) -> None:
         thread_id = (await house.turn(new_thread_id())).thread_id
         thread = await house.store.get_thread(house.auditor, thread_id)

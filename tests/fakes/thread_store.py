@@ -58,10 +58,11 @@ class FakeThreadStore:
         now, key = self._now(), (scope.tenant_id, request.thread_id)
         row = self._rows.get(key)
         if row is None:
+            if self._tenants.get(request.thread_id, scope.tenant_id) != scope.tenant_id:
+                raise ThreadUnavailable
             if not request.may_create:
                 raise InvalidRequest("A UUID of version 5 cannot begin a conversation.")
-            if self._tenants.setdefault(request.thread_id, scope.tenant_id) != scope.tenant_id:
-                raise ThreadUnavailable
+            self._tenants[request.thread_id] = scope.tenant_id
             row = self._rows[key] = _Row(_new_thread(scope, request, now))
         if row.thread.user_id != scope.user_id:
             raise ThreadUnavailable
