@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ag_ui.core import BaseEvent
 
@@ -13,7 +14,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError
 from baton.domain.events import run_started, state_snapshot, text_content, text_end, text_start
 from baton.domain.identity import derived_message_id
-from baton.domain.message import StoredMessage
+from baton.domain.message import OutcomeType, StoredMessage
 from baton.domain.thread import Run, Thread, thread_state
 from baton.domain.usage import Usage
 from baton.memory.context import AssembledContext
@@ -33,6 +34,16 @@ class Answer:
     usage: Usage | None = None
     model: str | None = None
     error: BatonError | None = None
+    cancelled: bool = False
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by whoever wants the answer to end where it is."""
+
+    @property
+    def outcome(self) -> OutcomeType:
+        """How the run ends, as far as it is known."""
+        if self.error is not None:
+            return OutcomeType.ERROR
+        return OutcomeType.CANCELLED if self.cancelled else OutcomeType.SUCCESS
 
     @classmethod
     def begin(cls, run: Run) -> Answer:
@@ -59,6 +70,11 @@ class AnswerStep:
     deadline: float
     """Event loop time at which the turn must have ended."""
 
+    @property
+    def previous_seq(self) -> int | None:
+        """Where a takeover's jump in the sequence begins: everything after it is this run's, told anew."""
+        return self.thread.last_seq if self.run.attempt > 1 else None
+
 
 async def answer_events(step: AnswerStep, answer: Answer, model: ChatModel) -> AsyncGenerator[BaseEvent, None]:
     """Stream the agent's answer into ``answer`` and yield its events, from RUN_STARTED to the end of its text.
@@ -68,11 +84,10 @@ async def answer_events(step: AnswerStep, answer: Answer, model: ChatModel) -> A
     """
     answer.prompt_tokens = step.context.tokens
     answer.model = step.settings.model
-    previous_seq = step.thread.last_seq if step.run.attempt > 1 else None
-    yield run_started(step.thread.id, step.run.run_id, step.question, previous_seq=previous_seq)
+    yield run_started(step.thread.id, step.run.run_id, step.question, previous_seq=step.previous_seq)
     yield state_snapshot(thread_state(step.agent, step.thread))
     stream = model.stream(step.settings, step.context.prompts, thread_files=step.files)
-    chunks = batched(stream, deadline=step.deadline)
+    chunks = batched(stream, deadline=step.deadline, stop=answer.stop)
     async with contextlib.aclosing(chunks):
         try:
             async for chunk in chunks:
@@ -85,6 +100,7 @@ async def answer_events(step: AnswerStep, answer: Answer, model: ChatModel) -> A
                 elif isinstance(chunk, Finished):
                     answer.model = chunk.model
                     answer.usage = chunk.usage
+            answer.cancelled = answer.stop.is_set()
         except BatonError as error:
             answer.error = error
     if answer.is_open:

@@ -42,6 +42,8 @@ class Delivery:
         self._senders: dict[str, _Sender] = {}
         self._gone: set[str] = set()
         self._since_refresh: list[Event] = []
+        self.cancelled_runs: frozenset[str] = frozenset()
+        """Runs somebody has asked to stop, as of the last refresh."""
 
     async def refresh(self) -> None:
         """Find out who is watching now. A newcomer gets what was posted since the last time this was asked.
@@ -55,6 +57,7 @@ class Delivery:
             if connection_id not in self._senders and connection_id not in self._gone:
                 sender = self._add(connection_id, token_expires_at)
                 sender.add(missed)
+        self.cancelled_runs = live.cancelled_runs
         for connection_id in self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
 

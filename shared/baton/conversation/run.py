@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger
 from baton.conversation.agents import Agents
 from baton.conversation.answer import Answer, AnswerStep, answer_events
 from baton.conversation.delivery import Delivery
-from baton.conversation.event_log import EventLog
+from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
 from baton.conversation.requests import MessageRequest
 from baton.conversation.upkeep import LeaseHolder, Upkeep
@@ -21,9 +21,9 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, InternalError, Interrupted, LeaseLost, ModelUnavailable
 from baton.domain.events import Event, RunStamp, run_error, run_finished, run_started
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
-from baton.domain.thread import Run, Thread
+from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.usage import Usage
-from baton.memory.context import assemble, history_budget, message_tokens
+from baton.memory.context import STOPPED_NOTE, assemble, history_budget, message_tokens
 from baton.ports.chat_model import ChatModel, ModelSettings
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
@@ -122,6 +122,7 @@ class RunExecution:
             digest=self._request.digest,
             first_ordinal=self._question.ordinal,
             fence=self._holder.lease.fence,
+            attempt=self._run.attempt,
         )
 
     async def open(self) -> TurnRecord | None:
@@ -145,12 +146,39 @@ class RunExecution:
         """Take over a message id whose earlier attempt came to nothing."""
         await self._services.store.reopen_turn(self._holder.lease, self._turn)
 
+    async def adopt(self, known: TurnRecord) -> FinishedRun | None:
+        """Commit the complete answer that a dead attempt wrote, if it did and nobody came in between.
+
+        The model is not asked again, and clients that have seen the answer keep what they have.
+        """
+        store, lease = self._services.store, self._holder.lease
+        if known.first_ordinal != self._question.ordinal:
+            return None
+        messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
+        last = messages[-1] if messages else None
+        if last is None or last.end is None or last.attempt != known.attempt or last.run_id != known.run_id:
+            return None
+        finished = await self._commit(tuple(messages), last.end)
+        stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
+        for seq, body in enumerate(last.end.tail, last.end.tail_seq):
+            self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])
+        await self._delivery.drain()
+        return finished
+
     async def execute(self) -> FinishedRun:
         """Answer, commit and deliver. After ``LeaseLost`` or ``StoreUnavailable`` it is up for takeover."""
         answer = Answer.begin(self._run)
         if self._listener is not None:
             await self._delivery.join(self._listener.connection_id, self._listener.token_expires_at)
-        async with Upkeep(self._holder, self._log, self._delivery, self._tell):
+        upkeep = Upkeep(
+            self._holder,
+            self._log,
+            self._delivery,
+            run_id=self._run.run_id,
+            stop=answer.stop,
+            emit_heartbeat=self._tell,
+        )
+        async with upkeep:
             await self._answer(answer)
         return await self._finish(answer)
 
@@ -161,9 +189,10 @@ class RunExecution:
     async def _answer(self, answer: Answer) -> None:
         """Stream the agent's answer; every failure that is not the store's becomes ``answer.error``."""
         step = self._step()
-        if self._gives_up:
-            answer.error = Interrupted()
-            self._tell(self._log.number(run_started_again(step)))
+        if self._gives_up or self._run.run_id in self._delivery.cancelled_runs:
+            answer.error = Interrupted() if self._gives_up else None
+            answer.cancelled = answer.error is None
+            self._tell(self._log.number(run_started_only(step)))
             return
         events = answer_events(step, answer, self._services.model)
         async with contextlib.aclosing(events):
@@ -191,8 +220,8 @@ class RunExecution:
 
     async def _finish(self, answer: Answer) -> FinishedRun:
         """Write what was said, commit by moving the pointer, then tell everybody how the run ended."""
-        store, lease, _counter = self._services.store, self._holder.lease, self._services.counter
-        if answer.error is None and not answer.text:
+        store, lease = self._services.store, self._holder.lease
+        if answer.error is None and not answer.text and not answer.cancelled:
             answer.error = ModelUnavailable("The model gave an empty answer. Please try again.")
         usage = self._usage(answer)
         final = self._log.number(self._end_event(answer, usage))
@@ -200,7 +229,7 @@ class RunExecution:
         last = said if said is not None else self._question
         tail_seq, tail = self._log.tail(last.text, last.id)
         end = RunEnd(
-            outcome=OutcomeType.ERROR if answer.error else OutcomeType.SUCCESS,
+            outcome=answer.outcome,
             usage=usage,
             model=answer.model,
             error_code=answer.error.code if answer.error else None,
@@ -211,26 +240,31 @@ class RunExecution:
         )
         last = replace(last, end=end)
         await store.put_message(lease, last)
-        messages = (self._question, last) if said is not None else (last,)
+        finished = await self._commit((self._question, last) if said is not None else (last,), end)
+        self._tell(final)
+        await self._delivery.drain()
+        return finished
+
+    async def _commit(self, messages: tuple[StoredMessage, ...], end: RunEnd) -> FinishedRun:
+        """Move the pointer past ``messages``, then find out who is to be told."""
         commit = Commit(
-            next_ordinal=last.ordinal + 1,
-            last_seq=self._log.last_seq,
-            usage=usage,
+            next_ordinal=messages[-1].ordinal + 1,
+            last_seq=end.last_seq,
+            usage=end.usage,
             tokens=sum(message.tokens for message in messages),
         )
-        await store.commit(lease, commit)
+        await self._services.store.commit(self._holder.lease, commit)
         # Whoever registers from now on reads the tail from the message; whoever did before is found here.
         with contextlib.suppress(BatonError):
             await self._delivery.refresh()
-        self._tell(final)
-        await self._delivery.drain()
         thread = replace(
             self._thread,
+            status=ThreadStatus.ACTIVE,
             run=None,
             next_ordinal=commit.next_ordinal,
             last_seq=commit.last_seq,
-            usage=self._thread.usage + usage,
-            last_activity_at=last.timestamp,
+            usage=self._thread.usage + end.usage,
+            last_activity_at=messages[-1].timestamp,
         )
         return FinishedRun(thread, messages)
 
@@ -244,12 +278,16 @@ class RunExecution:
             ordinal=self._question.ordinal + 1,
             run_id=self._run.run_id,
             timestamp=self._services.clock.now(),
-            tokens=message_tokens(answer.text, self._services.counter),
-            status=MessageStatus.CANCELLED if answer.error else MessageStatus.COMPLETE,
+            tokens=self._said_tokens(answer),
+            status=MessageStatus.COMPLETE if answer.outcome is OutcomeType.SUCCESS else MessageStatus.CANCELLED,
             agent_id=self._agent.id,
             agent_name=self._agent.name,
             attempt=self._run.attempt,
         )
+
+    def _said_tokens(self, answer: Answer) -> int:
+        note = "" if answer.outcome is OutcomeType.SUCCESS else STOPPED_NOTE
+        return message_tokens(f"{answer.text}{note}", self._services.counter)
 
     def _usage(self, answer: Answer) -> Usage:
         """What the model counted, or our own count where the endpoint does not tell."""
@@ -262,16 +300,18 @@ class RunExecution:
     def _end_event(self, answer: Answer, usage: Usage) -> BaseEvent:
         if answer.error is not None:
             return run_error(answer.error, usage, answer.model)
-        return run_finished(self._thread.id, self._run.run_id, usage=usage, model=answer.model)
+        return run_finished(
+            self._thread.id, self._run.run_id, usage=usage, model=answer.model, cancelled=answer.cancelled
+        )
 
     def _tell(self, event: Event) -> None:
         self._emit_to_caller(event)
         self._delivery.post([event])
 
 
-def run_started_again(step: AnswerStep) -> BaseEvent:
-    """RUN_STARTED of an attempt that only gives the run up."""
-    return run_started(step.thread.id, step.run.run_id, step.question, previous_seq=step.thread.last_seq)
+def run_started_only(step: AnswerStep) -> BaseEvent:
+    """RUN_STARTED of an attempt that asks no model: it gives the run up, or was cancelled while it waited."""
+    return run_started(step.thread.id, step.run.run_id, step.question, previous_seq=step.previous_seq)
 
 
 def _leased_run(lease: Lease) -> Run:

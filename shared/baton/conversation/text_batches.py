@@ -17,15 +17,18 @@ STEADY_SECONDS = 0.25
 FAST_PHASE_SECONDS = 1.0
 
 
-async def batched(chunks: AsyncIterator[ModelChunk], *, deadline: float) -> AsyncGenerator[ModelChunk, None]:
+async def batched(
+    chunks: AsyncIterator[ModelChunk], *, deadline: float, stop: asyncio.Event
+) -> AsyncGenerator[ModelChunk, None]:
     """The same chunks with neighbouring text joined: the first at once, then what came in each interval.
 
     What the model said before it failed is given out before its error is raised. Raises ``TurnTimeout`` when the
-    event loop's clock passes ``deadline``.
+    event loop's clock passes ``deadline``. Ends, with what had been said, as soon as ``stop`` is set.
     """
     loop = asyncio.get_running_loop()
     buffer = _Buffer()
     reader = asyncio.ensure_future(buffer.fill(chunks))
+    stopper = asyncio.ensure_future(buffer.end_when(stop))
     began = loop.time()
     try:
         while True:
@@ -48,7 +51,8 @@ async def batched(chunks: AsyncIterator[ModelChunk], *, deadline: float) -> Asyn
                 await asyncio.wait_for(buffer.ended.wait(), interval)
     finally:
         reader.cancel()
-        await asyncio.wait([reader])
+        stopper.cancel()
+        await asyncio.wait([reader, stopper])
 
 
 class _Buffer:
@@ -71,6 +75,11 @@ class _Buffer:
                     self.finished = chunk
         except Exception as error:  # noqa: BLE001 - raised again by the consumer, after the text before it
             self.error = error
+        self.arrived.set()
+        self.ended.set()
+
+    async def end_when(self, stop: asyncio.Event) -> None:
+        await stop.wait()
         self.arrived.set()
         self.ended.set()
 

@@ -174,6 +174,9 @@ class Turns:
                 if finished is not None:
                     await self._give_back(lease)
                     return await self._replay(call, finished)
+                adopted = await execution.adopt(known)
+                if adopted is not None:
+                    return await self._replay(call, adopted)
                 await execution.reopen()
             return await execution.execute()
         finally:
@@ -259,7 +262,10 @@ class Turns:
             self._services, lease, orphan, emit=lambda event: None, deadline=call.deadline, listener=None
         )
         try:
-            if await execution.open() is not None:
+            known = await execution.open()
+            if known is not None:
+                if await execution.adopt(known) is not None:
+                    return
                 await execution.reopen()
             await execution.execute()
         finally:

@@ -39,10 +39,21 @@ class Upkeep:
     in its place.
     """
 
-    def __init__(self, holder: LeaseHolder, log: EventLog, delivery: Delivery, emit_heartbeat: Callable[[Event], None]):
+    def __init__(
+        self,
+        holder: LeaseHolder,
+        log: EventLog,
+        delivery: Delivery,
+        *,
+        run_id: str,
+        stop: asyncio.Event,
+        emit_heartbeat: Callable[[Event], None],
+    ) -> None:
         self._holder = holder
         self._log = log
         self._delivery = delivery
+        self._run_id = run_id
+        self._stop = stop
         self._emit_heartbeat = emit_heartbeat
         self._stopping = asyncio.Event()
         self._error: BaseException | None = None
@@ -81,6 +92,8 @@ class Upkeep:
                 if now - refreshed >= REFRESH_SECONDS:
                     await self._delivery.refresh()
                     refreshed = now
+                if self._run_id in self._delivery.cancelled_runs:
+                    self._stop.set()
                 self._beat(now)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), TICK_SECONDS)

@@ -70,6 +70,8 @@ class TurnRecord:
     """SHA-256 of the message's content."""
     first_ordinal: int
     fence: int
+    attempt: int = 1
+    """The attempt at the run that last took the message up."""
 
 
 @dataclass(frozen=True, slots=True)

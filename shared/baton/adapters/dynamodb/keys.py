@@ -47,6 +47,10 @@ def live_connection(scope: Scope, thread_id: str, connection_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"LIVE#CONN#{connection_id}"}
 
 
+def live_cancel(scope: Scope, thread_id: str, run_id: str) -> Key:
+    return {"PK": partition(scope, thread_id), "SK": f"LIVE#CANCEL#{run_id}"}
+
+
 def audit(scope: Scope, thread_id: str, sortable_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"AUDIT#{sortable_id}"}
 

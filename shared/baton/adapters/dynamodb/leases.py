@@ -283,8 +283,16 @@ def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
         "digest": turn.digest,
         "first_ordinal": turn.first_ordinal,
         "fence": turn.fence,
+        "attempt": turn.attempt,
     }
 
 
 def _turn(message_id: str, item: Item) -> TurnRecord:
-    return TurnRecord(message_id, item["run_id"], item["digest"], item["first_ordinal"], item["fence"])
+    return TurnRecord(
+        message_id=message_id,
+        run_id=item["run_id"],
+        digest=item["digest"],
+        first_ordinal=item["first_ordinal"],
+        fence=item["fence"],
+        attempt=item["attempt"],
+    )
