@@ -69,11 +69,8 @@ class AnswerStep:
     files: ThreadFiles
     deadline: float
     """Event loop time at which the turn must have ended."""
-
-    @property
-    def previous_seq(self) -> int | None:
-        """Where a takeover's jump in the sequence begins: everything after it is this run's, told anew."""
-        return self.thread.last_seq if self.run.attempt > 1 else None
+    previous_seq: int | None
+    """Where the jump in the sequence begins that a worker's death has left; None: there is none."""
 
 
 async def answer_events(step: AnswerStep, answer: Answer, model: ChatModel) -> AsyncGenerator[BaseEvent, None]:

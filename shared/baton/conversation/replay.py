@@ -55,7 +55,7 @@ class _Segment:
     @property
     def previous_seq(self) -> int | None:
         """Where a takeover's jump begins."""
-        if not self.bodies or self.bodies[0]["type"] != "RUN_STARTED":
+        if not self.bodies:
             return None
         previous: int | None = self.bodies[0].get("metadata", {}).get("previousSeq")
         return previous

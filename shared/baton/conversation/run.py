@@ -215,6 +215,7 @@ class RunExecution:
             context=assemble(agent, self._history, self._question, services.counter),
             settings=_model_settings(agent, services.default_model),
             files=services.files.of_thread(self._holder.lease.scope, self._thread.id),
+            previous_seq=jump_from(self._holder.lease),
             deadline=min(self._deadline, loop.time() + agent.timeouts.turn_seconds),
         )
 
@@ -307,6 +308,11 @@ class RunExecution:
     def _tell(self, event: Event) -> None:
         self._emit_to_caller(event)
         self._delivery.post([event])
+
+
+def jump_from(lease: Lease) -> int | None:
+    """The last committed sequence number, if the lease's own do not follow it: clients are told to jump from there."""
+    return lease.thread.last_seq if lease.first_seq > lease.thread.last_seq + 1 else None
 
 
 def run_started_only(step: AnswerStep) -> BaseEvent:

@@ -107,12 +107,12 @@ class Turns:
             try:
                 lease = await self._store.acquire(call.scope, wanted)
             except LeaseBusy as busy:
-                known = await self._store.get_turn(call.scope, wanted.thread_id, wanted.message_id)
+                known = await self._store.get_turn(call.scope, wanted.thread_id, call.request.message_id)
                 if known is not None:
                     finished = await self._outcome(call, wanted.thread_id, known)
                     if finished is not None:
                         return await self._replay(call, finished)
-                    if busy.run is not None and busy.run.message_id == wanted.message_id:
+                    if busy.run is not None and busy.run.message_id == call.request.message_id:
                         if call.listener is not None:
                             await self._join(call, wanted.thread_id, call.listener)
                             return None

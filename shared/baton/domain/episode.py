@@ -37,7 +37,6 @@ class EpisodeRef:
     end_ordinal: int
     """One beyond the last message."""
     reason: EndReason
-    started_at: datetime
     ended_at: datetime
 
     @property
@@ -54,6 +53,8 @@ class Episode:
     user_id: str
     agent_ids: tuple[str, ...]
     status: EpisodeStatus
+    started_at: datetime
+    """When its first message was said."""
     message_count: int
     usage: Usage
 

@@ -67,6 +67,8 @@ class Thread:
     created_at: datetime
     last_activity_at: datetime
     parent_thread_id: str | None = None
+    episode_first_ordinal: int = 0
+    """The first message of the session in progress, or of the next one."""
 
     def as_json(self, agent: AgentDefinition | None, last_seq: int | None = None) -> dict[str, Any]:
         """The wire shape; ``agent`` is the active agent's definition, ``last_seq`` that of a run in progress."""

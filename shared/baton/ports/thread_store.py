@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from baton.domain.episode import EpisodeRef
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Run, Thread
@@ -27,12 +28,13 @@ class LeaseRequest:
     """What a worker wants the thread for. The values for a new thread are used only if it does not exist yet."""
 
     thread_id: str
-    run_id: str
-    message_id: str
-    may_create: bool
-    agent_id: str
+    run_id: str | None = None
+    """The run to begin; None: the lease is wanted for something else, and the thread must exist."""
+    message_id: str | None = None
+    may_create: bool = False
+    agent_id: str = ""
     """Main agent of the thread if this request begins it."""
-    idle_seconds: float
+    idle_seconds: float = 0
     """Idle timeout of that agent."""
 
 
@@ -126,6 +128,10 @@ class ThreadStore(Protocol):
         """Replace the run the lease was found with, of which nothing was ever stored, by another."""
         ...
 
+    async def take_over(self, lease: Lease) -> Lease:
+        """Count another attempt at the run the lease was found with; needed where it was not acquired for a run."""
+        ...
+
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
         """Record that the message id is being answered; return the record that is there already, if any."""
         ...
@@ -144,6 +150,14 @@ class ThreadStore(Protocol):
 
     async def commit(self, lease: Lease, commit: Commit) -> None:
         """Make the run's messages part of the thread, end the run and give the lease back, in one write."""
+        ...
+
+    async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
+        """Close the thread, make its main agent active and give the lease back, in one write.
+
+        ``ended`` is the session that this ends, None if nothing was said since the last one. A thread whose session
+        ended stays in the idle index until ``settle``, so that a sweep finds closings that were not carried through.
+        """
         ...
 
     async def check_writable(self, scope: Scope, thread_id: str) -> None:

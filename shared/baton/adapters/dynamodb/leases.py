@@ -9,6 +9,7 @@ from typing import Any
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.domain.episode import EpisodeRef
 from baton.domain.errors import InvalidRequest, LeaseLost, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
@@ -19,6 +20,8 @@ from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, Tur
 
 LEASE_SECONDS = 30
 RESERVED_SEQS = 10_000
+CLOSING_MS = 5 * 60 * 1000
+"""A closing that has not been carried through by then is started again by the sweeper."""
 LOW_SEQS = 5_000
 """A renewal that finds fewer reserved numbers than this left reserves more."""
 
@@ -27,8 +30,10 @@ _FREE_AND_MINE = (
 )
 _ACQUIRE = (
     "SET lease_owner = :owner, lease_until = :until, fence = if_not_exists(fence, :zero) + :one, "
-    "next_seq = if_not_exists(next_seq, :one) + :reserve, "
-    "run_id = if_not_exists(run_id, :run), run_message_id = if_not_exists(run_message_id, :message), "
+    "next_seq = if_not_exists(next_seq, :one) + :reserve"
+)
+_BEGIN_RUN = (
+    ", run_id = if_not_exists(run_id, :run), run_message_id = if_not_exists(run_message_id, :message), "
     "run_attempt = if_not_exists(run_attempt, :zero) + :one"
 )
 _CREATE = (
@@ -67,10 +72,11 @@ class Leases:
             ":zero": 0,
             ":one": 1,
             ":reserve": RESERVED_SEQS,
-            ":run": request.run_id,
-            ":message": request.message_id,
         }
         expression, condition = _ACQUIRE, f"attribute_exists(PK) AND {_FREE_AND_MINE}"
+        if request.run_id is not None:
+            expression += _BEGIN_RUN
+            values |= {":run": request.run_id, ":message": request.message_id}
         if request.may_create:
             expression += _CREATE
             condition = f"attribute_not_exists(PK) OR ({_FREE_AND_MINE})"
@@ -80,8 +86,10 @@ class Leases:
                 keys.thread(scope, request.thread_id), expression, values, condition=condition
             )
         except ConditionFailed as failure:
+            if failure.item is None and request.run_id is None:
+                raise ThreadUnavailable from None
             item = _own_retry_or_raise(failure.item, scope, owner, now)
-        if not item.get("owner_claimed"):
+        if request.may_create and not item.get("owner_claimed"):
             await self._claim_id(scope, request.thread_id, item, now)
         return _lease(scope, request.thread_id, item, until)
 
@@ -109,21 +117,19 @@ class Leases:
             await self._update_mine(lease, "SET lease_until = :zero", values)
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
-        # The run that is forgotten gave out no number, so its reservation is used instead of leaving a gap.
-        first_seq = lease.thread.last_seq + 1
-        end_seq = first_seq + RESERVED_SEQS
-        values = {
-            ":run": run_id,
-            ":message": message_id,
-            ":one": 1,
-            ":end": end_seq,
-            ":fence": lease.fence,
-            ":owner": lease.owner,
-        }
-        expression = "SET run_id = :run, run_message_id = :message, run_attempt = :one, next_seq = :end"
+        # Not a first attempt: the run that is forgotten may have used up numbers, and clients allow the jump for it.
+        values = {":run": run_id, ":message": message_id, ":two": 2, ":fence": lease.fence, ":owner": lease.owner}
+        expression = "SET run_id = :run, run_message_id = :message, run_attempt = :two"
         await self._update_mine(lease, expression, values)
-        thread = replace(lease.thread, run=Run(run_id, message_id, attempt=1))
-        return replace(lease, thread=thread, first_seq=first_seq, end_seq=end_seq)
+        return replace(lease, thread=replace(lease.thread, run=Run(run_id, message_id, attempt=2)))
+
+    async def take_over(self, lease: Lease) -> Lease:
+        values = {":one": 1, ":fence": lease.fence, ":owner": lease.owner}
+        item = await self._update_mine(lease, "SET run_attempt = run_attempt + :one", values)
+        run = lease.thread.run
+        if run is None or item is None:
+            raise LeaseLost
+        return replace(lease, thread=replace(lease.thread, run=replace(run, attempt=item["run_attempt"])))
 
     async def commit(self, lease: Lease, commit: Commit) -> None:
         now = self._clock.now()
@@ -150,6 +156,27 @@ class Leases:
             # A coarse time: most commits leave the index alone, whose every change costs two write units.
             expression += ", listed_at = :listed"
             values[":listed"] = listed_at(now)
+        if lease.thread.status is ThreadStatus.CLOSED:
+            expression += ", idle_shard = :shard, idle_check_at = :now + idle_ms"
+            values[":shard"] = keys.idle_shard(lease.thread_id)
+        await self._update_mine(lease, expression + _END_RUN, values)
+
+    async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
+        now = to_millis(self._clock.now())
+        values: Item = {
+            ":fence": lease.fence,
+            ":owner": lease.owner,
+            ":next": last_seq + 1,
+            ":last": last_seq,
+            ":closed": ThreadStatus.CLOSED.value,
+        }
+        expression = (
+            "SET thread_status = :closed, active_agent_id = agent_id, next_seq = :next, last_seq = :last, "
+            "committed_fence = :fence"
+        )
+        if ended is not None:
+            expression += ", episode = :episode, episode_first_ordinal = next_ordinal, idle_check_at = :check"
+            values |= {":episode": ended.number + 1, ":check": now + CLOSING_MS}
         await self._update_mine(lease, expression + _END_RUN, values)
 
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
@@ -174,13 +201,15 @@ class Leases:
         except ConditionFailed:
             raise LeaseLost from None
 
-    async def _update_mine(self, lease: Lease, expression: str, values: Item) -> None:
+    async def _update_mine(self, lease: Lease, expression: str, values: Item) -> Item | None:
         try:
-            await self._table.update(keys.thread(lease.scope, lease.thread_id), expression, values, condition=_MINE)
+            return await self._table.update(
+                keys.thread(lease.scope, lease.thread_id), expression, values, condition=_MINE
+            )
         except ConditionFailed as failure:
             old = failure.item or {}
             if "lease_owner" not in old and old.get("committed_fence") == lease.fence:
-                return  # the answer to an earlier, successful try of this very commit was lost
+                return None  # the answer to an earlier, successful try of this very commit was lost
             raise LeaseLost from None
 
     async def _claim_id(self, scope: Scope, thread_id: str, item: Item, now: datetime) -> None:
@@ -236,6 +265,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         created_at=from_millis(item["created_at"]),
         last_activity_at=from_millis(item["last_activity_at"]),
         parent_thread_id=item.get("parent_thread_id"),
+        episode_first_ordinal=item.get("episode_first_ordinal", 0),
     )
 
 
