@@ -95,8 +95,8 @@ class Exchange:
 Behaviour = Callable[[Exchange], Awaitable[None]]
 
 
-class Broken(Exception):  # noqa: N818 - not an error of anybody's: it makes the server drop the connection
-    """Ends a stream in the middle."""
+class Broken(Exception):
+    """Ends a stream in the middle: the server drops the connection."""
 
 
 # How a healthy endpoint answers

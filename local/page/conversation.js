@@ -144,7 +144,8 @@ export class Conversation {
     const asked = this.find(messageId) ?? this.messages.findLast((message) => message.role === "user");
     // A refused request (it names its action) has no outcome: the same id may be sent again. A run that failed has one.
     const failed = { text: event.message, retryable: about.retryable === true, sameId: about.action != null };
-    if (asked) asked.failed = failed;
+    const begun = this.messages.findLast((message) => message.role === "assistant" && message.runId === about.runId);
+    if (asked) (about.runId && begun ? begun : asked).failed = { ...failed, askedBy: asked.id };
     else this.#put({ id: `error-${about.requestId}`, role: "note", content: event.message });
   }
 }

@@ -110,15 +110,16 @@ async function send(content, messageId = uuid()) {
     known = true;
     resume();
   } catch (error) {
-    const failed = { text: error.message, retryable: error.retryable !== false, sameId: error.status !== 502 };
+    const failed = { text: error.message, retryable: error.retryable !== false, sameId: error.status !== 502, askedBy: messageId };
     conversation.find(messageId).failed = failed;
   }
   draw();
 }
 
 async function retry(message) {
-  const { failed, content } = message;
-  if (failed.sameId) return send(content, message.id);
+  const { failed } = message;
+  const { content } = conversation.find(failed.askedBy);
+  if (failed.sameId) return send(content, failed.askedBy);
   message.failed = { ...failed, retryable: false };
   return send(content);
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
 from baton.domain.errors import ModelError
@@ -67,7 +67,7 @@ class ScriptedChatModel:
 
     async def stream(
         self, settings: ModelSettings, prompts: Sequence[Prompt], *, thread_files: ThreadFiles
-    ) -> AsyncIterator[ModelChunk]:
+    ) -> AsyncGenerator[ModelChunk, None]:
         """The next scripted answer."""
         self.asked.append(Asked(settings, tuple(prompts)))
         answer = self._script.popleft() if self._script else self.otherwise

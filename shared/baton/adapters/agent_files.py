@@ -70,7 +70,9 @@ def load_agent(path: Path) -> AgentDefinition:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise AgentFileError(f"{path}:{line}: {error.problem}") from None
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+    except RecursionError:
+        raise AgentFileError(f"{path}:1: the file refers to itself") from None
+    except (yaml.YAMLError, ValueError, OSError) as error:  # ValueError: no UTF-8, or a date such as 2026-02-31
         raise AgentFileError(f"{path}:1: {error}") from None
     if not isinstance(values, dict):
         raise AgentFileError(f"{path}:1: an agent file is a mapping of fields")
@@ -108,6 +110,8 @@ def _refuse_duplicate_keys(path: Path, node: yaml.Node | None) -> None:
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise AgentFileError(f"{path}:{key.start_mark.line + 1}: a field's name must be plain text")
             if key.value in seen:
                 raise AgentFileError(f"{path}:{key.start_mark.line + 1}: {key.value}: the field is there twice")
             seen.add(key.value)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.responses import HTMLResponse
 
 from baton import __version__
 from baton.api import agents, files, health, messages, problems, runs, threads
@@ -28,7 +30,7 @@ def create_app(services: Callable[[], ApiServices], *, origins: Sequence[str] = 
         description=DESCRIPTION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         openapi_url="/v1/openapi.json",
-        docs_url="/v1/docs",
+        docs_url=None,
         redoc_url=None,
     )
     app.state.services = services
@@ -44,4 +46,10 @@ def create_app(services: Callable[[], ApiServices], *, origins: Sequence[str] = 
     for router in (runs.router, messages.router, threads.router, files.router, agents.router):
         app.include_router(router, prefix="/v1")
     app.include_router(health.router)
+
+    @app.get("/v1/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        # By a relative address: a deployment serves everything below its stage, which the app does not know.
+        return get_swagger_ui_html(openapi_url="openapi.json", title="Baton API")
+
     return app

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import uuid
 from typing import Any
 
@@ -25,6 +27,8 @@ from baton.domain.errors import (
 )
 
 logger = Logger(child=True)
+
+REQUEST_ID = re.compile(r"[\w-]{1,128}", re.ASCII)
 
 _BY_STATUS: dict[int, type[BatonError]] = {
     400: MalformedJson,
@@ -58,7 +62,9 @@ class Problem(BaseModel):
     status: int
     detail: str = Field(description="What the caller can do.")
     code: str = Field(description="Stable and machine-readable; the same as in RUN_ERROR events.")
-    retryable: bool = Field(description="Whether the same request may succeed later.")
+    retryable: bool = Field(
+        description="Whether trying again may succeed: under a new `messageId` where a run had ended with this error."
+    )
     requestId: str  # noqa: N815 - the wire name
 
 
@@ -92,10 +98,20 @@ def request_id(request: Request) -> str:
     """API Gateway's id of the request where there is one, else a fresh one."""
     known = getattr(request.state, "request_id", None)
     if known is None:
-        event = request.scope.get("aws.event") or {}
-        known = event.get("requestContext", {}).get("requestId") or str(uuid.uuid4())
+        known = _gateway_request_id(request) or str(uuid.uuid4())
         request.state.request_id = known
     return str(known)
+
+
+def _gateway_request_id(request: Request) -> str | None:
+    """The id in API Gateway's access log: from Mangum's event, or from the header of the Lambda Web Adapter."""
+    event = request.scope.get("aws.event")
+    try:
+        context = event["requestContext"] if event else json.loads(request.headers["x-amzn-request-context"])
+        given = context["requestId"]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return given if isinstance(given, str) and REQUEST_ID.fullmatch(given) else None
 
 
 def response(request: Request, error: BatonError) -> JSONResponse:

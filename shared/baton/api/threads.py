@@ -22,6 +22,7 @@ from baton.domain.errors import (
     Forbidden,
     InvalidRequest,
     InvalidSequence,
+    NotFound,
     ThreadUnavailable,
     TokenExpired,
     Unauthorized,
@@ -190,6 +191,9 @@ async def _with_downloads(
     if isinstance(shown["content"], list):
         for part in shown["content"]:
             if part.get("source", {}).get("type") == "file":
-                url = await services.files.download_url(scope, thread.id, part["source"]["value"])
+                try:
+                    url: str | None = await services.files.download_url(scope, thread.id, part["source"]["value"])
+                except NotFound:
+                    url = None  # announced, but never uploaded
                 part["metadata"] = {**(part.get("metadata") or {}), "downloadUrl": url}
     return shown

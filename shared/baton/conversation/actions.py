@@ -121,9 +121,6 @@ class Actions:
         except ThreadUnavailable:
             await services.audit.record(scope, "thread.resume", thread_id=thread_id, outcome="denied", detail={})
             raise
-        # Registered first, read second: what is posted in between comes twice, and clients drop what they have.
-        await services.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
-        thread = await services.store.get_thread(scope, thread_id)
         replay = await services.replays.after(scope, thread, after)
         run_id = thread.run.run_id if thread.run else None
         resume = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
@@ -132,6 +129,12 @@ class Actions:
         if replay.snapshot is not None:
             events.append(replay.snapshot)
         await send_to(services.connections, caller.connection_id, [*events, *replay.events])
+        # Attached only now, so that nothing live overtakes the snapshot; what was said meanwhile is read afterwards.
+        await services.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
+        thread = await services.store.get_thread(scope, thread_id)
+        if thread.run is not None or thread.last_seq > replay.last_seq:
+            since = await services.replays.after(scope, thread, replay.last_seq)
+            await send_to(services.connections, caller.connection_id, since.events)
 
     async def _reply(self, caller: Caller, event: Event) -> None:
         await send_to(self._services.connections, caller.connection_id, [event])

@@ -41,25 +41,25 @@ class Delivery:
         self._lease_until = lease_until
         self._senders: dict[str, _Sender] = {}
         self._gone: set[str] = set()
-        self._since_refresh: list[Event] = []
+        self._recent: list[Event] = []
+        """What a newcomer may not find in the log: everything that was not logged by the last refresh."""
         self.cancelled_runs: frozenset[str] = frozenset()
         """Runs somebody has asked to stop, as of the last refresh."""
 
-    async def refresh(self) -> None:
-        """Find out who is watching now. A newcomer gets what was posted since the last time this was asked.
+    async def refresh(self, logged_seq: int) -> None:
+        """Find out who is watching now; ``logged_seq`` is the last number that is in the log.
 
-        A client registers before it reads the log, and every piece written before the last refresh is in the log it
-        reads: so nothing is missed in between (design: log and joins).
+        A client registers before it reads the log, so a newcomer has whatever was logged before the last refresh and
+        is given everything after that: nothing is missed, and what comes twice is dropped by its number.
         """
-        missed, self._since_refresh = self._since_refresh, []
         live = await self._live.live(self._scope, self._thread_id)
         for connection_id, token_expires_at in live.connections.items():
             if connection_id not in self._senders and connection_id not in self._gone:
-                sender = self._add(connection_id, token_expires_at)
-                sender.add(missed)
+                self._add(connection_id, token_expires_at).add(self._recent)
         self.cancelled_runs = live.cancelled_runs
         for connection_id in self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
+        self._recent = [event for event in self._recent if event.seq is not None and event.seq > logged_seq]
 
     async def join(self, connection_id: str, token_expires_at: datetime) -> None:
         """Attach a connection, if it is not attached yet, so that it gets everything posted from now on."""
@@ -70,7 +70,7 @@ class Delivery:
 
     def post(self, events: Sequence[Event]) -> None:
         """Send the events to everyone watching; returns at once."""
-        self._since_refresh += events
+        self._recent += events
         for sender in self._senders.values():
             sender.add(events)
 

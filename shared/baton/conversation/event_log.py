@@ -31,8 +31,10 @@ class EventLog:
         return self._next_seq - 1
 
     @property
-    def has_unlogged(self) -> bool:
-        return bool(self._unlogged)
+    def logged_seq(self) -> int:
+        """The last number that is in the log."""
+        first = self._unlogged[0].seq if self._unlogged else None
+        return self.last_seq if first is None else first - 1
 
     def number(self, event: BaseEvent) -> Event:
         """Give the event its place in the thread's sequence."""

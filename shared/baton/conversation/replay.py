@@ -76,8 +76,10 @@ class Replays:
         segments = [*_from_pieces(thread.id, pieces), *_from_tails(thread.id, messages)]
         segments = sorted((s for s in segments if s.last_seq > after), key=lambda s: s.first_seq)
         last_seq = max([thread.last_seq, *(s.last_seq for s in segments)])
-        if after > last_seq:
+        # Events are posted before they are logged: a client may well be ahead of the log.
+        if after > max(last_seq, thread.reserved_seq):
             raise InvalidSequence
+        last_seq = max(last_seq, after)
         start = _contiguous_from(segments, after, last_seq)
         questions = {message.run_id: message for message in messages if message.role is Role.USER}
         events = tuple(

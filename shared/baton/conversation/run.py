@@ -138,7 +138,7 @@ class RunExecution:
             store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             store.recent_messages(lease.scope, lease.thread, token_budget=budget),
-            self._delivery.refresh(),
+            self._delivery.refresh(self._log.logged_seq),
         )
         return known
 
@@ -257,13 +257,14 @@ class RunExecution:
         await self._services.store.commit(self._holder.lease, commit)
         # Whoever registers from now on reads the tail from the message; whoever did before is found here.
         with contextlib.suppress(BatonError):
-            await self._delivery.refresh()
+            await self._delivery.refresh(self._log.logged_seq)
         thread = replace(
             self._thread,
             status=ThreadStatus.ACTIVE,
             run=None,
             next_ordinal=commit.next_ordinal,
             last_seq=commit.last_seq,
+            reserved_seq=commit.last_seq,
             usage=self._thread.usage + end.usage,
             last_activity_at=messages[-1].timestamp,
         )

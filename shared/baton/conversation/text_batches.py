@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 
 from baton.domain.errors import TurnTimeout
 from baton.domain.events import MAX_DELTA_CHARS
@@ -18,7 +18,7 @@ FAST_PHASE_SECONDS = 1.0
 
 
 async def batched(
-    chunks: AsyncIterator[ModelChunk], *, deadline: float, stop: asyncio.Event
+    chunks: AsyncGenerator[ModelChunk, None], *, deadline: float, stop: asyncio.Event
 ) -> AsyncGenerator[ModelChunk, None]:
     """The same chunks with neighbouring text joined: the first at once, then what came in each interval.
 
@@ -65,14 +65,15 @@ class _Buffer:
         self.arrived = asyncio.Event()
         self.ended = asyncio.Event()
 
-    async def fill(self, chunks: AsyncIterator[ModelChunk]) -> None:
+    async def fill(self, chunks: AsyncGenerator[ModelChunk, None]) -> None:
         try:
-            async for chunk in chunks:
-                if isinstance(chunk, TextDelta):
-                    self.text.append(chunk.text)
-                    self.arrived.set()
-                else:
-                    self.finished = chunk
+            async with contextlib.aclosing(chunks):
+                async for chunk in chunks:
+                    if isinstance(chunk, TextDelta):
+                        self.text.append(chunk.text)
+                        self.arrived.set()
+                    else:
+                        self.finished = chunk
         except Exception as error:  # noqa: BLE001 - raised again by the consumer, after the text before it
             self.error = error
         self.arrived.set()

@@ -90,7 +90,7 @@ class Upkeep:
                     await self._log.write_piece(self._holder.lease)
                     pieced = now
                 if now - refreshed >= REFRESH_SECONDS:
-                    await self._delivery.refresh()
+                    await self._delivery.refresh(self._log.logged_seq)
                     refreshed = now
                 if self._run_id in self._delivery.cancelled_runs:
                     self._stop.set()

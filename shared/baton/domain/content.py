@@ -18,6 +18,8 @@ from baton.domain.message import Content, Part
 
 MAX_CONTENT_BYTES = 1024 * 1024
 MAX_PARTS = 32
+MAX_DEPTH = 32
+"""Objects and lists within each other in one part: the events that carry it later must still be serialisable."""
 FILE_PROVIDER = "baton"
 FILE_ID = re.compile(r"file_[0-9a-f]{32}")
 MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}", re.ASCII)
@@ -94,24 +96,35 @@ def _part(item: object, where: str) -> Part:
         raise UnsupportedPart(
             f"{where}: parts of type {kind[:40]!r} are not taken. Send text, image or document parts."
         )
+    _check_representable(item, where)
     try:
         part: Part = _PARTS[kind].validate_python(item)
     except ValidationError as error:
         first = error.errors()[0]
-        raise InvalidRequest(f"{where}.{'.'.join(str(p) for p in first['loc'])}: {first['msg']}.") from None
-    _check_encodable(item, where)
+        raise InvalidRequest(f"{where}.{'.'.join(str(p) for p in first['loc'])}: {first['msg'][:200]}.") from None
     if isinstance(part, TextPart):
         return part
     _check_source(part, where)
     return part
 
 
-def _check_encodable(item: dict[str, Any], where: str) -> None:
-    # Unknown keys are kept (AG-UI is open), so every string in the part must be storable, not only the known ones.
+def _check_representable(item: dict[str, Any], where: str) -> None:
+    # Unknown keys are kept (AG-UI is open), so all of the part must be storable, not only what is known of it.
+    if _is_deeper(item, MAX_DEPTH):
+        raise InvalidRequest(f"{where} is nested more than {MAX_DEPTH} levels deep.")
     try:
-        _checked_text(json.dumps(item, ensure_ascii=False), where)
-    except (ValueError, RecursionError):
-        raise InvalidRequest(f"{where} cannot be represented as JSON.") from None
+        text = json.dumps(item, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        raise InvalidRequest(f"{where} holds a number that JSON cannot represent.") from None
+    _checked_text(text, where)
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    if isinstance(value, dict):
+        return levels == 0 or any(_is_deeper(inner, levels - 1) for inner in value.values())
+    if isinstance(value, list):
+        return levels == 0 or any(_is_deeper(inner, levels - 1) for inner in value)
+    return False
 
 
 def _check_source(part: ImagePart | DocumentPart, where: str) -> None:

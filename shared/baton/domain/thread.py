@@ -62,6 +62,8 @@ class Thread:
     """The pointer: messages at and beyond it are not (yet) part of the conversation."""
     last_seq: int
     """The last sequence number of the last committed run."""
+    reserved_seq: int
+    """The last sequence number that may have been given out: beyond ``last_seq`` only while a run is in progress."""
     stored_tokens: int
     """Tokens of all messages below the pointer."""
     created_at: datetime

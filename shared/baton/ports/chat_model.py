@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -68,8 +68,8 @@ class ChatModel(Protocol):
 
     def stream(
         self, settings: ModelSettings, prompts: Sequence[Prompt], *, thread_files: ThreadFiles
-    ) -> AsyncIterator[ModelChunk]:
-        """Yield the answer's text as it comes and one ``Finished`` last.
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """Yield the answer's text as it comes and one ``Finished`` last; closing the generator stops the model.
 
         ``thread_files`` reads the uploads that file parts refer to. Raises ``ModelRateLimited``, ``ModelTimeout``,
         ``ModelUnavailable``, ``ModelRefused`` and ``ContentFiltered``.

@@ -329,12 +329,19 @@ async def test_nobody_listening_is_told_as_unavailable(make_model: MakeModel) ->
     assert isinstance(error, ModelUnavailable)
 
 
-@pytest.mark.parametrize(("behaviour", "said"), [(fault.silence(), ""), (fault.hangs_after(ONE_WORD), ONE_WORD)])
+@pytest.mark.parametrize(
+    ("behaviour", "seconds", "said"),
+    [
+        pytest.param(fault.silence(), 0.2, "", id="never answers"),
+        # Long enough for the first word to come on a busy machine.
+        pytest.param(fault.hangs_after(ONE_WORD), 3.0, ONE_WORD, id="hangs in the middle"),
+    ],
+)
 async def test_silence_beyond_the_models_time_is_a_timeout_and_ends_the_request(
-    model: OpenAIChatModel, fault_model: FaultModel, behaviour: Behaviour, said: str
+    model: OpenAIChatModel, fault_model: FaultModel, behaviour: Behaviour, seconds: float, said: str
 ) -> None:
     fault_model.otherwise = behaviour
-    text, error = await ask_until_error(model, ModelSettings(model="fault-1", timeout_seconds=0.2))
+    text, error = await ask_until_error(model, ModelSettings(model="fault-1", timeout_seconds=seconds))
     assert isinstance(error, ModelTimeout)
     assert text == said
     await fault_model.wait_until(lambda server: server.hangups == len(server.requests) == 1)

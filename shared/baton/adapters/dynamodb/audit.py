@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -32,7 +33,8 @@ class DynamoAuditLog:
             "user_id": scope.user_id,
             "action": action,
             "outcome": outcome,
-            "detail": detail,
+            # JSON text: readable in the console, and free of DynamoDB's rules about numbers and empty sets.
+            "detail": json.dumps(detail, default=str),
             "listing": keys.audit_listing(scope),
             "listed_at": sortable_id,
         }

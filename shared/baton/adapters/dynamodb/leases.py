@@ -159,7 +159,7 @@ class Leases:
         if lease.thread.status is ThreadStatus.CLOSED:
             expression += ", idle_shard = :shard, idle_check_at = :now + idle_ms"
             values[":shard"] = keys.idle_shard(lease.thread_id)
-        await self._update_mine(lease, expression + _END_RUN, values)
+        await self._update_mine(lease, expression + _END_RUN, values, commits=True)
 
     async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
         now = to_millis(self._clock.now())
@@ -177,7 +177,7 @@ class Leases:
         if ended is not None:
             expression += ", episode = :episode, episode_first_ordinal = next_ordinal, idle_check_at = :check"
             values |= {":episode": ended.number + 1, ":check": now + CLOSING_MS}
-        await self._update_mine(lease, expression + _END_RUN, values)
+        await self._update_mine(lease, expression + _END_RUN, values, commits=True)
 
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
         try:
@@ -201,14 +201,13 @@ class Leases:
         except ConditionFailed:
             raise LeaseLost from None
 
-    async def _update_mine(self, lease: Lease, expression: str, values: Item) -> Item | None:
+    async def _update_mine(self, lease: Lease, expression: str, values: Item, *, commits: bool = False) -> Item | None:
         try:
             return await self._table.update(
                 keys.thread(lease.scope, lease.thread_id), expression, values, condition=_MINE
             )
         except ConditionFailed as failure:
-            old = failure.item or {}
-            if "lease_owner" not in old and old.get("committed_fence") == lease.fence:
+            if commits and (failure.item or {}).get("committed_fence") == lease.fence:
                 return None  # the answer to an earlier, successful try of this very commit was lost
             raise LeaseLost from None
 
@@ -261,6 +260,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         run=run,
         next_ordinal=item["next_ordinal"],
         last_seq=item["last_seq"],
+        reserved_seq=item["next_seq"] - 1,
         stored_tokens=item["stored_tokens"],
         created_at=from_millis(item["created_at"]),
         last_activity_at=from_millis(item["last_activity_at"]),

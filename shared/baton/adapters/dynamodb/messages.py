@@ -48,7 +48,7 @@ class Messages(Leases):
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None
     ) -> Sequence[StoredMessage]:
         top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
-        if top == 0:
+        if top <= 0:
             return ()
         mean = max(1, thread.stored_tokens // max(1, thread.next_ordinal))
         # As many as the budget will probably take, and a few more: one request a turn, whatever the thread's length.

@@ -18,8 +18,6 @@ from baton.domain.thread import Thread
 from baton.domain.times import from_millis, to_millis
 
 _LISTING = ("listing", "listing", "listed_at")
-_MOST_KEYS_READ = 1_000
-"""A user with more threads in one hour than this sees the newest of them by id, not by activity."""
 
 
 class DynamoThreadStore(Messages):
@@ -70,8 +68,6 @@ class DynamoThreadStore(Messages):
                         return _user_page(found, limit)
                 hour = item["listed_at"]
                 batch.append(item["PK"].partition("#")[2])
-                if len(batch) >= _MOST_KEYS_READ:
-                    break
         found += await self._load(scope, batch, below)
         return _user_page(found, limit)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
@@ -91,7 +91,7 @@ class OpenAIChatModel:
 
     async def stream(
         self, settings: ModelSettings, prompts: Sequence[Prompt], *, thread_files: ThreadFiles
-    ) -> AsyncIterator[ModelChunk]:
+    ) -> AsyncGenerator[ModelChunk, None]:
         """Yield the answer's text as it comes and one ``Finished`` last; see the port.
 
         Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.

@@ -1,0 +1,176 @@
+"""Counting what DynamoDB charges for: every request of a client, with the units it consumed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+KIB = 1024
+READ_OPERATIONS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
+TRANSACTION_FACTOR = 2
+"""A transaction prepares and commits: two units for each one (DynamoDB developer guide, "Transactions")."""
+
+_NOTE = "baton_benchmark"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request and what it consumed."""
+
+    operation: str
+    """``"PutItem"``"""
+    target: str
+    """The kind of item, from its key: ``"MSG"`` for ``MSG#000000000007``."""
+    units: float
+    """Read or write units, those of indexes included."""
+    index_units: float = 0.0
+    """The part of ``units`` that went to secondary indexes."""
+    item_bytes: int = 0
+    """Size of the item after a write, by DynamoDB's rules; 0 where it is not known."""
+    attempts: int = 1
+    refused: bool = False
+    """Whether the condition of a write did not hold. It is charged all the same."""
+
+    @property
+    def reads(self) -> bool:
+        return self.operation in READ_OPERATIONS
+
+    @property
+    def write_units(self) -> float:
+        return 0.0 if self.reads else self.units
+
+    @property
+    def read_units(self) -> float:
+        return self.units if self.reads else 0.0
+
+
+class CapacityMeter:
+    """Watches boto3 DynamoDB clients and keeps a ``Request`` for each call.
+
+    Single operations are counted by ReturnConsumedCapacity=INDEXES. Counted by formula are: a refused conditional
+    write, whose answer does not tell (the larger of the old and the new item); TransactWriteItems, which DynamoDB Local
+    counts wrongly (twice the new item; entries of indexes not counted); and a read that finds nothing, which is free
+    in DynamoDB Local only (one unit if consistent, else half a unit).
+    """
+
+    def __init__(self) -> None:
+        self._requests: list[Request] = []
+
+    def attach(self, client: Any) -> None:
+        """Count the calls of ``client`` from now on."""
+        events = client.meta.events
+        events.register("provide-client-params.dynamodb", self._ask_for_capacity)
+        events.register("before-parameter-build.dynamodb", self._note)
+        events.register("after-call.dynamodb", self._count)
+
+    def take(self) -> tuple[Request, ...]:
+        """What was asked since the last time, in the order of the answers."""
+        taken, self._requests = self._requests, []
+        return tuple(taken)
+
+    def _ask_for_capacity(self, params: dict[str, Any], model: Any, **_: Any) -> dict[str, Any]:
+        if "ReturnConsumedCapacity" not in model.input_shape.members:
+            return params
+        return {**params, "ReturnConsumedCapacity": "INDEXES"}
+
+    def _note(self, params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+        context[_NOTE] = params
+
+    def _count(self, parsed: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
+        params: dict[str, Any] = context[_NOTE]
+        attempts = 1 + parsed.get("ResponseMetadata", {}).get("RetryAttempts", 0)
+        self._requests += requests_of(model.name, params, parsed, attempts)
+
+
+def requests_of(
+    operation: str, params: Mapping[str, Any], answer: Mapping[str, Any], attempts: int = 1
+) -> list[Request]:
+    """The charged requests of one call: one, but one for each item of a transaction."""
+    if operation == "TransactWriteItems":
+        return _transaction(params)
+    written = params.get("Item") or answer.get("Attributes") or {}
+    target = target_of(params)
+    if answer.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
+        size = max(item_size(params.get("Item", {})), item_size(answer.get("Item", {})))
+        return [Request(operation, target, float(_blocks(size)), 0.0, size, attempts, refused=True)]
+    consumed = answer.get("ConsumedCapacity", [])
+    entries = consumed if isinstance(consumed, list) else [consumed]
+    units = sum(entry["CapacityUnits"] for entry in entries)
+    if operation in ("GetItem", "Query"):
+        units = max(units, 1.0 if params.get("ConsistentRead") else 0.5)
+    index_units = sum(
+        index["CapacityUnits"]
+        for entry in entries
+        for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+        for index in entry.get(kind, {}).values()
+    )
+    return [Request(operation, target, float(units), float(index_units), item_size(written), attempts)]
+
+
+def target_of(params: Mapping[str, Any]) -> str:
+    """The kind of item a request is about: ``THREAD``, ``MSG``, ``~CONN``, ... or the index it reads."""
+    if "IndexName" in params:
+        return f"index {params['IndexName']}"
+    values = params.get("ExpressionAttributeValues", {})
+    key = params.get("Key") or params.get("Item")
+    if key is not None:
+        partition, sort = key["PK"]["S"], key["SK"]["S"]
+    elif ":partition" in values:
+        partition = values[":partition"]["S"]
+        sort = next((values[name]["S"] for name in (":prefix", ":first", ":last") if name in values), "*")
+    else:
+        return "several"
+    return str(partition if partition.startswith("~") else sort).partition("#")[0]
+
+
+def item_size(item: Mapping[str, Any]) -> int:
+    """Bytes of an item in DynamoDB's JSON, names included (developer guide, "Item sizes and formats")."""
+    return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
+
+
+def _value_size(value: Mapping[str, Any]) -> int:
+    content: Any
+    [(kind, content)] = value.items()
+    match kind:
+        case "S":
+            return len(str(content).encode())
+        case "N":
+            digits = len(str(content).lstrip("-").replace(".", "").strip("0"))
+            return math.ceil(digits / 2) + 1 + bool(content.startswith("-"))
+        case "B":
+            return len(content)
+        case "BOOL" | "NULL":
+            return 1
+        case "L":
+            return 3 + sum(1 + _value_size(element) for element in content)
+        case "M":
+            return 3 + len(content) + item_size(content)
+        case _:
+            return sum(_value_size({kind[0]: element}) for element in content)
+
+
+def _transaction(params: Mapping[str, Any]) -> list[Request]:
+    requests = []
+    for action in params["TransactItems"]:
+        [(kind, of)] = action.items()
+        if kind != "Put":
+            # Baton has none; whoever adds one has to measure the item before and after.
+            raise NotImplementedError(f"the size of the item of a transaction's {kind} is not in the request")
+        size = item_size(of["Item"])
+        units = float(TRANSACTION_FACTOR * _blocks(size))
+        requests.append(Request("TransactWriteItems", target_of(of), units, 0.0, size))
+    return requests
+
+
+def _blocks(size: int) -> int:
+    return max(1, math.ceil(size / KIB))
+
+
+def by_operation(requests: Iterable[Request]) -> dict[str, int]:
+    """Number of requests an operation, retries included, in alphabetical order."""
+    counts: dict[str, int] = {}
+    for request in sorted(requests, key=lambda request: request.operation):
+        counts[request.operation] = counts.get(request.operation, 0) + request.attempts
+    return counts

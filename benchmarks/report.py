@@ -1,0 +1,43 @@
+"""Tables for people, and what they were measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Sequence
+
+from local.engines import dynamodb
+
+
+def machine() -> str:
+    """Cores, system, Python and DynamoDB Local; nothing that names the machine."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    engine = dynamodb.ARTIFACT.rpartition(":")[2]
+    return (
+        f"{cores} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}, "
+        f"DynamoDB Local {engine} (in memory)"
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table: the first column to the left, the others to the right, padded so that it reads as text."""
+    cells = [list(head), *([_text(cell) for cell in row] for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
+    lines = ["| " + " | ".join(_aligned(line, widths)) + " |" for line in cells]
+    rule = "|" + "|".join(
+        ("-" * (width + 1) + ":") if column else "-" * (width + 2) for column, width in enumerate(widths)
+    )
+    return "\n".join([lines[0], rule + "|", *lines[1:]])
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int]) -> list[str]:
+    return [
+        cell.rjust(width) if column else cell.ljust(width)
+        for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+    ]
+
+
+def _text(cell: object) -> str:
+    if isinstance(cell, float):
+        return f"{cell:,.1f}".removesuffix(".0")
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)

@@ -1,0 +1,340 @@
+"""What a turn costs in DynamoDB, from the first of a thread to the thousandth: ``python -m benchmarks.turn_cost``.
+
+Baton's own adapters run against DynamoDB Local, with the table of ``template.yaml``. Only the model is scripted and the
+WebSocket's far end is a stand-in that takes every frame.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from baton.adapters.agent_files import AgentFiles
+from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.s3_files import S3Files
+from baton.adapters.token_counter import TiktokenCounter
+from baton.conversation.agents import Agents
+from baton.conversation.listener import Listener
+from baton.conversation.replay import Replays
+from baton.conversation.requests import message_request
+from baton.conversation.run import RunServices
+from baton.conversation.turns import Turns
+from baton.domain.events import Event
+from baton.domain.identity import Scope
+from baton.ports.clock import SystemClock
+from benchmarks.capacity import CapacityMeter, Request, by_operation
+from benchmarks.report import machine, table
+from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel
+from local.engines.clients import client
+from local.engines.dynamodb import DynamoDBLocal
+from local.engines.moto import MotoServer
+from local.resources import create_bucket, create_table
+from local.settings import ROOT, default_cache_dir
+from local.stack import read_stack
+from local.template import Endpoints
+
+TURNS = (1, 10, 100, 1_000)
+SCOPE = Scope("benchmark", "ada@example.com")
+THREAD_ID = "7d444840-9dc0-41d1-b245-5ffdce74fad2"
+SSE_THREAD_ID = "9a1f0f5e-1f0a-4b7e-8a55-0d7b1c9e4f10"
+CONNECTION_ID = "L0SM9cOFvHcCIhw="
+BEGINNING = frozenset({"~CONN", "~THREAD"})
+"""Items written when a conversation begins: where its connection is attached, and whose its id is."""
+
+
+class HourClock(SystemClock):
+    """The machine's clock, set back to the full hour: no run crosses into another hour unless ``ahead`` says so."""
+
+    def __init__(self) -> None:
+        now = datetime.now(UTC)
+        self._behind = now - now.replace(minute=0, second=0, microsecond=0)
+        self.ahead = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() - self._behind + self.ahead
+
+
+@dataclass
+class ConnectedClient:
+    """``Connections`` with one client that takes every frame."""
+
+    frames: list[str] = field(default_factory=list)
+
+    async def post(self, connection_id: str, frame: str) -> None:
+        self.frames.append(frame)
+
+    async def close(self, connection_id: str) -> None:
+        """Nobody is disconnected."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCost:
+    """What one turn asked of the table, and what its client got."""
+
+    turn: int
+    requests: tuple[Request, ...]
+    s3_requests: int
+    frames: int
+    seconds: float
+
+    @property
+    def write_units(self) -> float:
+        return sum(request.write_units for request in self.requests)
+
+    @property
+    def read_units(self) -> float:
+        return sum(request.read_units for request in self.requests)
+
+    @property
+    def read_requests(self) -> int:
+        return sum(request.attempts for request in self.requests if request.reads)
+
+    @property
+    def beginning_units(self) -> float:
+        """The write units that only a new conversation or a new connection costs, indexes included."""
+        return sum(
+            request.write_units if _begins(request) else request.index_units
+            for request in self.requests
+            if not request.reads
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "write_units": self.write_units,
+            "beginning_write_units": self.beginning_units,
+            "read_units": self.read_units,
+            "read_requests": self.read_requests,
+            "operations": by_operation(self.requests),
+        }
+
+
+class Conversation:
+    """One thread, its connection if it has one, and Baton with a meter on its table."""
+
+    def __init__(self, baton: Baton, thread_id: str, *, connected: bool) -> None:
+        self._baton = baton
+        self._thread_id = thread_id
+        self._connected = connected
+        self._turn = 0
+
+    async def go_on(self, turns: int) -> None:
+        """Run turns without pauses and without counting."""
+        for _ in range(turns):
+            await self._run(0.0)
+        self._baton.meter.take()
+
+    async def measured(self) -> TurnCost:
+        """Run the plain turn exactly as it is specified."""
+        baton = self._baton
+        baton.meter.take()
+        baton.s3_requests = 0
+        baton.client.frames.clear()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await self._run(STREAM_SECONDS)
+        seconds = loop.time() - began
+        return TurnCost(self._turn, baton.meter.take(), baton.s3_requests, len(baton.client.frames), seconds)
+
+    async def _run(self, seconds: float) -> None:
+        self._turn += 1
+        baton = self._baton
+        baton.model.seconds = seconds
+        listener = Listener(CONNECTION_ID, baton.clock.now() + timedelta(hours=1)) if self._connected else None
+        request = message_request(SCOPE, thread_id=self._thread_id, message_id=baton.clock.new_id(), content=QUESTION)
+        events: list[Event] = []
+        await baton.turns.run(SCOPE, request, events.append, seconds=60, listener=listener)
+        if events[-1].type != "RUN_FINISHED":
+            raise RuntimeError(f"turn {self._turn} ended with {events[-1].json()}")
+
+
+class Baton:
+    """Baton as its composition root puts it together, but for the model and the connections."""
+
+    def __init__(self, table: Table, s3: Any, bucket: str, meter: CapacityMeter) -> None:
+        self.meter = meter
+        self.s3_requests = 0
+        s3.meta.events.register("after-call.s3", self._count_s3)
+        self.clock = HourClock()
+        self.model = PacedModel()
+        self.client = ConnectedClient()
+        counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
+        counter.count("")  # loads the vocabulary now, not in the first turn
+        store = DynamoThreadStore(table, S3Bodies(s3, bucket), self.clock)
+        log = DynamoStreamLog(table, self.clock)
+        services = RunServices(
+            store=store,
+            log=log,
+            live=DynamoLiveRegistry(table, self.clock),
+            connections=self.client,
+            agents=Agents(AgentFiles.load(ROOT / "agents", "assistant")),
+            model=self.model,
+            default_model="scripted",
+            counter=counter,
+            files=S3Files(s3, bucket, self.clock),
+            clock=self.clock,
+        )
+        self.turns = Turns(
+            services, services.agents, Replays(store, log, self.clock), DynamoAuditLog(table, self.clock)
+        )
+
+    def _count_s3(self, **_: Any) -> None:
+        self.s3_requests += 1
+
+
+@asynccontextmanager
+async def started() -> AsyncIterator[Baton]:
+    """Baton on engines of this machine, with an empty table."""
+    engine, moto = DynamoDBLocal(default_cache_dir(), progress=lambda text: None), MotoServer()
+    try:
+        endpoint, objects = await asyncio.to_thread(engine.start), await asyncio.to_thread(moto.start)
+        stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
+        dynamodb = client("dynamodb", endpoint, max_pool_connections=64)
+        name = create_table(dynamodb, stack.table)
+        s3 = client("s3", objects)
+        create_bucket(s3, stack.bucket)
+        meter = CapacityMeter()
+        meter.attach(dynamodb)
+        yield Baton(Table(dynamodb, name), s3, stack.bucket, meter)
+    finally:
+        await asyncio.to_thread(engine.stop)
+        await asyncio.to_thread(moto.stop)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Everything measured."""
+
+    websocket: tuple[TurnCost, ...]
+    new_hour: TurnCost
+    """The first turn after the hour in which the thread is listed has changed."""
+    sse: tuple[TurnCost, ...]
+
+
+async def measure(turns: Iterable[int]) -> Results:
+    """Run the conversation and measure the given turns of it."""
+    async with started() as baton:
+        conversation = Conversation(baton, THREAD_ID, connected=True)
+        websocket: list[TurnCost] = []
+        for turn in sorted(turns):
+            done = websocket[-1].turn if websocket else 0
+            await conversation.go_on(turn - done - 1)
+            websocket.append(await conversation.measured())
+        baton.clock.ahead = timedelta(hours=1)
+        new_hour = await conversation.measured()
+        without_connection = Conversation(baton, SSE_THREAD_ID, connected=False)
+        first = await without_connection.measured()
+        await without_connection.go_on(8)
+        return Results(tuple(websocket), new_hour, (first, await without_connection.measured()))
+
+
+def summary(costs: Iterable[TurnCost]) -> str:
+    """One column a turn."""
+    costs = list(costs)
+    operations = sorted({name for cost in costs for name in by_operation(cost.requests)})
+    rows: list[tuple[str, Sequence[object]]] = [
+        ("write units", [cost.write_units for cost in costs]),
+        ("- of these, for beginning the thread", [cost.beginning_units for cost in costs]),
+        ("- the turn itself", [cost.write_units - cost.beginning_units for cost in costs]),
+        ("read units", [cost.read_units for cost in costs]),
+        ("read requests", [cost.read_requests for cost in costs]),
+        *((name, [by_operation(cost.requests).get(name, 0) for cost in costs]) for name in operations),
+        ("requests in all", [sum(by_operation(cost.requests).values()) for cost in costs]),
+        ("refused writes", [sum(request.refused for request in cost.requests) for cost in costs]),
+        ("S3 requests", [cost.s3_requests for cost in costs]),
+        ("WebSocket frames", [cost.frames for cost in costs]),
+        ("seconds", [cost.seconds for cost in costs]),
+    ]
+    return table(["", *(f"turn {cost.turn:,}" for cost in costs)], [(name, *cells) for name, cells in rows])
+
+
+def beginning(first: TurnCost, new_hour: TurnCost) -> str:
+    """What a conversation costs beyond its turns."""
+    writes = [request for request in first.requests if not request.reads]
+    owner = sum(request.write_units for request in writes if request.target == "~THREAD")
+    attached = sum(
+        r.write_units for r in writes if r.target == "~CONN" or (r.target, r.operation) == ("LIVE", "PutItem")
+    )
+    indexes = sum(request.index_units for request in writes if request.target == "THREAD")
+    moved = sum(request.index_units for request in new_hour.requests if request.target == "THREAD")
+    return table(
+        ["once", "write units"],
+        [
+            ("a thread: whose its id is, with the tenant's listing", owner),
+            ("a thread: its entries in the user's listing and the idle index", indexes),
+            ("a connection to a thread: attached in both directions", attached),
+            ("an hour of activity: the thread moves up in the listing", moved),
+        ],
+    )
+
+
+def detail(cost: TurnCost) -> str:
+    """Every request of a turn, in order."""
+    rows = [
+        (
+            f"{number} {request.operation} {request.target}" + (" (refused)" if request.refused else ""),
+            request.write_units or "",
+            request.read_units or "",
+            request.index_units or "",
+            request.item_bytes or "",
+        )
+        for number, request in enumerate(cost.requests, start=1)
+    ]
+    return table(["request", "write units", "read units", "in indexes", "item bytes"], rows)
+
+
+def _begins(request: Request) -> bool:
+    return request.target in BEGINNING or (request.target, request.operation) == ("LIVE", "PutItem")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_cost", description=__doc__)
+    parser.add_argument("--turns", default=",".join(map(str, TURNS)), help="turns to measure (default: %(default)s)")
+    parser.add_argument("--detail", action="store_true", help="also list every request of the measured turns")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON instead")
+    arguments = parser.parse_args()
+    results = asyncio.run(measure([int(turn) for turn in arguments.turns.split(",")]))
+    if arguments.json:
+        print(json.dumps({"machine": machine(), **_as_json(results)}, indent=2))
+        return
+    print(f"Measured on {machine()}.")
+    print(
+        f"Plain turn: question {len(QUESTION.encode())} bytes, answer {len(ANSWER.encode())} bytes, "
+        f"{STREAM_SECONDS:g} s of streaming.\n"
+    )
+    print("Over a WebSocket, one connection attached:\n")
+    print(summary(results.websocket))
+    print("\nBeside the turns:\n")
+    print(beginning(results.websocket[0], results.new_hour))
+    print("\nOver SSE, no connection attached:\n")
+    print(summary(results.sse))
+    if arguments.detail:
+        for cost in results.websocket:
+            print(f"\nTurn {cost.turn:,} over a WebSocket, request by request:\n")
+            print(detail(cost))
+        print(f"\nTurn {results.sse[-1].turn} over SSE, request by request:\n")
+        print(detail(results.sse[-1]))
+
+
+def _as_json(results: Results) -> dict[str, Any]:
+    return {
+        "websocket": [cost.as_json() for cost in results.websocket],
+        "newHour": results.new_hour.as_json(),
+        "sse": [cost.as_json() for cost in results.sse],
+    }
+
+
+if __name__ == "__main__":
+    main()

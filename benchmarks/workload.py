@@ -1,0 +1,67 @@
+"""The plain turn that is measured: a question of 0.4 KB, an answer of 1.8 KB, streamed in 3 seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from baton.domain.usage import Usage
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.ports.files import ThreadFiles
+
+STREAM_SECONDS = 3.0
+
+QUESTION = (
+    "We moved our house plants to the new flat last week and two of them, the big fern and the rubber tree, have begun "
+    "to drop leaves, although I water them exactly as often as before. The rooms are brighter here, the radiators are "
+    "on in the evening, and the window by the fern does not close well. Is this a reaction to the move, or should I "
+    "change something at once, and what would you look at first?"
+)
+
+ANSWER = (
+    "Most likely it is both: a reaction to the move, and two plants that now live in a different climate. Leaf drop in "
+    "the first two or three weeks after a move is common, and on its own no reason to worry. What decides is whether "
+    "the new leaves look healthy.\n\n"
+    "Start with the fern, because the draught from the window is the one thing I would change today. Ferns lose fronds "
+    "quickly when cold air reaches them at night while the radiator dries the room in the evening. Move it two metres "
+    "away from the window, out of the direct sun, and set the pot on a tray of wet gravel. If the tips of the fronds "
+    "are brown and crisp, the air is too dry; if whole fronds turn yellow from the base, the roots are too wet.\n\n"
+    "The rubber tree is tougher. It reacts to the change of light by giving up its oldest leaves at the bottom, and a "
+    "brighter room will suit it once it has settled. Leave it where it is, turn it a quarter every week, and do not "
+    "feed or repot it before spring. Should it lose leaves at the top as well, look at their undersides for mites, "
+    "which like warm and dry rooms.\n\n"
+    "Do not water by the calendar for now. Brighter light and heating change how fast a pot dries, so put a finger "
+    "three centimetres into the soil: water the fern when that layer only just feels dry, and the rubber tree when it "
+    "has been dry for some days. Pour away what stands in the saucer after half an hour.\n\n"
+    "In short: move the fern away from the window today, raise the humidity around it, water both by touch, and then "
+    "wait three weeks, because plants answer slowly and a second change would only hide what the first one did. If "
+    "either plant still loses more than a leaf or two a week by then, take it out of the pot and look at the roots. "
+    "Firm and pale is healthy; brown, soft and smelling means rot, and then it needs fresh soil."
+)
+
+
+@dataclass
+class PacedModel:
+    """``ChatModel`` that says ``ANSWER``, a token or so at a time, evenly spread over ``seconds``."""
+
+    seconds: float = 0.0
+
+    async def stream(
+        self, settings: ModelSettings, prompts: Sequence[Prompt], *, thread_files: ThreadFiles
+    ) -> AsyncIterator[ModelChunk]:
+        """The answer. The pauses are kept by the clock, so that no lateness adds up."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        tokens = pieces(ANSWER)
+        for number, token in enumerate(tokens):
+            due = began + self.seconds * number / (len(tokens) - 1)
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            yield TextDelta(token)
+        yield Finished(FinishReason.STOP, settings.model, Usage(0, len(tokens)))
+
+
+def pieces(text: str) -> list[str]:
+    """The text cut about as a model streams it: a word with the space before it, or a mark."""
+    return re.findall(r"\s*\w+|\s*[^\w\s]", text)

@@ -1,0 +1,63 @@
+"""WebSocket connections in memory, whose other ends are the test."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton.ports.connections import ConnectionBusy, ConnectionGone
+
+LARGEST_FRAME = 32 * 1024
+"""API Gateway's limit, in bytes."""
+
+
+@dataclass
+class FakeConnections:
+    """``ports.connections.Connections`` that keeps every frame it took."""
+
+    frames: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """What each connection received, in order."""
+    gone: set[str] = field(default_factory=set)
+    """Connections that take nothing any more: those that were closed, and those a test adds."""
+    closed: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._script: defaultdict[str, deque[Exception | None]] = defaultdict(deque)
+
+    def script(self, connection_id: str, *outcomes: ConnectionGone | ConnectionBusy | None) -> None:
+        """How the connection's next posts end; None is success."""
+        self._script[connection_id].extend(outcomes)
+
+    async def post(self, connection_id: str, frame: str) -> None:
+        if connection_id in self.gone:
+            raise ConnectionGone
+        if len(frame.encode()) > LARGEST_FRAME:
+            raise ValueError("API Gateway closes the connection on frames over 32 KB")
+        script = self._script[connection_id]
+        outcome = script.popleft() if script else None
+        if isinstance(outcome, ConnectionGone):
+            self.gone.add(connection_id)
+        if outcome is not None:
+            raise outcome
+        self.frames[connection_id].append(frame)
+
+    async def close(self, connection_id: str) -> None:
+        self.gone.add(connection_id)
+        self.closed.append(connection_id)
+
+    def events(self, connection_id: str) -> list[dict[str, Any]]:
+        """The events the connection received; those that came in parts are put together."""
+        events: list[dict[str, Any]] = []
+        parts = ""
+        for frame in self.frames[connection_id]:
+            event = json.loads(frame)
+            if event["type"] != "PART":
+                events.append(event)
+                continue
+            parts += event["data"]
+            if event["metadata"]["part"] == event["metadata"]["of"]:
+                events.append(json.loads(parts))
+                parts = ""
+        return events

@@ -1,0 +1,41 @@
+"""Attached connections in memory."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+
+from baton.domain.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+from baton.ports.live import Live
+
+KEPT = timedelta(hours=2, minutes=10)
+
+_Thread = tuple[str, str]
+
+
+class FakeLiveRegistry:
+    """``ports.live.LiveRegistry``; ``cancelled`` holds the runs that somebody wants stopped, by (tenant, thread)."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._attached: defaultdict[_Thread, dict[str, tuple[datetime, datetime]]] = defaultdict(dict)
+        self.cancelled: defaultdict[_Thread, set[str]] = defaultdict(set)
+
+    async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
+        token_end = from_millis(to_millis(token_expires_at))
+        self._attached[scope.tenant_id, thread_id][connection_id] = (token_end, self._clock.now() + KEPT)
+
+    async def live(self, scope: Scope, thread_id: str) -> Live:
+        now = self._clock.now()
+        attached = self._attached[scope.tenant_id, thread_id]
+        connections = {name: token_end for name, (token_end, end) in attached.items() if end > now}
+        return Live(connections, frozenset(self.cancelled[scope.tenant_id, thread_id]))
+
+    async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
+        self._attached[scope.tenant_id, thread_id].pop(connection_id, None)
+
+    async def disconnect(self, connection_id: str) -> None:
+        for attached in self._attached.values():
+            attached.pop(connection_id, None)
