@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from baton.conversation.controls import Controls
 from baton.conversation.delivery import send_to
 from baton.conversation.replay import Replays
-from baton.conversation.requests import integer, message_request, named_thread, queued
+from baton.conversation.requests import integer, message_request, named_thread, optional_run_id, queued
 from baton.domain.errors import (
     BatonError,
     InvalidRequest,
@@ -51,6 +52,7 @@ class ActionServices:
     queue: TurnQueue
     live: LiveRegistry
     connections: Connections
+    controls: Controls
     replays: Replays
     catalog: AgentCatalog
     audit: AuditLog
@@ -86,10 +88,16 @@ class Actions:
                 await self._message(caller, fields)
             case "resume":
                 await self._resume(caller, fields)
+            case "cancel":
+                await self._cancel(caller, fields)
+            case "close":
+                await self._close(caller, fields)
             case "ping":
                 await self._reply(caller, Event({"type": "PONG"}))
             case str(action):
-                raise UnknownAction(f"There is no action {action[:40]!r}. Known actions: message, resume, ping.")
+                raise UnknownAction(
+                    f"There is no action {action[:40]!r}. Known actions: message, resume, cancel, close, ping."
+                )
             case _:
                 raise InvalidRequest("action must be a string.")
 
@@ -135,6 +143,19 @@ class Actions:
         if thread.run is not None or thread.last_seq > replay.last_seq:
             since = await services.replays.after(scope, thread, replay.last_seq)
             await send_to(services.connections, caller.connection_id, since.events)
+
+    async def _cancel(self, caller: Caller, fields: dict[str, Any]) -> None:
+        thread_id = named_thread(caller.scope, fields.get("threadId")).id
+        await self._services.controls.cancel(caller.scope, thread_id, optional_run_id(fields.get("runId")))
+
+    async def _close(self, caller: Caller, fields: dict[str, Any]) -> None:
+        await self._services.controls.close(
+            caller.scope,
+            named_thread(caller.scope, fields.get("threadId")).id,
+            request_id=caller.request_id,
+            connection_id=caller.connection_id,
+            connection_expires_at=int(caller.token_expires_at.timestamp()),
+        )
 
     async def _reply(self, caller: Caller, event: Event) -> None:
         await send_to(self._services.connections, caller.connection_id, [event])

@@ -88,7 +88,7 @@ def restored(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: Store
     if "span" in whole:
         start, end = whole.pop("span")
         whole["delta"] = text[start:end]
-    if whole["type"] == "RUN_STARTED" and question is not None:
+    if whole["type"] == "RUN_STARTED" and question is not None and stamp.run_id is not None:
         whole["input"] = run_input(stamp.thread_id, stamp.run_id, question.as_ag_ui()).model_dump(
             by_alias=True, mode="json"
         )

@@ -83,7 +83,7 @@ class Replays:
         start = _contiguous_from(segments, after, last_seq)
         questions = {message.run_id: message for message in messages if message.role is Role.USER}
         events = tuple(
-            restored(body, segment.stamp, seq, question=questions.get(segment.stamp.run_id), text=segment.text)
+            restored(body, segment.stamp, seq, question=questions.get(segment.stamp.run_id or ""), text=segment.text)
             for segment in segments[start if start is not None else _last_whole(segments) :]
             for seq, body in enumerate(segment.bodies, segment.first_seq)
             if seq > after

@@ -33,6 +33,7 @@ from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, TurnRecord
 POLL_SECONDS = 0.25
 """How often a message that waits its turn looks whether the thread is free; a GetItem each."""
 
+ORPHAN_SECONDS = 300.0
 GIVE_UP_SECONDS = 40.0
 """Long enough to outwait the lease of whoever was working on the run."""
 
@@ -81,6 +82,32 @@ class Turns:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + GIVE_UP_SECONDS
         await self._take(_Call(scope, request, lambda event: None, deadline, deadline, listener, gives_up=True))
+
+    async def finish_orphan(self, lease: Lease) -> bool:
+        """Finish the run that a lease taken for something else was found with, and give the lease back.
+
+        False, with the lease still held, if nothing of the run was ever stored: there is nothing to finish.
+        """
+        orphan = await self._orphan(lease)
+        if orphan is None:
+            return False
+        try:
+            deadline = asyncio.get_running_loop().time() + ORPHAN_SECONDS
+            await self._finish(await self._store.take_over(lease), orphan, deadline)
+        except BaseException:
+            with contextlib.suppress(BatonError):
+                await asyncio.shield(self._store.abandon(lease))
+            raise
+        return True
+
+    async def finish_interrupted(self, scope: Scope, thread_id: str) -> None:
+        """Take over the thread's run if its worker has died. Raises ``ThreadBusy`` if somebody else has already."""
+        try:
+            lease = await self._store.acquire(scope, LeaseRequest(thread_id))
+        except LeaseBusy:
+            raise ThreadBusy from None
+        if lease.thread.run is None or not await self.finish_orphan(lease):
+            await self._store.release(lease)
 
     async def _take(self, call: _Call) -> FinishedRun | None:
         request = call.request
@@ -148,7 +175,7 @@ class Turns:
         if run is None or run.message_id != call.request.message_id:
             orphan = await self._orphan(lease)
             if orphan is not None:
-                await self._finish_orphan(call, lease, orphan)
+                await self._finish(lease, orphan, call.deadline)
                 return None
             lease = await self._store.begin_run(lease, run_id=call.request.run_id, message_id=call.request.message_id)
         return await self._own_run(call, lease)
@@ -257,9 +284,9 @@ class Turns:
         thread = ThreadRef(lease.thread_id, may_create=False)
         return MessageRequest(thread, run.message_id, run.run_id, messages[0].content)
 
-    async def _finish_orphan(self, call: _Call, lease: Lease, orphan: MessageRequest) -> None:
+    async def _finish(self, lease: Lease, orphan: MessageRequest, deadline: float) -> None:
         execution = RunExecution(
-            self._services, lease, orphan, emit=lambda event: None, deadline=call.deadline, listener=None
+            self._services, lease, orphan, emit=lambda event: None, deadline=deadline, listener=None
         )
         try:
             known = await execution.open()

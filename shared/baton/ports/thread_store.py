@@ -160,6 +160,10 @@ class ThreadStore(Protocol):
         """
         ...
 
+    async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
+        """Take a closed thread out of the idle index, once its last session, the ``episode``-th, has its episode."""
+        ...
+
     async def check_writable(self, scope: Scope, thread_id: str) -> None:
         """Raise ``ThreadUnavailable`` unless the thread is the caller's own or nobody has begun it yet."""
         ...

@@ -179,6 +179,15 @@ class Leases:
             values |= {":episode": ended.number + 1, ":check": now + CLOSING_MS}
         await self._update_mine(lease, expression + _END_RUN, values, commits=True)
 
+    async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
+        with contextlib.suppress(ConditionFailed):
+            await self._table.update(
+                keys.thread(scope, thread_id),
+                "REMOVE idle_shard, idle_check_at",
+                {":closed": ThreadStatus.CLOSED.value, ":next": episode + 1},
+                condition="thread_status = :closed AND episode = :next",
+            )
+
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
         try:
             await self._table.put(_turn_item(lease, turn), condition="attribute_not_exists(PK)")
