@@ -8,6 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition, runtime
+from baton.domain.identity import Scope
 
 logger = Logger()
 closing = composition.closing()  # built once per execution environment
@@ -20,6 +21,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     Returns what the state machine keeps of it: references and counts, no content.
     """
     logger.append_keys(tenant_id=event["tenantId"], thread_id=event["threadId"], episode=event["episode"])
+    scope = Scope(event["tenantId"], event["userId"])
     if event.get("failed"):
-        return runtime.run(closing.mark_failed(event))
-    return runtime.run(closing.store(event))
+        runtime.run(closing.give_up(scope, event["threadId"], event["episode"]))
+        return {**event, "status": "failed"}
+    episode = runtime.run(closing.write(scope, event["threadId"], event["episode"]))
+    return {**event, "status": episode.status.value, "messageCount": episode.message_count}

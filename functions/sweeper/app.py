@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -20,4 +21,4 @@ sweeper = composition.sweeper()  # built once per execution environment
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Sweep once and tell how much was done. The event says nothing that matters: what is due is in the table."""
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
-    return runtime.run(sweeper.sweep(seconds=seconds))
+    return asdict(runtime.run(sweeper.sweep(seconds=seconds)))

@@ -31,6 +31,7 @@ from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 
+ACTIONS = ("message", "resume", "cancel", "close", "ping")
 MAX_FRAME_BYTES = 28 * 1024
 
 
@@ -95,9 +96,7 @@ class Actions:
             case "ping":
                 await self._reply(caller, Event({"type": "PONG"}))
             case str(action):
-                raise UnknownAction(
-                    f"There is no action {action[:40]!r}. Known actions: message, resume, cancel, close, ping."
-                )
+                raise UnknownAction(f"There is no action {action[:40]!r}. Known actions: {', '.join(ACTIONS)}.")
             case _:
                 raise InvalidRequest("action must be a string.")
 

@@ -13,7 +13,7 @@ from baton.conversation.listener import Listener
 from baton.conversation.run import RunServices, jump_from
 from baton.conversation.turns import Turns
 from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus, episode_id
-from baton.domain.errors import StoreUnavailable, ThreadBusy, ThreadUnavailable
+from baton.domain.errors import NotFound, StoreUnavailable, ThreadBusy, ThreadUnavailable
 from baton.domain.events import Event, RunStamp, thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
@@ -153,14 +153,14 @@ class EpisodeWriter:
         self._store = store
         self._episodes = episodes
 
-    async def write(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
-        """Keep the episode and take the thread out of the idle index; None for a session that never ended.
+    async def write(self, scope: Scope, thread_id: str, number: int) -> Episode:
+        """Keep the episode and take the thread out of the idle index. Doing it again changes nothing.
 
-        Doing it again changes nothing.
+        Raises ``NotFound`` for a session that never ended.
         """
         ref = await self._episodes.get_ref(scope, thread_id, number)
         if ref is None:
-            return None
+            raise NotFound("This session has not ended.")
         thread = await self._store.get_thread(scope, thread_id)
         messages = await self._messages(scope, thread, ref)
         agents = dict.fromkeys(m.agent_id for m in messages if m.agent_id is not None)

@@ -77,7 +77,7 @@ class Turns:
         wait_until = deadline if patience is None else min(deadline, loop.time() + patience)
         return await self._take(_Call(scope, request, _once_each(emit), deadline, wait_until, listener))
 
-    async def give_up(self, scope: Scope, request: MessageRequest, *, listener: Listener) -> None:
+    async def give_up(self, scope: Scope, request: MessageRequest, *, listener: Listener | None) -> None:
         """End a message's run as ``interrupted`` without answering it, unless it was answered after all."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + GIVE_UP_SECONDS
