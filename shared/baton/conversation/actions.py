@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from baton.conversation.controls import Controls
@@ -31,6 +31,9 @@ from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 
+CONNECTION_LIFE = timedelta(hours=2)
+"""API Gateway ends every WebSocket after two hours."""
+RECONNECT_BEFORE = timedelta(minutes=10)
 ACTIONS = ("message", "resume", "cancel", "close", "ping")
 MAX_FRAME_BYTES = 28 * 1024
 
@@ -43,6 +46,7 @@ class Caller:
     connection_id: str
     request_id: str
     token_expires_at: datetime
+    connected_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class Actions:
                 raise TokenExpired
             fields = parse_frame(frame)
             await self._act(caller, fields)
+            await self._advise(caller)
         except BatonError as error:
             await self._reply(caller, refusal(error, caller, fields))
             if isinstance(error, TokenExpired):
@@ -99,6 +104,13 @@ class Actions:
                 raise UnknownAction(f"There is no action {action[:40]!r}. Known actions: {', '.join(ACTIONS)}.")
             case _:
                 raise InvalidRequest("action must be a string.")
+
+    async def _advise(self, caller: Caller) -> None:
+        """Tell a client in good time to open a new connection, which may exist beside the old one."""
+        left = caller.connected_at + CONNECTION_LIFE - self._services.clock.now()
+        if left < RECONNECT_BEFORE:
+            advice = custom("reconnect", {"secondsLeft": max(0, int(left.total_seconds()))})
+            await self._reply(caller, unsequenced(advice))
 
     async def _message(self, caller: Caller, fields: dict[str, Any]) -> None:
         request = message_request(
@@ -140,6 +152,7 @@ class Actions:
         await services.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
         thread = await services.store.get_thread(scope, thread_id)
         if thread.run is not None or thread.last_seq > replay.last_seq:
+            await services.controls.revive(scope, thread, request_id=caller.request_id)
             since = await services.replays.after(scope, thread, replay.last_seq)
             await send_to(services.connections, caller.connection_id, since.events)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from baton.conversation.closing import Closed, last_episode
 from baton.domain.episode import episode_id
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Scope
-from baton.domain.queued import QueuedClose
-from baton.domain.thread import Thread, ThreadStatus
+from baton.domain.queued import QueuedClose, QueuedTakeover
+from baton.domain.thread import RunStatus, Thread, ThreadStatus
 from baton.ports.audit import AuditLog
 from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
@@ -69,6 +71,22 @@ class Controls:
             return Closed(thread_id, last_episode(thread))
         said = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
         return Closed(thread_id, episode_id(thread_id, thread.episode) if said else None)
+
+    async def revive(self, scope: Scope, thread: Thread, *, request_id: str) -> None:
+        """Have the thread's run finished if its worker has died. The thread must be readable to the caller."""
+        if thread.run is None or thread.run.status is not RunStatus.INTERRUPTED:
+            return
+        owner = replace(scope, user_id=thread.user_id)
+        takeover = QueuedTakeover(
+            tenant_id=scope.tenant_id,
+            user_id=thread.user_id,
+            permissions=tuple(sorted(scope.permissions)),
+            connection_id=None,
+            connection_expires_at=0,
+            request_id=request_id,
+            thread_id=thread.id,
+        )
+        await self._queue.send(owner, takeover)
 
     async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
         try:

@@ -12,9 +12,9 @@ from baton.conversation.listener import Listener
 from baton.conversation.requests import from_queue
 from baton.conversation.turns import Turns
 from baton.domain.episode import EndReason
-from baton.domain.errors import BatonError, Interrupted, LeaseLost, StoreUnavailable, ThreadBusy
+from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy
 from baton.domain.events import run_error, unsequenced
-from baton.domain.queued import QueuedClose, QueuedMessage, parse_queued
+from baton.domain.queued import Queued, QueuedClose, QueuedMessage, QueuedTakeover, parse_queued
 from baton.domain.times import from_millis
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
@@ -52,7 +52,7 @@ class QueuedTurns:
             except BatonError as error:
                 await self._refuse(queued, error)
 
-    async def _carry_out(self, queued: QueuedMessage | QueuedClose, seconds: float) -> None:
+    async def _carry_out(self, queued: Queued, seconds: float) -> None:
         listener = _listener(queued)
         if isinstance(queued, QueuedClose):
             await self._closer.close(
@@ -62,6 +62,9 @@ class QueuedTurns:
                 patience=min(seconds, PATIENCE_SECONDS),
                 listener=listener,
             )
+            return
+        if isinstance(queued, QueuedTakeover):
+            await self._turns.finish_interrupted(queued.scope, queued.thread_id)
             return
         await self._turns.run(
             queued.scope,
@@ -78,14 +81,14 @@ class QueuedTurns:
         try:
             if isinstance(queued, QueuedMessage):
                 await self._turns.give_up(queued.scope, from_queue(queued), listener=_listener(queued))
-            else:
-                await self._refuse(queued, Interrupted())
+            elif isinstance(queued, QueuedClose):
+                await self._refuse(queued, StoreUnavailable())
         except _TRY_AGAIN:
             raise
         except BatonError as error:
             await self._refuse(queued, error)
 
-    async def _refuse(self, queued: QueuedMessage | QueuedClose, error: BatonError) -> None:
+    async def _refuse(self, queued: Queued, error: BatonError) -> None:
         listener = _listener(queued)
         if listener is None or self._clock.now() >= listener.token_expires_at:
             return
@@ -96,7 +99,7 @@ class QueuedTurns:
         await send_to(self._connections, listener.connection_id, [refusal])
 
 
-def _listener(queued: QueuedMessage | QueuedClose) -> Listener | None:
+def _listener(queued: Queued) -> Listener | None:
     if queued.connection_id is None:
         return None
     return Listener(queued.connection_id, from_millis(queued.connection_expires_at * 1000))

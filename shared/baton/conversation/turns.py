@@ -101,11 +101,11 @@ class Turns:
         return True
 
     async def finish_interrupted(self, scope: Scope, thread_id: str) -> None:
-        """Take over the thread's run if its worker has died. Raises ``ThreadBusy`` if somebody else has already."""
+        """Take over the thread's run if its worker has died; somebody else may have done so already."""
         try:
             lease = await self._store.acquire(scope, LeaseRequest(thread_id))
         except LeaseBusy:
-            raise ThreadBusy from None
+            return
         if lease.thread.run is None or not await self.finish_orphan(lease):
             await self._store.release(lease)
 

@@ -1,4 +1,4 @@
-"""What waits in the queue for its turn: messages and closings, in order within a thread."""
+"""What waits in the queue for its turn: messages, closings and takeovers, in order within a thread."""
 
 from __future__ import annotations
 
@@ -46,11 +46,17 @@ class QueuedClose(_Queued):
     action: Literal["close"] = "close"
 
 
-Queued = Annotated[QueuedMessage | QueuedClose, Field(discriminator="action")]
+class QueuedTakeover(_Queued):
+    """A wish to have the thread's run finished whose worker has died."""
 
-_QUEUED: TypeAdapter[QueuedMessage | QueuedClose] = TypeAdapter(Queued)
+    action: Literal["takeover"] = "takeover"
 
 
-def parse_queued(body: str) -> QueuedMessage | QueuedClose:
+Queued = QueuedMessage | QueuedClose | QueuedTakeover
+
+_QUEUED: TypeAdapter[Queued] = TypeAdapter(Annotated[Queued, Field(discriminator="action")])
+
+
+def parse_queued(body: str) -> Queued:
     """Read the body of a record. Raises pydantic's ``ValidationError``."""
     return _QUEUED.validate_json(body)
