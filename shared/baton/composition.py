@@ -115,7 +115,7 @@ def closer() -> Closer:
     """Closes threads."""
     from baton.conversation.closing import Closer
 
-    return Closer(run_services(), turns(), _episodes(), _closings(), audit())
+    return Closer(run_services(), turns(), audit())
 
 
 @cache
@@ -150,6 +150,7 @@ def run_services() -> RunServices:
     from baton.adapters.token_counter import TiktokenCounter
     from baton.conversation.agents import Agents
     from baton.conversation.run import RunServices
+    from baton.conversation.sessions import Sessions
     from baton.settings import ModelSettings
 
     settings = ModelSettings()
@@ -163,6 +164,7 @@ def run_services() -> RunServices:
         default_model=settings.chat_model,
         counter=TiktokenCounter(settings.tokenizer_dir),
         files=files(),
+        sessions=Sessions(_episodes(), _closings(), audit()),
         clock=clock,
     )
 

@@ -5,25 +5,21 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from aws_lambda_powertools import Logger
-
 from baton.conversation.delivery import Delivery, send_to
 from baton.conversation.event_log import EventLog
 from baton.conversation.listener import Listener
 from baton.conversation.run import RunServices, jump_from
 from baton.conversation.turns import Turns
-from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus, episode_id
-from baton.domain.errors import NotFound, StoreUnavailable, ThreadBusy, ThreadUnavailable
+from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus, ended_session, episode_id
+from baton.domain.errors import NotFound, ThreadBusy, ThreadUnavailable
 from baton.domain.events import Event, RunStamp, thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread, ThreadStatus
 from baton.domain.usage import Usage
 from baton.ports.audit import AuditLog
-from baton.ports.episodes import Closings, Episodes
+from baton.ports.episodes import Episodes
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, ThreadStore
-
-logger = Logger(child=True)
 
 POLL_SECONDS = 0.25
 
@@ -43,14 +39,10 @@ class Closed:
 class Closer:
     """Closes threads, for users, agents and the sweeper alike: once, whoever asks and however often."""
 
-    def __init__(
-        self, services: RunServices, turns: Turns, episodes: Episodes, closings: Closings, audit: AuditLog
-    ) -> None:
+    def __init__(self, services: RunServices, turns: Turns, audit: AuditLog) -> None:
         self._services = services
         self._store = services.store
         self._turns = turns
-        self._episodes = episodes
-        self._closings = closings
         self._audit = audit
 
     async def close(
@@ -75,10 +67,6 @@ class Closer:
             return closed
         return await self._end(lease, reason, listener)
 
-    async def resume_closing(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
-        """Start the pipeline of a session again whose episode never came."""
-        await self._closings.start(scope, ref, attempt=attempt)
-
     async def _lease(self, scope: Scope, thread_id: str, patience: float) -> Lease:
         loop = asyncio.get_running_loop()
         until = loop.time() + patience
@@ -95,36 +83,16 @@ class Closer:
 
     async def _end(self, lease: Lease, reason: EndReason, listener: Listener | None) -> Closed:
         thread, scope = lease.thread, lease.scope
-        ref = None
-        if thread.next_ordinal > thread.episode_first_ordinal:
-            ref = EpisodeRef(
-                thread_id=thread.id,
-                number=thread.episode,
-                first_ordinal=thread.episode_first_ordinal,
-                end_ordinal=thread.next_ordinal,
-                reason=reason,
-                ended_at=self._services.clock.now(),
-            )
-            await self._episodes.begin(lease, ref)
+        ref = ended_session(thread, thread.next_ordinal, reason, self._services.clock.now())
+        if ref is not None:
+            await self._services.sessions.record(lease, ref)
         closed = Closed(thread.id, ref.id if ref else None)
         log = EventLog(self._services.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
         event = log.number(thread_closed(reason, closed.episode_id, previous_seq=jump_from(lease)))
         await log.write_piece(lease)
         await self._store.close(lease, last_seq=log.last_seq, ended=ref)
-        await self._audit.record(
-            scope,
-            "thread.close",
-            thread_id=thread.id,
-            outcome="closed",
-            detail={"reason": reason.value, "episodeId": closed.episode_id},
-        )
         await self._tell(lease, event, log.logged_seq, listener)
-        if ref is not None:
-            try:
-                await self._closings.start(scope, ref, attempt=1)
-            except StoreUnavailable:
-                # The thread is closed all the same; the sweeper finds it still in the idle index and starts this again.
-                logger.warning("closing not started", thread_id=thread.id, episode=ref.number)
+        await self._services.sessions.finish(scope, thread.id, ref, reason.value)
         return closed
 
     async def _tell(self, lease: Lease, event: Event, logged_seq: int, listener: Listener | None) -> None:

@@ -16,10 +16,12 @@ from baton.conversation.delivery import Delivery
 from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
 from baton.conversation.requests import MessageRequest
+from baton.conversation.sessions import Sessions
 from baton.conversation.upkeep import LeaseHolder, Upkeep
 from baton.domain.agent import AgentDefinition
+from baton.domain.episode import EndReason, EpisodeRef, ended_session
 from baton.domain.errors import BatonError, InternalError, Interrupted, LeaseLost, ModelUnavailable
-from baton.domain.events import Event, RunStamp, run_error, run_finished, run_started
+from baton.domain.events import Event, RunStamp, run_error, run_finished, run_started, thread_closed
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.usage import Usage
@@ -52,6 +54,7 @@ class RunServices:
     default_model: str
     counter: TokenCounter
     files: Files
+    sessions: Sessions
     clock: Clock
 
 
@@ -158,11 +161,19 @@ class RunExecution:
         last = messages[-1] if messages else None
         if last is None or last.end is None or last.attempt != known.attempt or last.run_id != known.run_id:
             return None
-        finished = await self._commit(tuple(messages), last.end)
+        ended = None
+        if any(body.get("name") == "thread_closed" for body in last.end.tail):
+            now = self._services.clock.now()
+            ended = ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
+        if ended is not None:
+            await self._services.sessions.record(lease, ended)
+        finished = await self._commit(tuple(messages), last.end, ended)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         for seq, body in enumerate(last.end.tail, last.end.tail_seq):
             self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])
         await self._delivery.drain()
+        if ended is not None:
+            await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         return finished
 
     async def execute(self) -> FinishedRun:
@@ -225,9 +236,10 @@ class RunExecution:
         if answer.error is None and not answer.text and not answer.cancelled:
             answer.error = ModelUnavailable("The model gave an empty answer. Please try again.")
         usage = self._usage(answer)
-        final = self._log.number(self._end_event(answer, usage))
         said = self._said(answer)
         last = said if said is not None else self._question
+        ended = self._ended(answer, last)
+        final = [self._log.number(event) for event in self._end_events(answer, usage, ended)]
         tail_seq, tail = self._log.tail(last.text, last.id)
         end = RunEnd(
             outcome=answer.outcome,
@@ -241,18 +253,26 @@ class RunExecution:
         )
         last = replace(last, end=end)
         await store.put_message(lease, last)
-        finished = await self._commit((self._question, last) if said is not None else (last,), end)
-        self._tell(final)
+        if ended is not None:
+            await self._services.sessions.record(lease, ended)
+        finished = await self._commit((self._question, last) if said is not None else (last,), end, ended)
+        for event in final:
+            self._tell(event)
         await self._delivery.drain()
+        if ended is not None:
+            await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         return finished
 
-    async def _commit(self, messages: tuple[StoredMessage, ...], end: RunEnd) -> FinishedRun:
+    async def _commit(
+        self, messages: tuple[StoredMessage, ...], end: RunEnd, ended: EpisodeRef | None = None
+    ) -> FinishedRun:
         """Move the pointer past ``messages``, then find out who is to be told."""
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=end.last_seq,
             usage=end.usage,
             tokens=sum(message.tokens for message in messages),
+            ended=ended,
         )
         await self._services.store.commit(self._holder.lease, commit)
         # Whoever registers from now on reads the tail from the message; whoever did before is found here.
@@ -260,7 +280,7 @@ class RunExecution:
             await self._delivery.refresh(self._log.logged_seq)
         thread = replace(
             self._thread,
-            status=ThreadStatus.ACTIVE,
+            status=ThreadStatus.CLOSED if ended else ThreadStatus.ACTIVE,
             run=None,
             next_ordinal=commit.next_ordinal,
             last_seq=commit.last_seq,
@@ -299,12 +319,20 @@ class RunExecution:
             return Usage()
         return Usage(answer.prompt_tokens, self._services.counter.count(answer.text))
 
-    def _end_event(self, answer: Answer, usage: Usage) -> BaseEvent:
+    def _ended(self, answer: Answer, last: StoredMessage) -> EpisodeRef | None:
+        """The session that this answer ends, if the agent has decided so and has said all it wanted to say."""
+        if not answer.ends_conversation or answer.outcome is not OutcomeType.SUCCESS:
+            return None
+        now = self._services.clock.now()
+        return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
+
+    def _end_events(self, answer: Answer, usage: Usage, ended: EpisodeRef | None) -> list[BaseEvent]:
         if answer.error is not None:
-            return run_error(answer.error, usage, answer.model)
-        return run_finished(
+            return [run_error(answer.error, usage, answer.model)]
+        finished = run_finished(
             self._thread.id, self._run.run_id, usage=usage, model=answer.model, cancelled=answer.cancelled
         )
+        return [thread_closed(ended.reason, ended.id), finished] if ended is not None else [finished]
 
     def _tell(self, event: Event) -> None:
         self._emit_to_caller(event)

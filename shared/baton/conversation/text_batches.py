@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 
 from baton.domain.errors import TurnTimeout
 from baton.domain.events import MAX_DELTA_CHARS
-from baton.ports.chat_model import Finished, ModelChunk, TextDelta
+from baton.ports.chat_model import ModelChunk, TextDelta
 
 FAST_SECONDS = 0.1
 """Between batches during the first second of a message."""
@@ -42,8 +42,8 @@ async def batched(
             if buffer.ended.is_set() and not buffer.text:
                 if buffer.error is not None:
                     raise buffer.error
-                if buffer.finished is not None:
-                    yield buffer.finished
+                for chunk in buffer.after_text:
+                    yield chunk
                 return
             interval = FAST_SECONDS if loop.time() - began < FAST_PHASE_SECONDS else STEADY_SECONDS
             # The last words need not wait for the interval to pass.
@@ -60,7 +60,8 @@ class _Buffer:
 
     def __init__(self) -> None:
         self.text: list[str] = []
-        self.finished: Finished | None = None
+        self.after_text: list[ModelChunk] = []
+        """Tool calls and the end, which come after all text."""
         self.error: Exception | None = None
         self.arrived = asyncio.Event()
         self.ended = asyncio.Event()
@@ -73,7 +74,7 @@ class _Buffer:
                         self.text.append(chunk.text)
                         self.arrived.set()
                     else:
-                        self.finished = chunk
+                        self.after_text.append(chunk)
         except Exception as error:  # noqa: BLE001 - raised again by the consumer, after the text before it
             self.error = error
         self.arrived.set()

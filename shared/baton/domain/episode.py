@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from baton.domain.thread import Thread
 from baton.domain.usage import Usage
 
 
@@ -43,6 +44,13 @@ class EpisodeRef:
     def id(self) -> str:
         """Derived, so that closing twice makes one episode."""
         return episode_id(self.thread_id, self.number)
+
+
+def ended_session(thread: Thread, end_ordinal: int, reason: EndReason, at: datetime) -> EpisodeRef | None:
+    """The session of ``thread`` that ends before ``end_ordinal``; None if nothing was said in it."""
+    if end_ordinal <= thread.episode_first_ordinal:
+        return None
+    return EpisodeRef(thread.id, thread.episode, thread.episode_first_ordinal, end_ordinal, reason, at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,8 @@ class Commit:
     usage: Usage
     tokens: int
     """Tokens of the messages this run adds."""
+    ended: EpisodeRef | None = None
+    """The session that this run is the last of, when the agent has ended the conversation."""
 
 
 @dataclass(frozen=True, slots=True)

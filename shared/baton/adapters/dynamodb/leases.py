@@ -48,6 +48,10 @@ _CREATE = (
     "listing = if_not_exists(listing, :listing), listed_at = if_not_exists(listed_at, :listed)"
 )
 _END_RUN = " REMOVE lease_owner, lease_until, run_id, run_message_id, run_attempt"
+_END_SESSION = (
+    ", active_agent_id = agent_id, episode = :episode, episode_first_ordinal = {first}, "
+    "idle_shard = :shard, idle_check_at = :check"
+)
 _MINE = "fence = :fence AND lease_owner = :owner"
 _FENCED = "attribute_not_exists(PK) OR fence <= :fence"
 
@@ -143,26 +147,28 @@ class Leases:
             ":output": commit.usage.output_tokens,
             ":stored": commit.tokens,
             ":now": to_millis(now),
-            ":active": ThreadStatus.ACTIVE.value,
+            ":status": (ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE).value,
             ":true": True,
         }
         expression = (
             "SET next_ordinal = :ordinal, next_seq = :next, last_seq = :last, last_activity_at = :now, "
             "input_tokens = input_tokens + :input, output_tokens = output_tokens + :output, "
-            "stored_tokens = stored_tokens + :stored, thread_status = :active, owner_claimed = :true, "
+            "stored_tokens = stored_tokens + :stored, thread_status = :status, owner_claimed = :true, "
             "committed_fence = :fence"
         )
         if listed_at(now) != listed_at(lease.thread.last_activity_at):
             # A coarse time: most commits leave the index alone, whose every change costs two write units.
             expression += ", listed_at = :listed"
             values[":listed"] = listed_at(now)
-        if lease.thread.status is ThreadStatus.CLOSED:
+        if commit.ended is not None:
+            expression += _END_SESSION.format(first=":ordinal")
+            values |= _session_values(lease, commit.ended, now)
+        elif lease.thread.status is ThreadStatus.CLOSED:
             expression += ", idle_shard = :shard, idle_check_at = :now + idle_ms"
             values[":shard"] = keys.idle_shard(lease.thread_id)
         await self._update_mine(lease, expression + _END_RUN, values, commits=True)
 
     async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
-        now = to_millis(self._clock.now())
         values: Item = {
             ":fence": lease.fence,
             ":owner": lease.owner,
@@ -170,13 +176,10 @@ class Leases:
             ":last": last_seq,
             ":closed": ThreadStatus.CLOSED.value,
         }
-        expression = (
-            "SET thread_status = :closed, active_agent_id = agent_id, next_seq = :next, last_seq = :last, "
-            "committed_fence = :fence"
-        )
+        expression = "SET thread_status = :closed, next_seq = :next, last_seq = :last, committed_fence = :fence"
         if ended is not None:
-            expression += ", episode = :episode, episode_first_ordinal = next_ordinal, idle_check_at = :check"
-            values |= {":episode": ended.number + 1, ":check": now + CLOSING_MS}
+            expression += _END_SESSION.format(first="next_ordinal")
+            values |= _session_values(lease, ended, self._clock.now())
         await self._update_mine(lease, expression + _END_RUN, values, commits=True)
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
@@ -276,6 +279,14 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         parent_thread_id=item.get("parent_thread_id"),
         episode_first_ordinal=item.get("episode_first_ordinal", 0),
     )
+
+
+def _session_values(lease: Lease, ended: EpisodeRef, now: datetime) -> dict[str, Any]:
+    return {
+        ":episode": ended.number + 1,
+        ":shard": keys.idle_shard(lease.thread_id),
+        ":check": to_millis(now) + CLOSING_MS,
+    }
 
 
 def _creation_values(scope: Scope, request: LeaseRequest, now: datetime) -> dict[str, Any]:
