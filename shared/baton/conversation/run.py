@@ -125,7 +125,6 @@ class RunExecution:
             digest=self._request.digest,
             first_ordinal=self._question.ordinal,
             fence=self._holder.lease.fence,
-            attempt=self._run.attempt,
         )
 
     async def open(self) -> TurnRecord | None:
@@ -136,14 +135,20 @@ class RunExecution:
         reads and the next turn writes over it.
         """
         store, lease = self._services.store, self._holder.lease
+        known = None
+        if self._run.attempt > 1:
+            # An earlier attempt's question may stand where this one goes: it must not be replaced by another text.
+            known = await store.open_turn(lease, self._turn)
+            if known is not None and known.digest != self._request.digest:
+                return known
         budget = history_budget(self._agent, self._question.tokens, self._services.counter)
-        known, _, self._history, _ = await asyncio.gather(
-            store.open_turn(lease, self._turn),
+        opened, _, self._history, _ = await asyncio.gather(
+            _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             store.recent_messages(lease.scope, lease.thread, token_budget=budget),
             self._delivery.refresh(self._log.logged_seq),
         )
-        return known
+        return known or opened
 
     async def reopen(self) -> None:
         """Take over a message id whose earlier attempt came to nothing."""
@@ -159,15 +164,19 @@ class RunExecution:
             return None
         messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
         last = messages[-1] if messages else None
-        if last is None or last.end is None or last.attempt != known.attempt or last.run_id != known.run_id:
+        if last is None or last.end is None or last.fence != known.fence or last.run_id != known.run_id:
             return None
+        # Under this lease's own fence, lest a slow worker of an older one writes over what is committed now.
+        await store.reopen_turn(lease, replace(known, fence=lease.fence))
+        for message in messages[1:]:
+            await store.put_message(lease, message)
         ended = None
         if any(body.get("name") == "thread_closed" for body in last.end.tail):
             now = self._services.clock.now()
             ended = ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
         if ended is not None:
             await self._services.sessions.record(lease, ended)
-        finished = await self._commit(tuple(messages), last.end, ended)
+        finished = await self._commit(tuple(messages), last.end, ended, next_seq=lease.first_seq)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         for seq, body in enumerate(last.end.tail, last.end.tail_seq):
             self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])
@@ -264,12 +273,18 @@ class RunExecution:
         return finished
 
     async def _commit(
-        self, messages: tuple[StoredMessage, ...], end: RunEnd, ended: EpisodeRef | None = None
+        self,
+        messages: tuple[StoredMessage, ...],
+        end: RunEnd,
+        ended: EpisodeRef | None,
+        *,
+        next_seq: int | None = None,
     ) -> FinishedRun:
         """Move the pointer past ``messages``, then find out who is to be told."""
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=end.last_seq,
+            next_seq=end.last_seq + 1 if next_seq is None else next_seq,
             usage=end.usage,
             tokens=sum(message.tokens for message in messages),
             ended=ended,
@@ -284,7 +299,7 @@ class RunExecution:
             run=None,
             next_ordinal=commit.next_ordinal,
             last_seq=commit.last_seq,
-            reserved_seq=commit.last_seq,
+            reserved_seq=commit.next_seq - 1,
             usage=self._thread.usage + end.usage,
             last_activity_at=messages[-1].timestamp,
         )
@@ -337,6 +352,10 @@ class RunExecution:
     def _tell(self, event: Event) -> None:
         self._emit_to_caller(event)
         self._delivery.post([event])
+
+
+async def _nothing() -> None:
+    """Stands for what has been done already."""
 
 
 def jump_from(lease: Lease) -> int | None:

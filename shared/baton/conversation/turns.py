@@ -60,13 +60,12 @@ class Turns:
         seconds: float,
         patience: float | None = None,
         listener: Listener | None = None,
-    ) -> FinishedRun | None:
+    ) -> FinishedRun:
         """Answer ``request``, giving every event to ``emit`` and to the thread's connections.
 
         ``seconds`` is the time the caller has for all of it, ``patience`` how much of that it may spend waiting for
         other turns of the thread (by default all of it). A repeated message is answered from the store: to
-        ``emit``, or to ``listener`` alone when it came over a WebSocket. Returns None only when another worker is
-        answering this very message and ``listener`` has been attached to it.
+        ``emit``, or to ``listener`` alone when it came over a WebSocket.
 
         Raises the ``BatonError`` that refuses the request before a run begins (nothing is stored then), ``LeaseLost``
         and ``StoreUnavailable`` when the run has to be taken over. A model's failure is not raised: it is how a run
@@ -109,7 +108,7 @@ class Turns:
         if lease.thread.run is None or not await self.finish_orphan(lease):
             await self._store.release(lease)
 
-    async def _take(self, call: _Call) -> FinishedRun | None:
+    async def _take(self, call: _Call) -> FinishedRun:
         request = call.request
         agent = self._agents.for_new_thread(call.scope, request.agent_id)
         wanted = LeaseRequest(
@@ -129,7 +128,7 @@ class Turns:
             )
             raise
 
-    async def _answer_once(self, call: _Call, wanted: LeaseRequest) -> FinishedRun | None:
+    async def _answer_once(self, call: _Call, wanted: LeaseRequest) -> FinishedRun:
         while True:
             try:
                 lease = await self._store.acquire(call.scope, wanted)
@@ -140,9 +139,6 @@ class Turns:
                     if finished is not None:
                         return await self._replay(call, finished)
                     if busy.run is not None and busy.run.message_id == call.request.message_id:
-                        if call.listener is not None:
-                            await self._join(call, wanted.thread_id, call.listener)
-                            return None
                         await self._follow(call, wanted.thread_id, known.run_id)
                 await self._wait_until_free(call, wanted.thread_id)
                 continue
@@ -199,7 +195,7 @@ class Turns:
             if known is not None:
                 finished = await self._outcome(call, lease.thread_id, known, lease.thread)
                 if finished is not None:
-                    await self._give_back(lease)
+                    await self._store.release(lease)
                     return await self._replay(call, finished)
                 adopted = await execution.adopt(known)
                 if adopted is not None:
@@ -240,18 +236,21 @@ class Turns:
             await send_to(self._services.connections, call.listener.connection_id, events)
         return finished
 
-    async def _join(self, call: _Call, thread_id: str, listener: Listener) -> None:
-        """Let the listener have a run that another worker is in the middle of: what was logged, then live."""
-        await self._attach(call, thread_id, listener)
-        thread = await self._store.get_thread(call.scope, thread_id)
-        replay = await self._replays.after(call.scope, thread, thread.last_seq)
-        await send_to(self._services.connections, listener.connection_id, replay.events)
-
     async def _attach(self, call: _Call, thread_id: str, listener: Listener) -> None:
         await self._services.live.attach(call.scope, thread_id, listener.connection_id, listener.token_expires_at)
 
     async def _follow(self, call: _Call, thread_id: str, run_id: str) -> None:
-        """Give out the events of this message's run while another worker carries it out."""
+        """Give out the events of this message's run while another worker carries it out.
+
+        A listener is attached and told what it missed, the rest reaches it live; its record stays in the queue until
+        the run has ended, so that the message is answered even if that worker dies.
+        """
+        if call.listener is not None:
+            await self._attach(call, thread_id, call.listener)
+            thread = await self._store.get_thread(call.scope, thread_id)
+            replay = await self._replays.after(call.scope, thread, thread.last_seq)
+            await send_to(self._services.connections, call.listener.connection_id, replay.events)
+            return
         seconds = call.deadline - asyncio.get_running_loop().time()
         events = self._follower.events_of_run(call.scope, thread_id, run_id, seconds=seconds)
         async with contextlib.aclosing(events):

@@ -72,8 +72,7 @@ class TurnRecord:
     """SHA-256 of the message's content."""
     first_ordinal: int
     fence: int
-    attempt: int = 1
-    """The attempt at the run that last took the message up."""
+    """Of the lease under which the message was last taken up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +81,8 @@ class Commit:
 
     next_ordinal: int
     last_seq: int
+    next_seq: int
+    """The next number to give out; beyond ``last_seq + 1`` where dead attempts may have used numbers in between."""
     usage: Usage
     tokens: int
     """Tokens of the messages this run adds."""

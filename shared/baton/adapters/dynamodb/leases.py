@@ -110,8 +110,8 @@ class Leases:
         return replace(lease, until=until, end_seq=lease.end_seq + more)
 
     async def release(self, lease: Lease) -> None:
-        # The reservation goes back too, so that a refused message leaves no gap in the sequence.
-        values = {":next": lease.thread.last_seq + 1, ":fence": lease.fence, ":owner": lease.owner}
+        # The reservation goes back too, so that a refused message leaves no gap; but only this lease's own numbers.
+        values = {":next": lease.first_seq, ":fence": lease.fence, ":owner": lease.owner}
         with contextlib.suppress(LeaseLost):
             await self._update_mine(lease, "SET next_seq = :next" + _END_RUN, values)
 
@@ -128,12 +128,13 @@ class Leases:
         return replace(lease, thread=replace(lease.thread, run=Run(run_id, message_id, attempt=2)))
 
     async def take_over(self, lease: Lease) -> Lease:
-        values = {":one": 1, ":fence": lease.fence, ":owner": lease.owner}
-        item = await self._update_mine(lease, "SET run_attempt = run_attempt + :one", values)
         run = lease.thread.run
-        if run is None or item is None:
+        if run is None:
             raise LeaseLost
-        return replace(lease, thread=replace(lease.thread, run=replace(run, attempt=item["run_attempt"])))
+        again = replace(run, attempt=run.attempt + 1)
+        values = {":attempt": again.attempt, ":fence": lease.fence, ":owner": lease.owner}
+        await self._update_mine(lease, "SET run_attempt = :attempt", values)
+        return replace(lease, thread=replace(lease.thread, run=again))
 
     async def commit(self, lease: Lease, commit: Commit) -> None:
         now = self._clock.now()
@@ -141,7 +142,7 @@ class Leases:
             ":fence": lease.fence,
             ":owner": lease.owner,
             ":ordinal": commit.next_ordinal,
-            ":next": commit.last_seq + 1,
+            ":next": commit.next_seq,
             ":last": commit.last_seq,
             ":input": commit.usage.input_tokens,
             ":output": commit.usage.output_tokens,
@@ -213,14 +214,12 @@ class Leases:
         except ConditionFailed:
             raise LeaseLost from None
 
-    async def _update_mine(self, lease: Lease, expression: str, values: Item, *, commits: bool = False) -> Item | None:
+    async def _update_mine(self, lease: Lease, expression: str, values: Item, *, commits: bool = False) -> None:
         try:
-            return await self._table.update(
-                keys.thread(lease.scope, lease.thread_id), expression, values, condition=_MINE
-            )
+            await self._table.update(keys.thread(lease.scope, lease.thread_id), expression, values, condition=_MINE)
         except ConditionFailed as failure:
             if commits and (failure.item or {}).get("committed_fence") == lease.fence:
-                return None  # the answer to an earlier, successful try of this very commit was lost
+                return  # the answer to an earlier, successful try of this very commit was lost
             raise LeaseLost from None
 
     async def _claim_id(self, scope: Scope, thread_id: str, item: Item, now: datetime) -> None:
@@ -333,7 +332,6 @@ def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
         "digest": turn.digest,
         "first_ordinal": turn.first_ordinal,
         "fence": turn.fence,
-        "attempt": turn.attempt,
     }
 
 
@@ -344,5 +342,4 @@ def _turn(message_id: str, item: Item) -> TurnRecord:
         digest=item["digest"],
         first_ordinal=item["first_ordinal"],
         fence=item["fence"],
-        attempt=item["attempt"],
     )
