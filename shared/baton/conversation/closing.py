@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 
 from baton.conversation.delivery import Delivery, send_to
@@ -11,7 +12,7 @@ from baton.conversation.listener import Listener
 from baton.conversation.run import RunServices, jump_from
 from baton.conversation.turns import Turns
 from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus, ended_session, episode_id
-from baton.domain.errors import NotFound, ThreadBusy, ThreadUnavailable
+from baton.domain.errors import BatonError, NotFound, ThreadBusy, ThreadUnavailable
 from baton.domain.events import Event, RunStamp, thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
@@ -105,8 +106,9 @@ class Closer:
             lease_until=lambda: lease.until,
         )
         try:
-            if listener is not None:
-                await delivery.join(listener.connection_id, listener.token_expires_at)
+            with contextlib.suppress(BatonError):  # the thread is closed; who is not reached now reads it in the log
+                if listener is not None:
+                    await delivery.join(listener.connection_id, listener.token_expires_at)
                 await delivery.refresh(logged_seq)
             delivery.post([event])
             await delivery.drain()

@@ -1,0 +1,159 @@
+"""A conversation on fakes: everything between a request and its events, with a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from baton.conversation.agents import Agents
+from baton.conversation.closing import Closer
+from baton.conversation.controls import Controls
+from baton.conversation.listener import Listener
+from baton.conversation.replay import Replays
+from baton.conversation.requests import MessageRequest, message_request
+from baton.conversation.run import FinishedRun, RunServices
+from baton.conversation.sessions import Sessions
+from baton.conversation.sweep import Sweeper
+from baton.conversation.turns import Turns
+from baton.domain.agent import AgentDefinition
+from baton.domain.events import Event
+from baton.domain.identity import Scope
+from tests.fakes.agent_catalog import FakeAgentCatalog
+from tests.fakes.audit import FakeAuditLog
+from tests.fakes.chat_model import ScriptedChatModel
+from tests.fakes.clock import FakeClock
+from tests.fakes.connections import FakeConnections
+from tests.fakes.episodes import FakeClosings, FakeEpisodes
+from tests.fakes.files import FakeFiles
+from tests.fakes.idle_threads import FakeIdleThreads
+from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.stream_log import FakeStreamLog
+from tests.fakes.thread_store import FakeThreadStore
+from tests.fakes.turn_queue import FakeTurnQueue
+
+ASSISTANT = AgentDefinition(
+    id="assistant",
+    name="Assistant",
+    description="Answers.",
+    system_prompt="Be brief.",
+    main=True,
+    ends_conversations=True,
+)
+LIBRARIAN = AgentDefinition(
+    id="librarian",
+    name="Librarian",
+    description="Knows the archive.",
+    system_prompt="Be exact.",
+    main=True,
+    required_permissions=("archive:read",),
+)
+
+
+class WordCounter:
+    """Counts words: enough for budgets in tests."""
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+@dataclass
+class Stage:
+    """Turns over fakes; ``ada`` talks."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    model: ScriptedChatModel = field(default_factory=ScriptedChatModel)
+    connections: FakeConnections = field(default_factory=FakeConnections)
+    audit: FakeAuditLog = field(default_factory=FakeAuditLog)
+
+    def __post_init__(self) -> None:
+        self.store = FakeThreadStore(self.clock)
+        self.log = FakeStreamLog(self.clock)
+        self.live = FakeLiveRegistry(self.clock)
+        self.queue = FakeTurnQueue()
+        self.episodes = FakeEpisodes()
+        self.closings = FakeClosings()
+        self.agents = Agents(FakeAgentCatalog(ASSISTANT, LIBRARIAN))
+        self.services = RunServices(
+            store=self.store,
+            log=self.log,
+            live=self.live,
+            connections=self.connections,
+            agents=self.agents,
+            model=self.model,
+            default_model="test-model",
+            counter=WordCounter(),
+            files=FakeFiles(),
+            sessions=Sessions(self.episodes, self.closings, self.audit),
+            clock=self.clock,
+        )
+        self.replays = Replays(self.store, self.log, self.clock)
+        self.turns = Turns(self.services, self.agents, self.replays, self.audit)
+        self.closer = Closer(self.services, self.turns, self.audit)
+        self.controls = Controls(self.store, self.live, self.queue, self.audit)
+        self.idle = FakeIdleThreads(self.store, self.clock)
+        self.sweeper = Sweeper(self.idle, self.closer, self.turns, self.episodes, self.closings, self.clock)
+        self.ada = Scope("acme", "ada")
+        self.thread_id = str(uuid.uuid4())
+
+    async def model_is_asked(self, times: int = 1) -> None:
+        """Wait until the model has been asked so often."""
+        async with asyncio.timeout(10):
+            while len(self.model.asked) < times:  # noqa: ASYNC110 - the fake has no event for it
+                await asyncio.sleep(0.01)
+
+    def request(self, message_id: str = "m1", content: Any = "Hello", **fields: Any) -> MessageRequest:
+        """A message of ada's in the stage's thread."""
+        fields = {"thread_id": self.thread_id, "agent_id": None, "run_id": None} | fields
+        return message_request(self.ada, message_id=message_id, content=content, **fields)
+
+    def listener(self, connection_id: str) -> Listener:
+        return Listener(connection_id, self.clock.now() + timedelta(hours=1))
+
+    async def say(
+        self,
+        message_id: str = "m1",
+        content: Any = "Hello",
+        *,
+        scope: Scope | None = None,
+        listener: Listener | None = None,
+        patience: float | None = None,
+        **fields: Any,
+    ) -> Said:
+        """Run one turn and collect its events."""
+        events: list[Event] = []
+        finished = await self.turns.run(
+            scope or self.ada,
+            self.request(message_id, content, **fields),
+            events.append,
+            seconds=20,
+            patience=patience,
+            listener=listener,
+        )
+        return Said(events, finished)
+
+
+@dataclass
+class Said:
+    """What a turn gave out."""
+
+    events: list[Event]
+    finished: FinishedRun | None
+
+    @property
+    def types(self) -> list[str]:
+        return [event.type for event in self.events]
+
+    @property
+    def text(self) -> str:
+        return "".join(e.body["delta"] for e in self.events if e.type == "TEXT_MESSAGE_CONTENT")
+
+    @property
+    def last(self) -> dict[str, Any]:
+        return self.events[-1].body
+
+    @property
+    def seqs(self) -> list[int | None]:
+        return [event.seq for event in self.events]
