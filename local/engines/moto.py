@@ -1,4 +1,7 @@
-"""moto's server in this process: S3 and Secrets Manager. It keeps a bucket's objects in a folder when given one."""
+"""moto's server in this process: S3, Secrets Manager and Step Functions.
+
+It keeps a bucket's objects in a folder when given one.
+"""
 
 import logging
 import threading
@@ -6,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from local.engines.clients import ACCOUNT
 from local.engines.kept_objects import KeptObjects
 
 if TYPE_CHECKING:
@@ -28,7 +32,7 @@ class MotoServer:
         from werkzeug.serving import make_server
 
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        app: Wsgi = DomainDispatcherApplication(create_backend_app)
+        app: Wsgi = _in_our_account(DomainDispatcherApplication(create_backend_app))
         kept = KeptObjects(self._data_dir) if self._data_dir else None
         if kept:
             app = _keeping(app, kept)
@@ -48,6 +52,7 @@ class MotoServer:
             from moto.core.model_instances import reset_model_data
             from moto.s3.models import s3_backends
             from moto.secretsmanager.models import secretsmanager_backends
+            from moto.stepfunctions.parser.models import stepfunctions_parser_backends
 
             self._server.shutdown()
             self._thread.join(5)
@@ -55,7 +60,18 @@ class MotoServer:
             self._server = self._thread = None
             s3_backends.reset()
             secretsmanager_backends.reset()
+            stepfunctions_parser_backends.reset()
             reset_model_data()
+
+
+def _in_our_account(app: Wsgi) -> Wsgi:
+    """Wrap ``app`` so that what it makes has the ARNs that the template's references resolve to."""
+
+    def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        environ["HTTP_X_MOTO_ACCOUNT_ID"] = ACCOUNT
+        return app(environ, start_response)
+
+    return wrapped
 
 
 def _keeping(app: Wsgi, kept: KeptObjects) -> Wsgi:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from typing import Any
 
 import boto3
@@ -11,6 +12,8 @@ sqs = boto3.client("sqs")
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    if event.get("wait"):
+        threading.Event().wait()
     [record] = event["Records"]
     body = json.loads(record["body"])
     if body["text"] == "poison":
