@@ -35,7 +35,9 @@ async def batched(
             if loop.time() >= deadline:
                 raise TurnTimeout
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(buffer.arrived.wait(), deadline - loop.time())
+                # Not wait_for: before Python 3.12 it could swallow a cancellation.
+                async with asyncio.timeout_at(deadline):
+                    await buffer.arrived.wait()
             text = buffer.take_text()
             for start in range(0, len(text), MAX_DELTA_CHARS):
                 yield TextDelta(text[start : start + MAX_DELTA_CHARS])
@@ -48,7 +50,8 @@ async def batched(
             interval = FAST_SECONDS if loop.time() - began < FAST_PHASE_SECONDS else STEADY_SECONDS
             # The last words need not wait for the interval to pass.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(buffer.ended.wait(), interval)
+                async with asyncio.timeout(interval):
+                    await buffer.ended.wait()
     finally:
         reader.cancel()
         stopper.cancel()

@@ -96,7 +96,8 @@ class Upkeep:
                     self._stop.set()
                 self._beat(now)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), TICK_SECONDS)
+                    async with asyncio.timeout(TICK_SECONDS):
+                        await self._stopping.wait()
         except Exception as error:  # noqa: BLE001 - raised again in the run's own task
             self._error = error
             if self._owner is not None and not self._stopping.is_set():

@@ -23,7 +23,7 @@ from baton.domain.events import Event
 from baton.domain.identity import Scope
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.audit import FakeAuditLog
-from tests.fakes.chat_model import ScriptedChatModel
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
 from tests.fakes.episodes import FakeClosings, FakeEpisodes
@@ -64,7 +64,7 @@ class Stage:
     """Turns over fakes; ``ada`` talks."""
 
     clock: FakeClock = field(default_factory=FakeClock)
-    model: ScriptedChatModel = field(default_factory=ScriptedChatModel)
+    model: ScriptedChatModel = field(default_factory=lambda: ScriptedChatModel(otherwise=Answer(("Hello there.",))))
     connections: FakeConnections = field(default_factory=FakeConnections)
     audit: FakeAuditLog = field(default_factory=FakeAuditLog)
 
