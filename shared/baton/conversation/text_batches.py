@@ -75,7 +75,10 @@ class _Buffer:
                 async for chunk in chunks:
                     if isinstance(chunk, TextDelta):
                         self.text.append(chunk.text)
-                        self.arrived.set()
+                        if not self.arrived.is_set():
+                            self.arrived.set()
+                            # Chunks that are in the socket's buffer already would keep the first one waiting.
+                            await asyncio.sleep(0)
                     else:
                         self.after_text.append(chunk)
         except Exception as error:  # noqa: BLE001 - raised again by the consumer, after the text before it

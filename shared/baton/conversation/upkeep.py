@@ -15,7 +15,6 @@ from baton.ports.thread_store import Lease, ThreadStore
 
 TICK_SECONDS = 0.2
 RENEW_SECONDS = 10.0
-PIECE_SECONDS = 1.0
 REFRESH_SECONDS = 2.0
 HEARTBEAT_SECONDS = 10.0
 
@@ -79,16 +78,15 @@ class Upkeep:
 
     async def _work(self) -> None:
         now = self._loop_time()
-        renewed = pieced = refreshed = now
+        renewed = refreshed = now
         try:
             while not self._stopping.is_set():
                 now = self._loop_time()
                 if now - renewed >= RENEW_SECONDS:
                     await self._holder.renew(self._log.last_seq)
                     renewed = now
-                if now - pieced >= PIECE_SECONDS:
+                if self._log.is_piece_due(now):
                     await self._log.write_piece(self._holder.lease)
-                    pieced = now
                 if now - refreshed >= REFRESH_SECONDS:
                     await self._delivery.refresh(self._log.logged_seq)
                     refreshed = now
