@@ -12,7 +12,6 @@ from baton.domain.message import StoredMessage
 from baton.ports.stream_log import LogPiece, StreamLog
 from baton.ports.thread_store import Lease
 
-
 PIECE_SECONDS = 1.0
 LONGEST_SECONDS = 5.0
 
@@ -66,7 +65,7 @@ class EventLog:
 
     async def write_piece(self, lease: Lease) -> None:
         """Write what is not logged yet as one piece. Raises ``LeaseLost``."""
-        pending = self._unlogged
+        pending = tuple(self._unlogged)  # more may be numbered while this is being written
         if not pending or pending[0].seq is None:
             return
         piece = LogPiece(
