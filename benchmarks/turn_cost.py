@@ -132,7 +132,7 @@ class Conversation:
     async def go_on(self, turns: int) -> None:
         """Run turns without pauses and without counting."""
         for _ in range(turns):
-            await self._run(0.0)
+            await self._run(0.0, 0.0)
         self._baton.meter.take()
 
     async def measured(self) -> TurnCost:
@@ -143,14 +143,14 @@ class Conversation:
         baton.client.frames.clear()
         loop = asyncio.get_running_loop()
         began = loop.time()
-        await self._run(STREAM_SECONDS)
+        await self._run(STREAM_SECONDS, baton.silence)
         seconds = loop.time() - began
         return TurnCost(self._turn, baton.meter.take(), baton.s3_requests, len(baton.client.frames), seconds)
 
-    async def _run(self, seconds: float) -> None:
+    async def _run(self, seconds: float, silence: float) -> None:
         self._turn += 1
         baton = self._baton
-        baton.model.seconds = seconds
+        baton.model.seconds, baton.model.silence = seconds, silence
         listener = Listener(CONNECTION_ID, baton.clock.now() + timedelta(hours=1)) if self._connected else None
         request = message_request(SCOPE, thread_id=self._thread_id, message_id=baton.clock.new_id(), content=QUESTION)
         events: list[Event] = []
@@ -162,8 +162,9 @@ class Conversation:
 class Baton:
     """Baton as its composition root puts it together, but for the model and the connections."""
 
-    def __init__(self, table: Table, s3: Any, bucket: str, meter: CapacityMeter) -> None:
+    def __init__(self, table: Table, s3: Any, bucket: str, meter: CapacityMeter, silence: float) -> None:
         self.meter = meter
+        self.silence = silence
         self.s3_requests = 0
         s3.meta.events.register("after-call.s3", self._count_s3)
         self.clock = HourClock()
@@ -194,8 +195,8 @@ class Baton:
 
 
 @asynccontextmanager
-async def started() -> AsyncIterator[Baton]:
-    """Baton on engines of this machine, with an empty table."""
+async def started(silence: float = 0.0) -> AsyncIterator[Baton]:
+    """Baton on engines of this machine, with an empty table; its model is silent for ``silence`` seconds at first."""
     engine, moto = DynamoDBLocal(default_cache_dir(), progress=lambda text: None), MotoServer()
     try:
         endpoint, objects = await asyncio.to_thread(engine.start), await asyncio.to_thread(moto.start)
@@ -206,7 +207,7 @@ async def started() -> AsyncIterator[Baton]:
         create_bucket(s3, stack.bucket)
         meter = CapacityMeter()
         meter.attach(dynamodb)
-        yield Baton(Table(dynamodb, name), s3, stack.bucket, meter)
+        yield Baton(Table(dynamodb, name), s3, stack.bucket, meter, silence)
     finally:
         await asyncio.to_thread(engine.stop)
         await asyncio.to_thread(moto.stop)
@@ -222,9 +223,9 @@ class Results:
     sse: tuple[TurnCost, ...]
 
 
-async def measure(turns: Iterable[int]) -> Results:
+async def measure(turns: Iterable[int], silence: float = 0.0) -> Results:
     """Run the conversation and measure the given turns of it."""
-    async with started() as baton:
+    async with started(silence) as baton:
         conversation = Conversation(baton, THREAD_ID, connected=True)
         websocket: list[TurnCost] = []
         for turn in sorted(turns):
@@ -302,17 +303,18 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_cost", description=__doc__)
     parser.add_argument("--turns", default=",".join(map(str, TURNS)), help="turns to measure (default: %(default)s)")
+    parser.add_argument("--silence", type=float, default=0.0, help="seconds before the first token (default: 0)")
     parser.add_argument("--detail", action="store_true", help="also list every request of the measured turns")
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead")
     arguments = parser.parse_args()
-    results = asyncio.run(measure([int(turn) for turn in arguments.turns.split(",")]))
+    results = asyncio.run(measure([int(turn) for turn in arguments.turns.split(",")], arguments.silence))
     if arguments.json:
         print(json.dumps({"machine": machine(), **_as_json(results)}, indent=2))
         return
     print(f"Measured on {machine()}.")
     print(
         f"Plain turn: question {len(QUESTION.encode())} bytes, answer {len(ANSWER.encode())} bytes, "
-        f"{STREAM_SECONDS:g} s of streaming.\n"
+        f"{arguments.silence:g} s of silence, {STREAM_SECONDS:g} s of streaming.\n"
     )
     print("Over a WebSocket, one connection attached:\n")
     print(summary(results.websocket))

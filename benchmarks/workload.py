@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from baton.domain.usage import Usage
@@ -44,16 +44,18 @@ ANSWER = (
 
 @dataclass
 class PacedModel:
-    """``ChatModel`` that says ``ANSWER``, a token or so at a time, evenly spread over ``seconds``."""
+    """``ChatModel`` that says ``ANSWER``, a token or so at a time, evenly spread over ``seconds`` after ``silence``."""
 
     seconds: float = 0.0
+    silence: float = 0.0
+    """Seconds before the first token."""
 
     async def stream(
         self, settings: ModelSettings, prompts: Sequence[Prompt], *, thread_files: ThreadFiles
-    ) -> AsyncIterator[ModelChunk]:
+    ) -> AsyncGenerator[ModelChunk, None]:
         """The answer. The pauses are kept by the clock, so that no lateness adds up."""
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = loop.time() + self.silence
         tokens = pieces(ANSWER)
         for number, token in enumerate(tokens):
             due = began + self.seconds * number / (len(tokens) - 1)

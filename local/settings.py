@@ -1,5 +1,6 @@
 """Settings of the local cloud, from environment variables."""
 
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,7 +45,7 @@ class LocalSettings(BaseSettings):
 
 def default_cache_dir() -> Path:
     """Return the folder for downloads in the user's cache."""
-    return Path(platformdirs.user_cache_dir("baton"))
+    return Path(os.environ.get("BATON_CACHE_DIR") or platformdirs.user_cache_dir("baton"))
 
 
 def read_settings(**given: Any) -> LocalSettings:

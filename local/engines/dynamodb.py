@@ -28,7 +28,7 @@ class DynamoDBLocal:
         where = ["-inMemory"]
         if self._data_dir:
             self._data_dir.mkdir(parents=True, exist_ok=True)
-            where = ["-dbPath", str(self._data_dir)]
+            where = ["-dbPath", str(self._data_dir.resolve())]
 
         def command(port: int) -> list[str]:
             return [

@@ -6,12 +6,14 @@ the guard itself is killed.
 """
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
 import threading
 
 PR_SET_PDEATHSIG = 1
+STANDARD_INPUT = 0
 GRACE_SECONDS = 3.0
 
 
@@ -35,7 +37,8 @@ def main(command: list[str]) -> int:
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=preexec)
 
     def watch() -> None:
-        sys.stdin.buffer.read()
+        while os.read(STANDARD_INPUT, 1):
+            pass
         end(child)
 
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
@@ -44,4 +47,4 @@ def main(command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    os._exit(main(sys.argv[1:]) & 0xFF)  # the watching thread may still be reading

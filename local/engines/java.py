@@ -25,6 +25,7 @@ def resolve(coordinate: str, cache_dir: Path, progress: Progress) -> list[Path]:
     Several processes may ask at the same time: a lock in ``cache_dir`` lets one of them download.
     Raises ``EngineFailed`` when they cannot be fetched.
     """
+    cache_dir = cache_dir.resolve()
     cache_dir.mkdir(parents=True, exist_ok=True)
     index = cache_dir / f"{coordinate.replace(':', '_')}.json"
     with _locked(index.with_suffix(".lock")):

@@ -12,6 +12,7 @@ from pathlib import Path
 from local.errors import EngineFailed
 
 GUARD = Path(__file__).with_name("guard.py")
+ROOT = Path(__file__).parents[2]
 LOG_LINES = 200
 STOP_SECONDS = 6.0
 ATTEMPTS = 3
@@ -23,6 +24,12 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _listens(port: int) -> bool:
+    """Whether anybody takes connections: cheaper to ask again and again than a real call."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 class ChildProcess:
@@ -39,6 +46,7 @@ class ChildProcess:
             text=True,
             errors="replace",
             start_new_session=True,
+            cwd=ROOT,
         )
         self._reader = threading.Thread(target=self._read_log, name=f"{name} log", daemon=True)
         self._reader.start()
@@ -96,7 +104,7 @@ def start_on_free_port(
         port = free_port()
         child = ChildProcess(name, command(port))
         try:
-            child.wait_until(lambda port=port: ready(port), timeout)  # type: ignore[misc]
+            child.wait_until(lambda port=port: _listens(port) and ready(port), timeout)  # type: ignore[misc]
         except EngineFailed:
             lost_the_port = not child.running and "already in use" in child.log_tail(LOG_LINES)
             child.stop()

@@ -75,10 +75,11 @@ class FakeLeases:
         if row is None:
             if request.run_id is None:
                 raise ThreadUnavailable
+            if self._tenants.get(request.thread_id, scope.tenant_id) != scope.tenant_id:
+                raise ThreadUnavailable
             if not request.may_create:
                 raise InvalidRequest("A UUID of version 5 cannot begin a conversation.")
-            if self._tenants.setdefault(request.thread_id, scope.tenant_id) != scope.tenant_id:
-                raise ThreadUnavailable
+            self._tenants[request.thread_id] = scope.tenant_id
             row = self.rows[key] = _new_row(scope, request, now)
         if row.thread.user_id != scope.user_id:
             raise ThreadUnavailable

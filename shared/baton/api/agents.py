@@ -11,7 +11,7 @@ from baton.api.problems import responses
 from baton.api.schemas import Agent, Listing
 from baton.api.services import Services
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import TokenExpired, Unauthorized, UnknownAgent
+from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized, UnknownAgent
 from baton.domain.identity import Permission, Scope
 
 PUBLIC = ("id", "name", "description", "avatarUrl", "main")
@@ -30,10 +30,12 @@ async def list_agents(scope: Caller, services: Services) -> dict[str, Any]:
     "/{agent_id}",
     summary="Read an agent",
     response_model=Agent,
-    responses=responses(Unauthorized, TokenExpired, UnknownAgent),
+    responses=responses(Unauthorized, TokenExpired, UnknownAgent, InvalidRequest),
 )
 async def get_agent(
-    agent_id: Annotated[str, Path(examples=["assistant"])], scope: Caller, services: Services
+    agent_id: Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])],
+    scope: Caller,
+    services: Services,
 ) -> dict[str, Any]:
     """One agent; its whole definition for holders of `agent:write`."""
     return _shown(scope, services.agents.get(scope, agent_id))

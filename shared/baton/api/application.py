@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from baton import __version__
 from baton.api import agents, audit, controls, files, health, messages, problems, runs, threads
 from baton.api.body_limit import BodyLimit
+from baton.api.described import DescribedApi
 from baton.api.services import ApiServices
 
 DESCRIPTION = """\
@@ -24,7 +25,7 @@ Events are [AG-UI 1.0](https://docs.ag-ui.com); errors are RFC 9457 problem deta
 
 def create_app(services: Callable[[], ApiServices], *, origins: Sequence[str] = ("*",)) -> FastAPI:
     """The HTTP API. ``services`` is called at the first request that needs them."""
-    app = FastAPI(
+    app = DescribedApi(
         title="Baton",
         version=__version__,
         description=DESCRIPTION,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from baton.api.problems import response
 from baton.domain.errors import MessageTooLarge
 
 MAX_BODY_BYTES = 1024 * 1024 + 64 * 1024
@@ -13,7 +12,7 @@ MAX_BODY_BYTES = 1024 * 1024 + 64 * 1024
 
 
 class BodyLimit:
-    """ASGI middleware that answers 413 to a larger body, whether or not its length was announced."""
+    """ASGI middleware that has a larger body answered by 413, whether or not its length was announced."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -23,24 +22,14 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         seen = 0
-        started = False
 
         async def limited() -> Message:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > MAX_BODY_BYTES:
-                raise MessageTooLarge
+                # Not the error itself: FastAPI makes a 400 of whatever else is raised while it reads a body.
+                raise HTTPException(MessageTooLarge.status)
             return message
 
-        async def watched(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._app(scope, limited, watched)
-        except MessageTooLarge as error:
-            if started:
-                raise
-            await response(Request(scope), error)(scope, receive, send)
+        await self._app(scope, limited, send)

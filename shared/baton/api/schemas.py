@@ -22,7 +22,9 @@ class Listing(_Shape, Generic[T]):
     """A page of a list."""
 
     items: list[T]
-    next_cursor: str | None = Field(description="Pass it as `cursor` to get the next page; null on the last.")
+    next_cursor: str | None = Field(
+        description="Pass it as `cursor` to get the next page; null on the last.", examples=[None]
+    )
 
 
 class Usage(_Shape):

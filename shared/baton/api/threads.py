@@ -67,7 +67,7 @@ async def list_threads(
     "/{thread_id}",
     summary="Read a thread",
     response_model=Thread,
-    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable),
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
 async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) -> dict[str, Any]:
     """One conversation, without its messages."""
@@ -192,7 +192,7 @@ async def _with_downloads(
     shown = message.as_ag_ui().model_dump(by_alias=True, mode="json")
     if isinstance(shown["content"], list):
         for part in shown["content"]:
-            if part.get("source", {}).get("type") == "file":
+            if part["type"] != "text" and part["source"]["type"] == "file":
                 try:
                     url: str | None = await services.files.download_url(scope, thread.id, part["source"]["value"])
                 except NotFound:

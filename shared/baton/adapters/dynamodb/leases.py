@@ -25,6 +25,8 @@ CLOSING_MS = 5 * 60 * 1000
 LOW_SEQS = 5_000
 """A renewal that finds fewer reserved numbers than this left reserves more."""
 
+NO_VERSION_5 = "A UUID of version 5 cannot begin a conversation. Use version 4, or any other stable id."
+
 _FREE_AND_MINE = (
     "user_id = :user AND thread_status <> :deleted AND (attribute_not_exists(lease_until) OR lease_until < :now)"
 )
@@ -92,6 +94,10 @@ class Leases:
         except ConditionFailed as failure:
             if failure.item is None and request.run_id is None:
                 raise ThreadUnavailable from None
+            if failure.item is None:
+                # Another tenant's thread is refused as what it is, not as an id that could not begin one.
+                owned = await self._table.get(keys.owner(request.thread_id))
+                raise (ThreadUnavailable() if owned else InvalidRequest(NO_VERSION_5)) from None
             item = _own_retry_or_raise(failure.item, scope, owner, now)
         if request.may_create and not item.get("owner_claimed"):
             await self._claim_id(scope, request.thread_id, item, now)
@@ -301,10 +307,8 @@ def _creation_values(scope: Scope, request: LeaseRequest, now: datetime) -> dict
     }
 
 
-def _own_retry_or_raise(item: Item | None, scope: Scope, owner: str, now: datetime) -> Item:
+def _own_retry_or_raise(item: Item, scope: Scope, owner: str, now: datetime) -> Item:
     """The item, if this very request had already taken the lease; else the reason why it could not."""
-    if item is None:
-        raise InvalidRequest("A UUID of version 5 cannot begin a conversation. Use version 4, or any other stable id.")
     if item.get("lease_owner") == owner:
         return item
     if item["user_id"] != scope.user_id or item["thread_status"] == "deleted":

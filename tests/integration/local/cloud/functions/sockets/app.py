@@ -27,7 +27,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         sqs.send_message(
             QueueUrl=os.environ["BATON_TURNS_QUEUE_URL"],
             MessageBody=json.dumps({"connection": request["connectionId"], "text": event["body"]}),
-            MessageGroupId="group",
+            MessageGroupId=request["connectionId"],
             MessageDeduplicationId=request["requestId"],
         )
     return {"statusCode": 200}

@@ -1,5 +1,6 @@
 """A stand-in: answers a queued frame on its connection."""
 
+import contextlib
 import json
 import os
 import threading
@@ -22,5 +23,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         )
         return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}
     data = json.dumps({"answer": body["text"], "attributes": record["attributes"]})
-    connections.post_to_connection(ConnectionId=body["connection"], Data=data)
+    with contextlib.suppress(connections.exceptions.GoneException):
+        connections.post_to_connection(ConnectionId=body["connection"], Data=data)
     return {"batchItemFailures": []}

@@ -1,0 +1,44 @@
+"""A model endpoint that answers at once: ``uvicorn benchmarks.model_server:app``, on a process of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
+
+from benchmarks.workload import ANSWER, pieces
+
+TOKENS = pieces(ANSWER)
+USAGE = {"prompt_tokens": 100, "completion_tokens": len(TOKENS), "total_tokens": 100 + len(TOKENS)}
+
+
+async def chat_completions(request: Request) -> StreamingResponse:
+    """POST /v1/chat/completions: the same answer to everything, always streamed, one chunk a token."""
+    await request.json()
+    return StreamingResponse(_stream(), media_type="text/event-stream")
+
+
+async def _stream() -> AsyncIterator[str]:
+    yield _chunk([_choice({"role": "assistant", "content": ""})])
+    for token in TOKENS:
+        yield _chunk([_choice({"content": token})])
+    yield _chunk([_choice({}, "stop")])
+    yield _chunk([], usage=USAGE)
+    yield "data: [DONE]\n\n"
+
+
+def _choice(delta: dict[str, str], finish_reason: str | None = None) -> dict[str, Any]:
+    return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+
+
+def _chunk(choices: list[dict[str, Any]], **fields: Any) -> str:
+    head = {"id": "chatcmpl-benchmark", "object": "chat.completion.chunk", "created": 0, "model": "benchmark"}
+    return f"data: {json.dumps({**head, 'choices': choices, **fields}, separators=(',', ':'))}\n\n"
+
+
+app = Starlette(routes=[Route("/v1/chat/completions", chat_completions, methods=["POST"])])

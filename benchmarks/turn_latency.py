@@ -1,0 +1,331 @@
+"""How long Baton itself takes for a turn: ``python -m benchmarks.turn_latency``.
+
+The local cloud and a model endpoint that answers at once run in processes of their own. Turns over WebSocket, turns
+over SSE and direct calls of the same endpoint with the same client take place one after the other, in turn about.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import httpx
+import websockets.asyncio.client as websocket
+from openai import AsyncOpenAI
+from openai.types.chat import ChatCompletionMessageParam
+from websockets.typing import Subprotocol
+
+from baton.adapters.agent_files import AgentFiles
+from benchmarks.report import machine, table
+from benchmarks.workload import ANSWER, QUESTION
+from local.engines.process import start_on_free_port
+from local.settings import ROOT
+
+TURNS = 200
+THREADS = 10
+WARM_UP = 2
+"""Turns on each thread before those that count."""
+MODEL = "benchmark"
+KEY = "no-key"
+TENANT, USER = "benchmark", "ada"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds from the sending of the question."""
+
+    first_token: float
+    whole: float
+    started: float | None = None
+    """To RUN_STARTED; a direct call has none."""
+
+
+class Way(Protocol):
+    """One way to ask a question on one of several conversations."""
+
+    async def turn(self, thread: int) -> Timing:
+        """Ask, and take the answer to its end."""
+        ...
+
+
+class Direct:
+    """The model's endpoint itself, with the conversation kept in memory, as a program without Baton would."""
+
+    def __init__(self, client: AsyncOpenAI, system_prompt: str, threads: int) -> None:
+        self._client = client
+        self._threads: list[list[ChatCompletionMessageParam]] = [
+            [{"role": "system", "content": system_prompt}] for _ in range(threads)
+        ]
+
+    async def turn(self, thread: int) -> Timing:
+        messages = self._threads[thread]
+        began = time.perf_counter()
+        messages.append({"role": "user", "content": QUESTION})
+        stream = await self._client.chat.completions.create(
+            model=MODEL, messages=messages, stream=True, temperature=0.3, stream_options={"include_usage": True}
+        )
+        first_token = 0.0
+        text = ""
+        async for chunk in stream:
+            delta = chunk.choices[0].delta.content if chunk.choices else None
+            if delta:
+                first_token = first_token or time.perf_counter() - began
+                text += delta
+        messages.append({"role": "assistant", "content": text})
+        whole = time.perf_counter() - began
+        _check(text)
+        return Timing(first_token, whole)
+
+
+class OverSse:
+    """POST /v1/runs."""
+
+    def __init__(self, client: httpx.AsyncClient, threads: int) -> None:
+        self._client = client
+        self._threads = _thread_ids(threads)
+
+    async def turn(self, thread: int) -> Timing:
+        body = {
+            "threadId": self._threads[thread],
+            "runId": str(uuid.uuid4()),
+            "state": {},
+            "messages": [{"id": str(uuid.uuid4()), "role": "user", "content": QUESTION}],
+            "tools": [],
+            "context": [],
+            "forwardedProps": {},
+        }
+        clock = _EventClock()
+        async with self._client.stream("POST", "/v1/runs", json=body) as answer:
+            answer.raise_for_status()
+            async for line in answer.aiter_lines():
+                if line.startswith("data: "):
+                    clock.take(json.loads(line.removeprefix("data: ")))
+        return clock.timing()
+
+
+class OverWebSocket:
+    """The message action."""
+
+    def __init__(self, connection: websocket.ClientConnection, threads: int) -> None:
+        self._connection = connection
+        self._threads = _thread_ids(threads)
+
+    async def turn(self, thread: int) -> Timing:
+        frame = {
+            "action": "message",
+            "threadId": self._threads[thread],
+            "messageId": str(uuid.uuid4()),
+            "content": QUESTION,
+        }
+        clock = _EventClock()
+        await self._connection.send(json.dumps(frame))
+        while not clock.ended:
+            clock.take(json.loads(await asyncio.wait_for(self._connection.recv(), 30)))
+        return clock.timing()
+
+
+class _EventClock:
+    """Notes when the events of one turn came."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+        self._at: dict[str, float] = {}
+        self._text = ""
+
+    @property
+    def ended(self) -> bool:
+        return "RUN_FINISHED" in self._at
+
+    def take(self, event: dict[str, Any]) -> None:
+        if event["type"] == "RUN_ERROR":
+            raise RuntimeError(f"a turn failed: {event}")
+        self._at.setdefault(event["type"], time.perf_counter() - self._began)
+        if event["type"] == "TEXT_MESSAGE_CONTENT":
+            self._text += event["delta"]
+
+    def timing(self) -> Timing:
+        _check(self._text)
+        return Timing(self._at["TEXT_MESSAGE_CONTENT"], self._at["RUN_FINISHED"], self._at["RUN_STARTED"])
+
+
+def _check(text: str) -> None:
+    if text != ANSWER:
+        raise RuntimeError(f"an answer did not arrive whole: {len(text)} of {len(ANSWER)} characters")
+
+
+def _thread_ids(count: int) -> list[str]:
+    return [str(uuid.uuid4()) for _ in range(count)]
+
+
+@contextmanager
+def _model() -> Iterator[str]:
+    """The model endpoint's base URL."""
+
+    def command(port: int) -> list[str]:
+        server = [sys.executable, "-m", "uvicorn", "benchmarks.model_server:app"]
+        return [*server, "--port", str(port), "--log-level", "warning", "--no-access-log"]
+
+    child, port = start_on_free_port("the model", command, lambda port: _answers(f"http://127.0.0.1:{port}/"))
+    try:
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        child.stop()
+
+
+@contextmanager
+def _local_cloud(model_url: str) -> Iterator[str]:
+    """The local cloud's URL; its model is the one at ``model_url``."""
+
+    def command(port: int) -> list[str]:
+        settings = {"PORT": port, "OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": KEY, "BATON_CHAT_MODEL": MODEL}
+        return ["env", *(f"{name}={value}" for name, value in settings.items()), sys.executable, "-m", "local"]
+
+    child, port = start_on_free_port(
+        "the local cloud", command, lambda port: _answers(f"http://127.0.0.1:{port}/local/health"), timeout=180
+    )
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        child.stop()
+
+
+def _answers(url: str) -> bool:
+    try:
+        httpx.get(url, trust_env=False)
+    except httpx.HTTPError:
+        return False
+    return True
+
+
+@asynccontextmanager
+async def _ways(threads: int) -> AsyncIterator[dict[str, Way]]:
+    """Every way, over everything it needs."""
+    async with AsyncExitStack() as stack:
+        model_url = stack.enter_context(_model())
+        url = stack.enter_context(_local_cloud(model_url))
+        http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=30, trust_env=False))
+        answer = await http.post("/local/token", json={"tenant": TENANT, "user": USER})
+        token = answer.raise_for_status().json()["token"]
+        http.headers["Authorization"] = f"Bearer {token}"
+        subprotocols = [Subprotocol("baton.v1"), Subprotocol(token)]
+        connection = await stack.enter_async_context(
+            websocket.connect(url.replace("http", "ws", 1) + "/ws", subprotocols=subprotocols, proxy=None)
+        )
+        openai = await stack.enter_async_context(AsyncOpenAI(api_key=KEY, base_url=model_url, max_retries=0))
+        system_prompt = AgentFiles.load(ROOT / "agents", "assistant").default_main().system_prompt
+        yield {
+            "the model, directly": Direct(openai, system_prompt, threads),
+            "WebSocket": OverWebSocket(connection, threads),
+            "SSE": OverSse(http, threads),
+        }
+
+
+async def measure(turns: int, threads: int = THREADS) -> dict[str, list[Timing]]:
+    """``turns`` turns each way, in turn about, after the warm-up."""
+    async with _ways(threads) as ways:
+        timings: dict[str, list[Timing]] = {name: [] for name in ways}
+        names = list(ways)
+        for number in range(WARM_UP * threads + turns):
+            # Nobody is always the one that comes after the same other.
+            for name in (*names[number % len(names) :], *names[: number % len(names)]):
+                timing = await ways[name].turn(number % threads)
+                if number >= WARM_UP * threads:
+                    timings[name].append(timing)
+        return timings
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one measure of one way comes to, in seconds."""
+
+    p50: float
+    p95: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Figures:
+        """Of at least two values."""
+        return cls(statistics.median(values), statistics.quantiles(values, n=100, method="inclusive")[94])
+
+
+def figures(timings: Sequence[Timing]) -> dict[str, Figures]:
+    """First token, whole turn and, where there is one, RUN_STARTED."""
+    started = [timing.started for timing in timings if timing.started is not None]
+    return {
+        **({"started": Figures.of(started)} if started else {}),
+        "first_token": Figures.of([timing.first_token for timing in timings]),
+        "whole": Figures.of([timing.whole for timing in timings]),
+    }
+
+
+def summary(timings: dict[str, list[Timing]]) -> str:
+    """One line a way; the first way is what the others are compared with."""
+    results = {name: figures(values) for name, values in timings.items()}
+    direct = next(iter(results.values()))
+    rows = []
+    for name, result in results.items():
+        cells: list[str] = [name]
+        for what in ("started", "first_token", "whole"):
+            if what not in result:
+                cells += ["", ""]
+                continue
+            cells += [_milliseconds(result[what].p50), _milliseconds(result[what].p95)]
+            if what in direct:
+                cells.append(f"{result[what].p50 / direct[what].p50:.1f}")
+        rows.append(cells)
+    head = ["milliseconds", "RUN_STARTED p50", "p95", "first token p50", "p95", "ratio", "turn p50", "p95", "ratio"]
+    return table(head, rows)
+
+
+def own_time(timings: dict[str, list[Timing]]) -> str:
+    """What is left when the direct call's median is taken away."""
+    results = {name: figures(values) for name, values in timings.items()}
+    (_, direct), *others = results.items()
+    rows = [
+        (
+            name,
+            _milliseconds(result["first_token"].p50 - direct["first_token"].p50),
+            _milliseconds(result["whole"].p50 - direct["whole"].p50),
+        )
+        for name, result in others
+    ]
+    return table(["milliseconds, medians", "to first token", "whole turn"], rows)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f}"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_latency", description=__doc__)
+    parser.add_argument("--turns", type=int, default=TURNS, help="measured turns each way (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print every timing, in seconds, as JSON instead")
+    arguments = parser.parse_args()
+    load = os.getloadavg()[0]
+    timings = asyncio.run(measure(arguments.turns))
+    if arguments.json:
+        values = {
+            name: [{"started": t.started, "firstToken": t.first_token, "whole": t.whole} for t in of_way]
+            for name, of_way in timings.items()
+        }
+        print(json.dumps({"machine": machine(), "load": load, "turns": values}, indent=2))
+        return
+    print(f"Measured on {machine()}; load average before it {load:.1f}.")
+    print(f"{arguments.turns} turns each way on {THREADS} warm threads.\n")
+    print(summary(timings))
+    print("\nBaton's own time (less that of the direct call):\n")
+    print(own_time(timings))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""Any interleaving of workers on one thread: what hypothesis looks for a counterexample to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from baton.domain.errors import LeaseLost
+from baton.domain.message import StoredMessage
+from baton.domain.thread import RunStatus
+from baton.domain.usage import Usage
+from baton.ports.stream_log import LogPiece
+from baton.ports.thread_store import Commit, Lease, LeaseBusy, TurnRecord
+from tests.contracts.house import House, new_thread_id, said, turn
+
+T = TypeVar("T")
+workers = st.integers(0, 3)
+message_ids = st.sampled_from(["m1", "m2", "m3"])
+
+
+@dataclass
+class Worker:
+    """What one worker believes, and what it has done under its lease."""
+
+    lease: Lease
+    put: list[StoredMessage] = field(default_factory=list)
+    commits: Commit | None = None
+
+
+@dataclass
+class Holder:
+    """Who holds the lease, by the rules."""
+
+    fence: int
+    until: datetime
+
+
+class OneWriter(RuleBasedStateMachine):
+    """Workers that take, renew, use, lose, abandon and give back one thread's lease, while the clock jumps.
+
+    Every answer of the store is compared with what the rules say, and every commit with what readers see.
+    """
+
+    def __init__(self, make_house: Callable[[], House]) -> None:
+        super().__init__()
+        self.house = make_house()
+        self.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self.thread_id = new_thread_id()
+        self.workers: dict[int, Worker] = {}
+        self.holder: Holder | None = None
+        self.run: tuple[str, int] | None = None
+        self.fence = 0
+        self.number = 0
+        self.committed: list[StoredMessage] = []
+        self.last_seq = 0
+        self.usage = Usage()
+        self.turns: dict[str, TurnRecord] = {}
+        self.fences: dict[int, int] = {}
+        """The fence under which each ordinal was written last."""
+        self.log_fences: dict[int, int] = {}
+
+    def teardown(self) -> None:
+        self.runner.close()
+
+    def do(self, call: Coroutine[Any, Any, T]) -> T | type[Exception]:
+        """The call's result, or the type of its refusal."""
+        try:
+            return self.runner.run(call)
+        except (LeaseLost, LeaseBusy) as refusal:
+            return type(refusal)
+
+    def holds(self, worker: Worker) -> bool:
+        return self.holder is not None and self.holder.fence == worker.lease.fence
+
+    @initialize()
+    def begin(self) -> None:
+        self.runner.run(self.house.turn(self.thread_id, 0))
+        [question, answer] = self.seen()
+        self.committed = [question, answer]
+        self.fence, self.last_seq, self.usage = 1, 5, Usage(10, 5)
+
+    @rule(seconds=st.sampled_from([0.001, 5, 29, 30, 31, 600, -1, -45]))
+    def jump(self, seconds: float) -> None:
+        self.house.clock.advance(seconds)
+
+    @rule(number=workers, message_id=message_ids)
+    def acquire(self, number: int, message_id: str) -> None:
+        self.number += 1
+        run_id = f"run-{self.number}"
+        answer = self.do(self.house.acquire(self.thread_id, message_id=message_id, run_id=run_id))
+        if self.holder is not None and self.holder.until >= self.house.clock.now():
+            assert answer is LeaseBusy
+            return
+        assert isinstance(answer, Lease)
+        assert answer.fence > self.fence
+        assert answer.first_seq > self.last_seq
+        expected, attempt = self.run or (run_id, 0)
+        run = answer.thread.run
+        assert run is not None
+        assert (run.run_id, run.attempt) == (expected, attempt + 1)
+        assert answer.thread.next_ordinal == len(self.committed)
+        self.fence, self.run = answer.fence, (run.run_id, run.attempt)
+        self.holder = Holder(answer.fence, answer.until)
+        self.workers[number] = Worker(answer)
+
+    @rule(number=workers, message_id=message_ids)
+    def take_over(self, number: int, message_id: str) -> None:
+        self.jump(31)
+        self.acquire(number, message_id)
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data(), used=st.sampled_from([0, 9_000]))
+    def renew(self, data: st.DataObject, used: int) -> None:
+        worker = self.any_worker(data)
+        answer = self.do(self.house.store.renew(worker.lease, used_seq=worker.lease.first_seq + used))
+        if self.holder is None or not self.holds(worker):
+            assert answer is LeaseLost
+            return
+        assert isinstance(answer, Lease)
+        worker.lease, self.holder.until = answer, answer.until
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data())
+    def begin_run(self, data: st.DataObject) -> None:
+        worker = self.any_worker(data)
+        if worker.put or worker.commits:
+            return  # only a run of which nothing was stored is replaced
+        self.number += 1
+        run_id = f"run-{self.number}"
+        answer = self.do(self.house.store.begin_run(worker.lease, run_id=run_id, message_id="m4"))
+        if not self.holds(worker):
+            assert answer is LeaseLost
+            return
+        assert isinstance(answer, Lease)
+        worker.lease, self.run = answer, (run_id, 1)
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data())
+    def open_turn(self, data: st.DataObject) -> None:
+        lease = self.any_worker(data).lease
+        wanted = turn(lease)
+        known = self.turns.setdefault(wanted.message_id, wanted)
+        own = (known.fence, known.run_id) == (wanted.fence, wanted.run_id)
+        assert self.do(self.house.store.open_turn(lease, wanted)) == (None if own else known)
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data())
+    def reopen_turn(self, data: st.DataObject) -> None:
+        lease = self.any_worker(data).lease
+        wanted = turn(lease)
+        known = self.turns.get(wanted.message_id)
+        answer = self.do(self.house.store.reopen_turn(lease, wanted))
+        if known is not None and known.fence > lease.fence:
+            assert answer is LeaseLost
+        else:
+            assert answer is None
+            self.turns[wanted.message_id] = wanted
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data())
+    def put(self, data: st.DataObject) -> None:
+        worker = self.any_worker(data)
+        if worker.commits is not None:
+            return  # a worker writes nothing after its own commit
+        self.number += 1
+        index = data.draw(st.integers(0, len(worker.put)), "index")
+        message = said(worker.lease, f"text {self.number}", index=index)
+        answer = self.do(self.house.store.put_message(worker.lease, message))
+        if self.fences.get(message.ordinal, 0) > worker.lease.fence:
+            assert answer is LeaseLost
+        else:
+            assert answer is None
+            self.fences[message.ordinal] = worker.lease.fence
+            worker.put[index:] = [message, *worker.put[index + 1 :]]
+        assert self.seen() == self.committed
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data())
+    def append(self, data: st.DataObject) -> None:
+        lease = self.any_worker(data).lease
+        first_seq = lease.first_seq + data.draw(st.integers(0, 2), "offset")
+        piece = LogPiece("r", 1, first_seq, ({"type": "X", "fence": lease.fence},))
+        answer = self.do(self.house.log.append(lease, piece))
+        if self.log_fences.get(first_seq, 0) > lease.fence:
+            assert answer is LeaseLost
+        else:
+            assert answer is None
+            self.log_fences[first_seq] = lease.fence
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data(), events=st.integers(1, 9))
+    def commit(self, data: st.DataObject, events: int) -> None:
+        worker = self.any_worker(data)
+        lease = worker.lease
+        again = worker.commits is not None
+        wanted = worker.commits or Commit(
+            next_ordinal=lease.thread.next_ordinal + len(worker.put),
+            last_seq=lease.first_seq + events - 1,
+            usage=Usage(events, 1),
+            tokens=sum(message.tokens for message in worker.put),
+        )
+        answer = self.do(self.house.store.commit(lease, wanted))
+        if again:
+            # A repeated commit is the first one, as long as the store can know; it changes nothing either way.
+            assert answer in (None, LeaseLost)
+            assert answer is None or self.fence > lease.fence
+        elif not self.holds(worker):
+            assert answer is LeaseLost
+        else:
+            assert answer is None
+            assert lease.first_seq > self.last_seq
+            worker.commits = wanted
+            self.committed += worker.put
+            self.last_seq, self.usage = wanted.last_seq, self.usage + wanted.usage
+            self.holder = self.run = None
+        assert self.seen() == self.committed
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        worker = self.any_worker(data)
+        assert self.do(self.house.store.release(worker.lease)) is None
+        if self.holds(worker):
+            self.holder = self.run = None
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data())
+    def abandon(self, data: st.DataObject) -> None:
+        worker = self.any_worker(data)
+        assert self.do(self.house.store.abandon(worker.lease)) is None
+        if self.holder is not None and self.holds(worker):
+            self.holder.until = self.house.clock.now().replace(year=1970)
+
+    @invariant()
+    def the_thread_is_what_was_committed_and_the_run_in_progress(self) -> None:
+        if not self.committed:
+            return
+        thread = self.runner.run(self.house.store.get_thread(self.house.ada, self.thread_id))
+        assert (thread.next_ordinal, thread.last_seq) == (len(self.committed), self.last_seq)
+        assert thread.usage == self.usage
+        assert thread.stored_tokens == sum(message.tokens for message in self.committed)
+        shown = (thread.run.run_id, thread.run.attempt) if thread.run else None
+        assert shown == self.run
+        if thread.run is not None and self.holder is not None:
+            alive = self.holder.until >= self.house.clock.now()
+            assert thread.run.status is (RunStatus.RUNNING if alive else RunStatus.INTERRUPTED)
+
+    def seen(self) -> list[StoredMessage]:
+        """The messages as a reader finds them."""
+
+        async def read() -> list[StoredMessage]:
+            store, ada = self.house.store, self.house.ada
+            thread = await store.get_thread(ada, self.thread_id)
+            return list((await store.read_messages(ada, thread, limit=200, before=None)).messages)
+
+        messages = self.runner.run(read())
+        assert [message.ordinal for message in messages] == list(range(len(messages)))
+        return messages
+
+    def any_worker(self, data: st.DataObject) -> Worker:
+        return self.workers[data.draw(st.sampled_from(sorted(self.workers)), "worker")]

@@ -1,0 +1,223 @@
+"""Whose thread it is, and the lists of threads: what every thread store does about both."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from baton.domain.errors import Forbidden, InvalidRequest, ThreadUnavailable
+from baton.domain.identity import Scope
+from baton.domain.thread import Thread
+from tests.contracts.house import House, new_thread_id
+
+HOUR = 3600
+MADE_UP_VALUES = [
+    {"at": "1", "id": "x"},
+    {"at": -1, "id": "x"},
+    {"at": 10**30, "id": "x"},
+    {"at": 1},
+    {"after": 5},
+    {"after": ""},
+    {"after": "é"},
+    {"after": "x" * 5_000},
+    [[[[]]]],
+    "text",
+]
+MADE_UP_CURSORS = ["x", "%%%", "é", "\x00", "\ud800", "A" * 10_000, "MQ=="]
+MADE_UP_CURSORS += [base64.urlsafe_b64encode(json.dumps(value).encode()).decode() for value in MADE_UP_VALUES]
+
+
+class OwnershipContract:
+    """A thread is its user's; nobody else is told even that it exists."""
+
+    async def test_an_unknown_thread_is_unavailable(self, house: House) -> None:
+        with pytest.raises(ThreadUnavailable):
+            await house.store.get_thread(house.ada, new_thread_id())
+
+    async def test_a_thread_is_unavailable_to_other_users_and_tenants(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        for scope in (house.bob, house.stranger):
+            with pytest.raises(ThreadUnavailable) as refusal:
+                await house.store.get_thread(scope, thread_id)
+            assert refusal.value.detail == ThreadUnavailable.detail
+            with pytest.raises(ThreadUnavailable):
+                await house.store.check_writable(scope, thread_id)
+            with pytest.raises(ThreadUnavailable):
+                await house.acquire(thread_id, scope=scope)
+
+    async def test_a_thread_in_use_is_unavailable_rather_than_busy(self, house: House) -> None:
+        thread_id = (await house.acquire(new_thread_id())).thread_id
+        for scope in (house.bob, house.stranger):
+            with pytest.raises(ThreadUnavailable):
+                await house.acquire(thread_id, scope=scope)
+            with pytest.raises(ThreadUnavailable):
+                await house.store.get_thread(scope, thread_id)
+
+    async def test_whoever_was_refused_changed_nothing(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        before = await house.store.get_thread(house.ada, thread_id)
+        for scope in (house.bob, house.stranger):
+            with pytest.raises(ThreadUnavailable):
+                await house.acquire(thread_id, scope=scope, message_id="m2")
+
+        assert await house.store.get_thread(house.ada, thread_id) == before
+        await house.turn(thread_id, 2)
+
+    async def test_another_tenants_use_of_an_id_leaves_nothing_behind(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        for _ in range(2):
+            with pytest.raises(ThreadUnavailable):
+                await house.acquire(thread_id, scope=house.stranger)
+
+        everything = Scope(house.stranger.tenant_id, "ada", frozenset({"thread:read_all"}))
+        with pytest.raises(ThreadUnavailable):
+            await house.store.get_thread(everything, thread_id)
+        assert await house.store.list_threads(everything, limit=10, cursor=None) == ([], None)
+        assert await house.store.list_threads(everything, limit=10, cursor=None, whole_tenant=True) == ([], None)
+
+    async def test_another_tenants_mapped_id_is_unavailable_too(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        with pytest.raises(ThreadUnavailable):
+            await house.acquire(thread_id, scope=house.stranger, may_create=False)
+
+    async def test_whoever_may_read_all_reads_but_does_not_write(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        thread = await house.store.get_thread(house.auditor, thread_id)
+        assert thread.user_id == "ada"
+        page = await house.store.read_messages(house.auditor, thread, limit=10, before=None)
+        assert len(page.messages) == 2
+        with pytest.raises(ThreadUnavailable):
+            await house.acquire(thread_id, scope=house.auditor, message_id="m2")
+        with pytest.raises(ThreadUnavailable):
+            await house.store.check_writable(house.auditor, thread_id)
+
+    async def test_whoever_may_read_all_reads_only_the_own_tenant(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        elsewhere = Scope(house.stranger.tenant_id, "auditor", frozenset({"thread:read_all"}))
+        with pytest.raises(ThreadUnavailable):
+            await house.store.get_thread(elsewhere, thread_id)
+
+    async def test_an_own_or_a_new_thread_is_writable(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        await house.store.check_writable(house.ada, thread_id)
+        await house.store.check_writable(house.ada, new_thread_id())
+
+    @pytest.mark.parametrize("user_id", ["a#b", "a/b%c", "日本語" * 80, "😀" * 256, "~", " x "])
+    async def test_any_printable_user_id_will_do(self, house: House, user_id: str) -> None:
+        scope = Scope(house.tenant, user_id)
+        thread_id = (await house.turn(new_thread_id(), scope=scope)).thread_id
+        threads, _ = await house.store.list_threads(scope, limit=10, cursor=None)
+        assert [(thread.id, thread.user_id) for thread in threads] == [(thread_id, user_id)]
+
+
+class ListContract:
+    """Lists of threads, newest first."""
+
+    async def test_a_user_without_threads_has_an_empty_list(self, house: House) -> None:
+        assert await house.store.list_threads(house.ada, limit=10, cursor=None) == ([], None)
+
+    async def test_a_listed_thread_is_the_thread(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        threads, cursor = await house.store.list_threads(house.ada, limit=10, cursor=None)
+        assert list(threads) == [await house.store.get_thread(house.ada, thread_id)]
+        assert cursor is None
+
+    async def test_a_users_list_has_the_latest_activity_first(self, house: House) -> None:
+        first, second, third = await _threads(house, 3, apart=1)
+        house.clock.advance(1)
+        await house.turn(first, 2)
+        assert await _pages(house, house.ada, 10) == [[first, third, second]]
+
+    async def test_an_old_thread_that_is_used_again_comes_first(self, house: House) -> None:
+        first, second, third = await _threads(house, 3, apart=2 * HOUR)
+        house.clock.advance(HOUR)
+        await house.turn(second, 2)
+        assert await _pages(house, house.ada, 2) == [[second, third], [first]]
+
+    @pytest.mark.parametrize("apart", [0.001, 25 * 60, 30 * HOUR])
+    async def test_pages_show_every_thread_once_in_order(self, house: House, apart: float) -> None:
+        ids = await _threads(house, 7, apart=apart)
+        newest_first = ids[::-1]
+        assert await _pages(house, house.ada, 3) == [newest_first[:3], newest_first[3:6], newest_first[6:]]
+        assert await _pages(house, house.ada, 7) == [newest_first]
+
+    async def test_threads_of_one_moment_are_shown_once_each(self, house: House) -> None:
+        ids = await _threads(house, 5, apart=0)
+        pages = await _pages(house, house.ada, 2)
+        assert [len(page) for page in pages] == [2, 2, 1]
+        assert sorted(thread_id for page in pages for thread_id in page) == sorted(ids)
+
+    async def test_a_thread_that_moves_up_between_two_pages_is_not_shown_twice(self, house: House) -> None:
+        first, second, third = await _threads(house, 3, apart=60)
+        threads, cursor = await house.store.list_threads(house.ada, limit=1, cursor=None)
+        assert [thread.id for thread in threads] == [third]
+        house.clock.advance(60)
+        await house.turn(third, 2)
+        threads, cursor = await house.store.list_threads(house.ada, limit=2, cursor=cursor)
+        assert [thread.id for thread in threads] == [second, first]
+
+    async def test_a_users_list_has_only_the_users_threads(self, house: House) -> None:
+        own = await _threads(house, 2, apart=1)
+        await house.turn(new_thread_id(), scope=house.bob)
+        await house.turn(new_thread_id(), scope=house.stranger)
+        assert await _pages(house, house.ada, 10) == [own[::-1]]
+        assert await _pages(house, house.auditor, 10) == [[]]
+
+    async def test_the_tenants_list_has_everybodys_threads(self, house: House) -> None:
+        ids = []
+        for scope in (house.ada, house.bob, house.ada, house.auditor):
+            ids.append((await house.turn(new_thread_id(), scope=scope)).thread_id)
+            house.clock.advance(HOUR)
+        await house.turn(new_thread_id(), scope=house.stranger)
+
+        newest_first = ids[::-1]
+        assert await _pages(house, house.auditor, 10, whole_tenant=True) == [newest_first]
+        assert await _pages(house, house.auditor, 3, whole_tenant=True) == [newest_first[:3], newest_first[3:]]
+        assert await _pages(house, house.auditor, 2, whole_tenant=True) == [newest_first[:2], newest_first[2:]]
+        assert await _pages(house, house.auditor, 1, whole_tenant=True) == [[thread_id] for thread_id in newest_first]
+
+    async def test_the_tenants_list_needs_a_permission(self, house: House) -> None:
+        with pytest.raises(Forbidden):
+            await house.store.list_threads(house.ada, limit=10, cursor=None, whole_tenant=True)
+
+    async def test_a_cursor_made_up_is_refused(self, house: House) -> None:
+        for cursor in MADE_UP_CURSORS:
+            for whole_tenant in (False, True):
+                with pytest.raises(InvalidRequest):
+                    await house.store.list_threads(house.auditor, limit=9, cursor=cursor, whole_tenant=whole_tenant)
+
+    async def test_a_cursor_of_one_list_is_refused_or_harmless_in_the_other(self, house: House) -> None:
+        await _threads(house, 3, apart=1)
+        for mine in (False, True):
+            _, cursor = await house.store.list_threads(house.auditor, limit=1, cursor=None, whole_tenant=True)
+            if mine:
+                _, cursor = await house.store.list_threads(house.ada, limit=1, cursor=None)
+            for other in (False, True):
+                try:
+                    threads, _ = await house.store.list_threads(
+                        house.auditor, limit=5, cursor=cursor, whole_tenant=other
+                    )
+                except InvalidRequest:
+                    continue
+                assert all(isinstance(thread, Thread) for thread in threads)
+
+
+async def _threads(house: House, count: int, *, apart: float) -> list[str]:
+    """Threads of Ada's with a turn each, ``apart`` seconds between them, oldest first."""
+    ids = []
+    for _ in range(count):
+        ids.append((await house.turn(new_thread_id())).thread_id)
+        house.clock.advance(apart)
+    return ids
+
+
+async def _pages(house: House, scope: Scope, limit: int, *, whole_tenant: bool = False) -> list[list[str]]:
+    """The ids on every page of a list."""
+    pages, cursor = [], None
+    while True:
+        threads, cursor = await house.store.list_threads(scope, limit=limit, cursor=cursor, whole_tenant=whole_tenant)
+        pages.append([thread.id for thread in threads])
+        if cursor is None:
+            return pages

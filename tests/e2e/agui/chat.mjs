@@ -1,0 +1,26 @@
+// Chats with Baton by the AG-UI project's own client, and prints what that client made of it.
+//
+// Standard input: {"url", "token", "threadId", "texts"}; standard output: {"messages", "runs", "state"}.
+
+import { HttpAgent } from "@ag-ui/client";
+import { randomUUID } from "node:crypto";
+import { text } from "node:stream/consumers";
+
+const { url, token, threadId, texts } = JSON.parse(await text(process.stdin));
+const agent = new HttpAgent({ url, threadId, headers: { Authorization: `Bearer ${token}` } });
+
+const runs = [];
+for (const content of texts) {
+  agent.addMessage({ id: randomUUID(), role: "user", content });
+  const seen = { events: [], errors: [] };
+  const { newMessages } = await agent.runAgent(
+    {},
+    {
+      onEvent: ({ event }) => void seen.events.push(event.type),
+      onRunFailed: ({ error }) => void seen.errors.push(String(error)),
+      onRunErrorEvent: ({ event }) => void seen.errors.push(event.code),
+    },
+  );
+  runs.push({ ...seen, newMessages });
+}
+process.stdout.write(JSON.stringify({ messages: agent.messages, runs, state: agent.state }));

@@ -1,0 +1,118 @@
+"""The running product as the tests know it: its addresses, its tokens, and a look into its table."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import jwt
+from boto3.dynamodb.types import TypeDeserializer
+
+from local.engines.clients import client
+from local.settings import ROOT
+
+Json = dict[str, Any]
+
+AGENTS = Path(__file__).parent / "agents"
+KEY_ID = "local"
+EMBED_ISSUER = "baton-embed"
+
+_deserialize = TypeDeserializer().deserialize
+
+
+@dataclass
+class RunningCloud:
+    """A local cloud in another process, whose model is at ``model_url``. Use it as a context manager."""
+
+    model_url: str
+    url: str = ""
+    socket_url: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        variables = {**os.environ, "OPENAI_BASE_URL": self.model_url, "OPENAI_API_KEY": "sk-very-secret-key"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.e2e.serving", str(AGENTS)],
+            cwd=ROOT,
+            env=variables | {"BATON_CHAT_MODEL": "fault-1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        ready = json.loads(self._answer() or "{}")
+        assert ready, "The local cloud did not start; its standard error says why."
+        self.url, self.socket_url, self.environment = ready["url"], ready["socketUrl"], ready["environment"]
+        self._table = client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._table.close()
+        self._process.communicate(timeout=30)
+
+    def throttle(self, posts: int) -> None:
+        """Have the next ``posts`` posts to WebSocket connections refused with 429."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"throttle {posts}\n")
+        self._process.stdin.flush()
+        assert self._answer() == "done\n"
+
+    def token(self, tenant: str, user: str, *permissions: str, seconds: float = 3600) -> str:
+        """A token that is good for ``seconds`` more (negative: it has expired)."""
+        return self.sign(self.claims(tenant, user, *permissions, seconds=seconds))
+
+    @staticmethod
+    def claims(tenant: str, user: str, *permissions: str, seconds: float = 3600) -> Json:
+        """The claims of an embed token."""
+        expires = int(time.time() + seconds)
+        who = {"iss": EMBED_ISSUER, "sub": user, "tenant": tenant, "permissions": list(permissions)}
+        return who | {"iat": expires - 3600, "exp": expires}
+
+    def sign(self, claims: Json, *, key: str | None = None, kid: str = KEY_ID) -> str:
+        """The claims as a token, signed with the deployment's embed key or another."""
+        return jwt.encode(claims, key or self._embed_key, algorithm="HS256", headers={"kid": kid})
+
+    def items(self, tenant: str) -> list[Json]:
+        """Everything the table holds for a tenant, its claims to thread ids included, in the order of keys."""
+        items = [item for item in self._scan() if item["PK"].startswith(f"{tenant}#") or _is_owned(item, tenant)]
+        return sorted(items, key=lambda item: (item["PK"], item["SK"]))
+
+    def stored(self, tenant: str) -> list[Json]:
+        """``items`` without audit records: what must not change when a request is refused."""
+        return [item for item in self.items(tenant) if not item["SK"].startswith("AUDIT#")]
+
+    def audits(self, tenant: str) -> list[Json]:
+        """The tenant's audit records."""
+        return [item for item in self.items(tenant) if item["SK"].startswith("AUDIT#")]
+
+    def turns(self, tenant: str) -> list[Json]:
+        """The tenant's accepted turns."""
+        return [item for item in self.items(tenant) if item["SK"].startswith("TURN#")]
+
+    @cached_property
+    def _embed_key(self) -> str:
+        secrets = client("secretsmanager", self.environment["AWS_ENDPOINT_URL"])
+        text = secrets.get_secret_value(SecretId=self.environment["BATON_EMBED_KEYS_SECRET"])["SecretString"]
+        secrets.close()
+        key: str = json.loads(text)[KEY_ID]["key"]
+        return key
+
+    def _scan(self) -> list[Json]:
+        pages = self._table.get_paginator("scan").paginate(
+            TableName=self.environment["BATON_TABLE"], ConsistentRead=True
+        )
+        return [{k: _deserialize(v) for k, v in item.items()} for page in pages for item in page["Items"]]
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+
+def _is_owned(item: Json, tenant: str) -> bool:
+    return item["PK"].startswith("~THREAD#") and tenant in item.values()

@@ -1,0 +1,72 @@
+"""The snippets of the documentation, run as a reader would: against a running local cloud, page by page.
+
+A fenced block below ``<!-- test -->`` is run; one below ``<!-- output -->`` holds lines that the page's blocks so far
+must have printed, in that order, where ``...`` stands for anything. A page's blocks share one shell and one folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from local.cloud import LocalCloud
+from tests.unit.docs.pages import Block, blocks, name, pages
+
+WRITTEN = "http://127.0.0.1:8080"
+PATIENCE_SECONDS = 300
+
+TESTED = [page for page in pages() if any(block.mark == "test" for block in blocks(page))]
+
+
+@pytest.mark.parametrize("page", TESTED, ids=name)
+def test_the_snippets_of_a_page_do_what_it_says(page: Path, local_cloud: LocalCloud, tmp_path: Path) -> None:
+    marked = [block for block in blocks(page) if block.mark in ("test", "output")]
+    script = "".join(_as_shell(block) for block in marked if block.mark == "test")
+    script = script.replace(WRITTEN, local_cloud.url).replace(
+        WRITTEN.replace("http", "ws"), local_cloud.socket_url[:-3]
+    )
+
+    finished = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env=_readers_environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+    )
+
+    assert finished.returncode == 0, f"{finished.stdout}\n{finished.stderr}"
+    _assert_printed([block for block in marked if block.mark == "output"], finished.stdout, page)
+
+
+def test_readme_and_tutorial_are_among_the_tested_pages() -> None:
+    assert {"README.md", "docs/tutorial/first-conversation.md"} <= set(map(name, TESTED))
+
+
+def _as_shell(block: Block) -> str:
+    if block.language == "python":
+        return f"python3 - <<'END-OF-SNIPPET'\n{block.text}\nEND-OF-SNIPPET\n"
+    assert block.language == "bash", f"line {block.line}: no way to run {block.language!r}"
+    return block.text
+
+
+def _readers_environment() -> dict[str, str]:
+    """This environment, with the project's Python in front, and without what the running cloud put into it."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "BATON_", "OPENAI_"))}
+    tools = Path(sys.executable).parent
+    return {**kept, "PATH": f"{tools}{os.pathsep}{kept['PATH']}", "PYTHONIOENCODING": "utf-8"}
+
+
+def _assert_printed(expected: list[Block], output: str, page: Path) -> None:
+    position = 0
+    for block in expected:
+        for line in filter(None, map(str.strip, block.text.splitlines())):
+            pattern = ".*?".join(map(re.escape, line.split("...")))
+            match = re.compile(pattern).search(output, position)
+            assert match, f"{name(page)} promises {line!r} here, but after position {position} there was:\n{output}"
+            position = match.end()

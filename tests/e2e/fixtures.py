@@ -1,0 +1,67 @@
+"""The fixtures of end-to-end tests, as a pytest plugin: one local cloud for all of them, with a scripted model."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import httpx
+import pytest
+
+from tests.e2e.cloud import RunningCloud
+from tests.e2e.sockets import PATIENCE_SECONDS, SocketClient
+from tests.e2e.users import User
+from tests.fault_model import FaultModel, fault_model, fault_model_server
+
+__all__ = ["fault_model", "fault_model_server"]
+
+NewUser = Callable[..., User]
+
+
+@pytest.fixture(scope="session")
+def cloud(fault_model_server: FaultModel) -> Iterator[RunningCloud]:
+    """The product, served from another process."""
+    with RunningCloud(fault_model_server.base_url) as running:
+        yield running
+
+
+@pytest.fixture
+def model(fault_model: FaultModel) -> FaultModel:
+    """The model: echoes what the user said, unless the test scripts something else."""
+    return fault_model
+
+
+@pytest.fixture(scope="session")
+async def http_client(cloud: RunningCloud) -> AsyncIterator[httpx.AsyncClient]:
+    """A client without a token."""
+    async with httpx.AsyncClient(base_url=cloud.url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture
+def tenant() -> str:
+    """A tenant that no other test knows."""
+    return f"t-{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def new_user(cloud: RunningCloud, http_client: httpx.AsyncClient, tenant: str) -> NewUser:
+    """Make somebody: ``new_user("bob", "thread:read_all", tenant="other")``."""
+
+    def make(name: str, *permissions: str, tenant: str = tenant, seconds: float = 3600) -> User:
+        return User(cloud, http_client, tenant, name, cloud.token(tenant, name, *permissions, seconds=seconds))
+
+    return make
+
+
+@pytest.fixture
+def alice(new_user: NewUser, model: FaultModel) -> User:
+    """A user of this test's tenant."""
+    return new_user("alice")
+
+
+@pytest.fixture
+async def socket(alice: User) -> AsyncIterator[SocketClient]:
+    """Alice's connection."""
+    async with alice.connect() as connected:
+        yield connected

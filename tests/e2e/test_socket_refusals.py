@@ -1,0 +1,272 @@
+"""What a WebSocket refuses: with a typed error, without an effect, and without ending the connection."""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from tests.e2e.cloud import RunningCloud
+from tests.e2e.fixtures import NewUser
+from tests.e2e.sockets import SocketClient, new_id
+from tests.e2e.users import User
+
+UNAVAILABLE = "This conversation is not available to you. Please start a new one."
+
+THREAD_ID = "550e8400-e29b-41d4-a716-446655440000"
+MESSAGE = {"action": "message", "threadId": THREAD_ID, "messageId": "m-1", "content": "Hello"}
+RESUME = {"action": "resume", "threadId": THREAD_ID, "after": 0}
+
+
+def but(base: dict[str, object], **changes: object) -> dict[str, object]:
+    """``base`` with other fields; None leaves one out."""
+    changed = base | changes
+    return {name: value for name, value in changed.items() if value is not LEFT_OUT}
+
+
+LEFT_OUT = object()
+
+NOT_AN_OBJECT = ["", "{", "hello", "[]", "[1, 2]", "null", "true", "17", '"ping"', "{'action': 'ping'}", "NaN", "\x00"]
+NOT_QUITE_JSON = ['{"action": "ping", "n": NaN}', '{"action": "ping"} {}', "[" * 10_000, '{"action": "ping"']
+
+INVALID: list[dict[str, object]] = [
+    {},
+    {"action": None},
+    {"action": 7},
+    {"action": ["ping"]},
+    {"action": {"name": "ping"}},
+    but(MESSAGE, messageId=LEFT_OUT),
+    but(MESSAGE, messageId=None),
+    but(MESSAGE, messageId=7),
+    but(MESSAGE, messageId=""),
+    but(MESSAGE, messageId="x" * 129),
+    but(MESSAGE, messageId="line\nbreak"),
+    but(MESSAGE, messageId="null\x00byte"),
+    but(MESSAGE, messageId="half a pair \ud83d"),
+    but(MESSAGE, threadId=7),
+    but(MESSAGE, threadId=""),
+    but(MESSAGE, threadId="x" * 257),
+    but(MESSAGE, threadId="tab\there"),
+    but(MESSAGE, threadId="half a pair \udc00"),
+    but(MESSAGE, threadId=["a"]),
+    but(MESSAGE, content=LEFT_OUT),
+    but(MESSAGE, content=None),
+    but(MESSAGE, content=7),
+    but(MESSAGE, content=""),
+    but(MESSAGE, content=" \n\t "),
+    but(MESSAGE, content={"type": "text", "text": "Hello"}),
+    but(MESSAGE, content=[]),
+    but(MESSAGE, content=["Hello"]),
+    but(MESSAGE, content=[{"text": "Hello"}]),
+    but(MESSAGE, content=[{"type": 7, "text": "Hello"}]),
+    but(MESSAGE, content=[{"type": "text"}]),
+    but(MESSAGE, content=[{"type": "text", "text": 7}]),
+    but(MESSAGE, content=[{"type": "text", "text": " "}]),
+    but(MESSAGE, content=[{"type": "text", "text": "Hello"}] * 33),
+    but(MESSAGE, content="half a pair \ud83d"),
+    but(MESSAGE, content=[{"type": "text", "text": "half a pair \udc00"}]),
+    but(MESSAGE, content=[{"type": "image", "source": {"type": "data", "value": "!!", "mimeType": "image/png"}}]),
+    but(MESSAGE, content=[{"type": "image", "source": {"type": "data", "value": "AAAA", "mimeType": "text/html"}}]),
+    but(MESSAGE, content=[{"type": "image", "source": {"type": "url", "value": "file:///etc/passwd"}}]),
+    but(MESSAGE, content=[{"type": "image", "source": {"type": "url", "value": "http://"}}]),
+    but(MESSAGE, content=[{"type": "image", "source": {"type": "teleport", "value": "x"}}]),
+    but(MESSAGE, content=[{"type": "document"}]),
+    but(MESSAGE, agentId=7),
+    but(MESSAGE, agentId=""),
+    but(RESUME, threadId=LEFT_OUT),
+    but(RESUME, threadId=None),
+    but(RESUME, threadId=7),
+    but(RESUME, after=LEFT_OUT),
+    but(RESUME, after=None),
+    but(RESUME, after=-1),
+    but(RESUME, after=1.5),
+    but(RESUME, after="0"),
+    but(RESUME, after=True),
+    but(RESUME, after=10**30),
+]
+
+
+@pytest.mark.parametrize("frame", [*NOT_AN_OBJECT, *NOT_QUITE_JSON])
+async def test_a_frame_that_is_no_json_object_is_refused(socket: SocketClient, frame: str) -> None:
+    await socket.send_text(frame)
+    assert (await socket.refused())["code"] == "malformed_json"
+    await socket.nothing_more()
+
+
+@pytest.mark.parametrize("frame", INVALID, ids=lambda frame: json.dumps(frame)[:80])
+async def test_a_frame_of_the_wrong_shape_is_refused(
+    socket: SocketClient, cloud: RunningCloud, tenant: str, frame: dict[str, object]
+) -> None:
+    await socket.send_text(json.dumps(frame))
+    refusal = await socket.refused()
+    assert (refusal["code"], refusal["metadata"]["retryable"]) == ("invalid_request", False)
+    await socket.nothing_more()
+    assert cloud.items(tenant) == []
+
+
+@pytest.mark.parametrize("action", ["", "dance", "MESSAGE", "$default", "$connect", "x" * 1000, "\u0000"])
+async def test_an_unknown_action_is_refused(socket: SocketClient, action: str) -> None:
+    await socket.send(action)
+    assert (await socket.refused())["code"] == "unknown_action"
+    await socket.nothing_more()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "audio", "source": {"type": "data", "value": "AAAA", "mimeType": "audio/wav"}},
+        {"type": "video", "source": {"type": "url", "value": "https://example.com/film.mp4"}},
+        {"type": "hologram"},
+        {"type": "document", "source": {"type": "file", "value": "file-abc", "provider": "openai"}},
+        {"type": "image", "source": {"type": "file", "value": "../../secrets", "provider": "baton"}},
+    ],
+    ids=lambda part: json.dumps(part)[:60],
+)
+async def test_a_part_that_is_not_taken_is_refused(
+    socket: SocketClient, cloud: RunningCloud, tenant: str, part: dict[str, object]
+) -> None:
+    await socket.send("message", messageId="m-1", threadId=THREAD_ID, content=[{"type": "text", "text": "Hi"}, part])
+    refusal = await socket.refused()
+    assert (refusal["code"], refusal["metadata"]["retryable"]) == ("unsupported_part", False)
+    await socket.nothing_more()
+    assert cloud.items(tenant) == []
+
+
+async def test_a_refusal_says_what_was_refused(socket: SocketClient) -> None:
+    thread_id = new_id()
+    await socket.send("message", messageId="m-1", threadId=thread_id, content=7)
+    metadata = (await socket.refused())["metadata"]
+    assert (metadata["action"], metadata["messageId"], metadata["threadId"]) == ("message", "m-1", thread_id)
+
+
+async def test_a_frame_over_28_kb_is_refused_and_the_connection_lives(
+    socket: SocketClient, cloud: RunningCloud, tenant: str
+) -> None:
+    for text in ("x" * 29_000, "é" * 14_700):
+        await socket.send_text(json.dumps(but(MESSAGE, content=text), ensure_ascii=False))
+        assert (await socket.refused())["code"] == "message_too_large"
+    await socket.nothing_more()
+    assert cloud.items(tenant) == []
+
+
+async def test_a_frame_of_28_kb_is_taken(socket: SocketClient) -> None:
+    overhead = len(json.dumps({"action": "message", "messageId": "m-1", "content": ""}))
+    text = "x" * (28 * 1024 - overhead)
+    run = await socket.say(text, message_id="m-1")
+    assert run[0]["input"]["messages"][0]["content"] == text
+
+
+async def test_a_frame_over_32_kb_ends_the_connection_as_api_gateway_does(socket: SocketClient) -> None:
+    await socket.send_text("x" * (32 * 1024 + 1))
+    with pytest.raises(ConnectionClosed) as closed:
+        await socket.receive()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1009
+
+
+async def test_a_new_id_of_version_5_begins_nothing(socket: SocketClient, cloud: RunningCloud, tenant: str) -> None:
+    thread_id = str(uuid.uuid5(uuid.NAMESPACE_URL, "https://example.com"))
+    _, [refusal] = await socket.exchange(threadId=thread_id, messageId="m-1", content="Hello")
+    assert (refusal["type"], refusal["metadata"]["retryable"]) == ("RUN_ERROR", False)
+    await socket.nothing_more()
+    assert cloud.stored(tenant) == []
+
+
+@pytest.mark.parametrize("whose", ["another user's", "another tenant's"])
+async def test_a_foreign_thread_is_not_available(
+    socket: SocketClient, new_user: NewUser, cloud: RunningCloud, tenant: str, whose: str
+) -> None:
+    theirs = tenant if whose == "another user's" else f"t-{uuid.uuid4().hex}"
+    owner = new_user("bob", tenant=theirs)
+    thread_id = (await owner.ask("Our secret"))["sessionId"]
+    before = cloud.stored(tenant), cloud.stored(theirs)
+    _, refusals = await socket.exchange(threadId=thread_id, messageId="m-1", content="Let me in")
+    await socket.send("resume", threadId=thread_id, after=0)
+    for refusal in (*refusals, await socket.refused()):
+        assert (refusal["code"], refusal["message"]) == ("thread_unavailable", UNAVAILABLE)
+        assert refusal["metadata"]["retryable"] is False
+        assert "secret" not in json.dumps(refusal)
+    await socket.nothing_more()
+    assert (cloud.stored(tenant), cloud.stored(theirs)) == before
+    attempts = cloud.audits(tenant)
+    assert {(item["action"], item["outcome"], item["user_id"]) for item in attempts} == {
+        ("thread.write", "denied", "alice"),
+        ("thread.resume", "denied", "alice"),
+    }
+    assert all(thread_id in item["PK"] for item in attempts)
+    later = await owner.ask("Still only us?", sessionId=thread_id)
+    assert [message["metadata"]["ordinal"] for message in later["messages"]] == [2, 3]
+
+
+async def test_a_watcher_hears_nothing_of_a_foreign_thread(
+    socket: SocketClient, new_user: NewUser, model: object
+) -> None:
+    bob = new_user("bob")
+    thread_id = (await bob.ask("Our secret"))["sessionId"]
+    await socket.send("resume", threadId=thread_id, after=0)
+    await socket.refused()
+    await bob.ask("Another one", sessionId=thread_id)
+    await socket.nothing_more()
+
+
+async def test_holders_of_read_all_may_watch_but_not_write(
+    new_user: NewUser, cloud: RunningCloud, tenant: str, alice: User
+) -> None:
+    thread_id = (await alice.ask("Hello"))["sessionId"]
+    admin = new_user("admin", "thread:read_all")
+    before = cloud.stored(tenant)
+    async with admin.connect() as socket:
+        _, [refusal] = await socket.exchange(threadId=thread_id, messageId="m-1", content="Let me write")
+        assert (refusal["code"], refusal["message"]) == ("thread_unavailable", UNAVAILABLE)
+        assert cloud.stored(tenant) == before
+        await socket.send("resume", threadId=thread_id, after=0)
+        await socket.until("RUN_FINISHED")
+
+
+async def test_an_unknown_thread_cannot_be_resumed(socket: SocketClient, cloud: RunningCloud, tenant: str) -> None:
+    await socket.send("resume", threadId=new_id(), after=0)
+    refusal = await socket.refused()
+    assert (refusal["code"], refusal["message"]) == ("thread_unavailable", UNAVAILABLE)
+    await socket.nothing_more()
+    assert cloud.stored(tenant) == []
+
+
+@pytest.mark.parametrize("agent_id", ["nobody", "guarded", "specialist"])
+async def test_a_conversation_begins_only_with_an_agent_that_takes_it(
+    socket: SocketClient, cloud: RunningCloud, tenant: str, agent_id: str
+) -> None:
+    _, [refusal] = await socket.exchange(threadId=new_id(), messageId="m-1", content="Hello", agentId=agent_id)
+    assert (refusal["code"], refusal["metadata"]["retryable"]) == ("unknown_agent", False)
+    assert "seq" not in refusal["metadata"]
+    await socket.nothing_more()
+    assert cloud.stored(tenant) == []
+
+
+async def test_a_conversation_does_not_change_its_main_agent(
+    socket: SocketClient, cloud: RunningCloud, tenant: str
+) -> None:
+    thread_id = new_id()
+    await socket.say("Hello", thread_id=thread_id, agentId="impatient")
+    before = len(cloud.turns(tenant))
+    _, [refusal] = await socket.exchange(threadId=thread_id, messageId="m-2", content="Hello", agentId="assistant")
+    assert (refusal["code"], refusal["metadata"]["retryable"]) == ("agent_mismatch", False)
+    assert len(cloud.turns(tenant)) == before
+    run = await socket.say("Hello again", thread_id=thread_id, agentId="impatient")
+    assert run[2]["metadata"]["agentId"] == "impatient"
+
+
+async def test_a_message_id_is_not_used_for_other_content(
+    socket: SocketClient, cloud: RunningCloud, tenant: str, alice: User
+) -> None:
+    thread_id = new_id()
+    await socket.say("Hello", thread_id=thread_id, message_id="m-1")
+    before = cloud.turns(tenant)
+    _, [refusal] = await socket.exchange(threadId=thread_id, messageId="m-1", content="Something else")
+    assert (refusal["code"], refusal["metadata"]["retryable"]) == ("message_id_conflict", False)
+    assert refusal["metadata"]["messageId"] == "m-1"
+    await socket.nothing_more()
+    assert cloud.turns(tenant) == before
+    assert [message["content"] for message in await alice.messages(thread_id)] == ["Hello", "Hello"]
+    assert (await alice.read(f"/threads/{thread_id}"))["run"] is None

@@ -1,0 +1,176 @@
+"""Coming back: after a lost connection, in the middle of a run, or with a message sent again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.ag_ui_rules import check_numbered, check_run, sequenced, text_of
+from tests.e2e.cloud import RunningCloud
+from tests.e2e.gates import Gate
+from tests.e2e.sockets import SocketClient, new_id
+from tests.e2e.users import User
+from tests.fault_model import FaultModel, answers, unauthorized
+
+
+async def test_a_resume_gives_exactly_what_followed(socket: SocketClient, alice: User, model: FaultModel) -> None:
+    thread_id = new_id()
+    model.script(answers("One two three four five.", delay=0.15), answers("Six."), unauthorized())
+    events = [event for text in ("A", "B", "C") for event in await socket.say(text, thread_id=thread_id)]
+    last = events[-1]["metadata"]["seq"]
+    assert [event["metadata"]["seq"] for event in events] == list(range(1, last + 1))
+    async with alice.connect() as other:
+        for after in range(last + 1):
+            await other.send("resume", threadId=thread_id, after=after)
+            state = await other.receive()
+            assert state["type"] == "STATE_SNAPSHOT"
+            assert "seq" not in state["metadata"]
+            assert state["metadata"]["resume"] == {"after": after, "lastSeq": last, "runId": None}
+            assert state["snapshot"]["activeAgent"]["id"] == "assistant"
+            assert [await other.receive() for _ in range(after, last)] == events[after:]
+            await other.nothing_more()
+
+
+@pytest.mark.parametrize("beyond", [1, 100, 10**12 - 100])
+async def test_a_resume_beyond_the_end_is_refused(socket: SocketClient, beyond: int) -> None:
+    thread_id = new_id()
+    last = (await socket.say("Hello", thread_id=thread_id))[-1]["metadata"]["seq"]
+    await socket.send("resume", threadId=thread_id, after=last + beyond)
+    assert (await socket.refused())["code"] == "invalid_sequence"
+    await socket.nothing_more()
+
+
+async def test_a_client_that_comes_in_the_middle_of_a_run_misses_nothing(
+    socket: SocketClient, alice: User, model: FaultModel
+) -> None:
+    thread_id = new_id()
+    gate = Gate("It was a dark ", "and stormy night.")
+    model.script(answers("Hello."), gate.behaviour)
+    first = await socket.say("Hello", thread_id=thread_id)
+    await socket.send("message", threadId=thread_id, messageId="m-2", content="Tell me a story")
+    begun = sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
+    async with alice.connect() as other:
+        await other.send("resume", threadId=thread_id, after=2)
+        state = await other.receive()
+        assert state["metadata"]["resume"]["after"] == 2
+        assert state["metadata"]["resume"]["runId"] == begun[0]["runId"]
+        gate.open()
+        run = begun + sequenced(await socket.until("RUN_FINISHED"))
+        later = sequenced(await other.until(lambda event: event == run[-1]))
+    check_run(run)
+    assert without_repeats(later) == [*first[2:], *run]
+
+
+async def test_a_connection_lost_in_the_middle_of_a_run_is_taken_up_by_the_next(alice: User, model: FaultModel) -> None:
+    thread_id = new_id()
+    gate = Gate()
+    model.script(gate.behaviour)
+    async with alice.connect() as lost:
+        await lost.send("message", threadId=thread_id, messageId="m-1", content="Hello")
+        seen = sequenced(await lost.until("TEXT_MESSAGE_CONTENT"))
+        lost.connection.transport.abort()
+    async with alice.connect() as socket:
+        await socket.send("resume", threadId=thread_id, after=seen[-1]["metadata"]["seq"])
+        gate.open()
+        seen += without_repeats(sequenced(await socket.until("RUN_FINISHED")))
+    check_run(seen)
+    assert text_of(seen) == gate.text
+    assert [message["content"] for message in await alice.messages(thread_id)] == ["Hello", gate.text]
+
+
+async def test_a_repeated_message_gets_the_same_events_and_no_second_turn(
+    socket: SocketClient, alice: User, model: FaultModel, cloud: RunningCloud, tenant: str
+) -> None:
+    thread_id = new_id()
+    run = await socket.say("Hello", thread_id=thread_id, message_id="m-1")
+    await socket.say("And again", thread_id=thread_id)
+    async with alice.connect() as other:
+        _, repeated = await other.exchange(threadId=thread_id, messageId="m-1", content="Hello")
+        assert repeated == run
+        await other.nothing_more()
+    await socket.nothing_more()
+    assert len(model.requests) == 2
+    assert len(cloud.turns(tenant)) == 2
+    assert len(await alice.messages(thread_id)) == 4
+
+
+async def test_a_message_repeated_at_once_is_answered_once(
+    socket: SocketClient, alice: User, model: FaultModel, cloud: RunningCloud, tenant: str
+) -> None:
+    thread_id = new_id()
+    gate = Gate()
+    model.script(gate.behaviour)
+    async with alice.connect() as other:
+        await socket.send("message", threadId=thread_id, messageId="m-1", content="Hello")
+        begun = sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
+        await socket.send("message", threadId=thread_id, messageId="m-1", content="Hello")
+        await other.send("message", threadId=thread_id, messageId="m-1", content="Hello")
+        await other.until(lambda event: event.get("name") == "message_accepted")
+        gate.open()
+        run = begun + sequenced(await socket.until("RUN_FINISHED"))
+        check_run(run)
+        assert without_repeats(sequenced(await other.until("RUN_FINISHED"))) == run
+        assert sequenced(await socket.until("RUN_FINISHED")) == run  # its own repetition
+    assert len(model.requests) == 1
+    assert len(cloud.turns(tenant)) == 1
+    assert len(await alice.messages(thread_id)) == 2
+
+
+async def test_a_message_repeated_over_http_while_it_is_answered_gets_the_same_answer(
+    socket: SocketClient, alice: User, model: FaultModel
+) -> None:
+    thread_id = new_id()
+    gate = Gate()
+    model.script(gate.behaviour)
+    await socket.send("message", threadId=thread_id, messageId="m-1", content="Hello")
+    begun = sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
+    body = {
+        "threadId": thread_id,
+        "runId": begun[0]["runId"],
+        "messages": [{"id": "m-1", "role": "user", "content": "Hello"}],
+        "tools": [],
+        "context": [],
+        "state": {},
+        "forwardedProps": {},
+    }
+    async with alice.stream("POST", "/runs", json=body) as stream:
+        followed = [await anext(stream)]
+        gate.open()
+        followed += [event async for event in stream]
+    run = begun + sequenced(await socket.until("RUN_FINISHED"))
+    assert sequenced(followed) == run
+    answer = await alice.ask("Hello", sessionId=thread_id, messageId="m-1")
+    assert answer["messages"][-1]["content"] == gate.text
+    assert len(model.requests) == 1
+
+
+async def test_a_failed_message_repeated_fails_the_same_way_without_the_model(
+    socket: SocketClient, model: FaultModel
+) -> None:
+    model.script(unauthorized())
+    failed = await socket.say("Hello", thread_id="failing", message_id="m-1")
+    assert failed[-1]["type"] == "RUN_ERROR"
+    _, again = await socket.exchange(threadId="failing", messageId="m-1", content="Hello")
+    assert again == failed
+    assert len(model.requests) == 1
+
+
+async def test_a_resumed_thread_goes_on_live(socket: SocketClient, alice: User) -> None:
+    thread_id = new_id()
+    first = await socket.say("Hello", thread_id=thread_id)
+    async with alice.connect() as other:
+        await other.send("resume", threadId=thread_id, after=first[-1]["metadata"]["seq"])
+        assert (await other.receive())["type"] == "STATE_SNAPSHOT"
+        await other.nothing_more()
+        await alice.ask("Live", sessionId=thread_id)
+        run = await other.until("RUN_FINISHED")
+        check_run(run)
+        check_numbered(first + run)
+
+
+def without_repeats(events: list[dict[str, object]]) -> list[dict[str, object]]:
+    """What a client keeps: each sequence number once, the first time; what comes again must be the same."""
+    kept: dict[int, dict[str, object]] = {}
+    for event in events:
+        seq = event["metadata"]["seq"]  # type: ignore[index]
+        assert kept.setdefault(seq, event) == event
+    return list(kept.values())

@@ -1,0 +1,132 @@
+"""Real engines for tests, as a pytest plugin: each starts on first use and ends with the session.
+
+Under pytest-xdist every worker process has engines of its own: nothing is shared, so tests need no locks. Tables and
+queues come from the product's template, under fresh names.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from local import resources
+from local.cloud import LocalCloud
+from local.engines.clients import client
+from local.engines.dynamodb import DynamoDBLocal
+from local.engines.elasticmq import ElasticMQ
+from local.engines.moto import MotoServer
+from local.settings import ROOT, default_cache_dir
+from local.stack import Stack, read_stack
+from local.template import Endpoints
+
+
+@dataclass(frozen=True)
+class TableAt:
+    """A table made for one test module."""
+
+    endpoint: str
+    name: str
+
+
+@dataclass(frozen=True)
+class QueueAt:
+    """A FIFO queue made for one test, and its dead letter queue."""
+
+    endpoint: str
+    url: str
+    dead_letters_url: str
+
+
+@pytest.fixture(scope="session")
+def product_stack() -> Stack:
+    """What template.yaml declares, resolved for a machine whose addresses mean nothing."""
+    nowhere = Endpoints(
+        gateway="http://gateway.invalid",
+        sockets="ws://gateway.invalid/ws",
+        connections="http://gateway.invalid/local/gateway",
+        queues="http://queues.invalid",
+    )
+    return read_stack(ROOT / "template.yaml", {"Stage": "local"}, nowhere)
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local() -> Iterator[str]:
+    """The endpoint of a DynamoDB Local in memory."""
+    engine = DynamoDBLocal(default_cache_dir())
+    yield engine.start()
+    engine.stop()
+
+
+@pytest.fixture(scope="session")
+def moto_server() -> Iterator[str]:
+    """The endpoint of a moto server: S3, Secrets Manager, and a DynamoDB for small tests."""
+    engine = MotoServer()
+    yield engine.start()
+    engine.stop()
+
+
+@pytest.fixture(scope="session")
+def elasticmq() -> Iterator[str]:
+    """The endpoint of an ElasticMQ."""
+    engine = ElasticMQ(default_cache_dir())
+    yield engine.start()
+    engine.stop()
+
+
+@pytest.fixture(scope="session")
+def new_table(product_stack: Stack) -> Callable[[str], TableAt]:
+    """Make a table of the template's definition, with a name of its own, at an endpoint."""
+
+    def make(endpoint: str) -> TableAt:
+        dynamodb = client("dynamodb", endpoint)
+        name = resources.create_table(dynamodb, product_stack.table, f"test-{uuid.uuid4()}")
+        dynamodb.close()
+        return TableAt(endpoint, name)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def dynamodb_local_table(dynamodb_local: str, new_table: Callable[[str], TableAt]) -> TableAt:
+    """A table of this test module's own in DynamoDB Local."""
+    return new_table(dynamodb_local)
+
+
+@pytest.fixture(scope="module")
+def moto_table(moto_server: str, new_table: Callable[[str], TableAt]) -> TableAt:
+    """A table of this test module's own in moto."""
+    return new_table(moto_server)
+
+
+@pytest.fixture(scope="session")
+def new_queue(product_stack: Stack, elasticmq: str) -> Callable[..., QueueAt]:
+    """Make the template's FIFO queue and its dead letter queue in ElasticMQ; ``attributes`` replace the template's."""
+
+    def make(*, max_receives: int | None = None, **attributes: str) -> QueueAt:
+        suffix = f"-{uuid.uuid4().hex}.fifo"
+        [live] = [queue for queue in product_stack.queues if queue.dead_letters_to]
+        [dead] = [queue for queue in product_stack.queues if queue.arn == live.dead_letters_to]
+        fresh_dead = replace(dead, name=dead.name.replace(".fifo", suffix), arn=dead.arn.replace(".fifo", suffix))
+        fresh_live = replace(
+            live,
+            name=live.name.replace(".fifo", suffix),
+            attributes={**live.attributes, **attributes},
+            dead_letters_to=fresh_dead.arn,
+            receives_before_that=max_receives or live.receives_before_that,
+        )
+        sqs = client("sqs", elasticmq)
+        urls = resources.create_queues(sqs, [fresh_live, fresh_dead])
+        sqs.close()
+        return QueueAt(elasticmq, urls[fresh_live.name], urls[fresh_dead.name])
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def local_cloud() -> Iterator[LocalCloud]:
+    """The product itself in the local cloud, in memory, on a free port."""
+    cloud = LocalCloud(port=0, data_dir=None)
+    cloud.start()
+    yield cloud
+    cloud.stop()

@@ -1,0 +1,26 @@
+"""A local cloud of stand-in functions: ``cloud/`` has their template and code."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local.cloud import LocalCloud
+from local.gateway.websocket import SocketLimits
+
+STAND_INS = Path(__file__).parent / "cloud" / "template.yaml"
+
+
+@pytest.fixture(scope="session")
+def stand_in_template() -> Path:
+    """The stand-ins' template."""
+    return STAND_INS
+
+
+@pytest.fixture(scope="session")
+def cloud() -> Iterator[LocalCloud]:
+    """A running local cloud of stand-ins."""
+    cloud = LocalCloud(port=0, template=STAND_INS, data_dir=None, workers=4, limits=SocketLimits(idle=600))
+    cloud.start()
+    yield cloud
+    cloud.stop()

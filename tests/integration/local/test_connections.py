@@ -1,0 +1,102 @@
+"""The @connections management API, as boto3 sees it."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+from botocore.exceptions import ClientError
+from websockets.exceptions import ConnectionClosed
+
+from local.cloud import LocalCloud
+from local.gateway.identifiers import connection_id
+from tests.integration.local.sockets import eventually, exchange, management, open_socket
+
+
+async def test_posts_arrive_in_the_order_made(cloud: LocalCloud) -> None:
+    api = management(cloud)
+    async with open_socket(cloud) as socket:
+        target = (await exchange(socket, "fail"))["connectionId"]
+        for number in range(50):
+            await asyncio.to_thread(api.post_to_connection, ConnectionId=target, Data=str(number).encode())
+        assert [await socket.recv() for _ in range(50)] == [str(number) for number in range(50)]
+
+
+async def test_concurrent_posts_all_arrive_whole(cloud: LocalCloud) -> None:
+    api = management(cloud)
+    texts = [str(number) * 1000 for number in range(10, 40)]
+    async with open_socket(cloud) as socket:
+        target = (await exchange(socket, "fail"))["connectionId"]
+        with ThreadPoolExecutor(8) as pool:
+            posts = [pool.submit(api.post_to_connection, ConnectionId=target, Data=text.encode()) for text in texts]
+            received = [await socket.recv() for _ in texts]
+        for post in posts:
+            post.result()
+    assert sorted(map(str, received)) == texts
+
+
+async def test_a_connection_that_left_is_gone(cloud: LocalCloud) -> None:
+    api = management(cloud)
+    async with open_socket(cloud) as socket:
+        target = (await exchange(socket, "fail"))["connectionId"]
+        await asyncio.to_thread(api.post_to_connection, ConnectionId=target, Data=b"x")
+    await eventually(lambda: cloud.connections.find(target) is None)
+    for call in (
+        lambda: api.post_to_connection(ConnectionId=target, Data=b"x"),
+        lambda: api.get_connection(ConnectionId=target),
+        lambda: api.delete_connection(ConnectionId=target),
+    ):
+        with pytest.raises(api.exceptions.GoneException):
+            await asyncio.to_thread(call)
+
+
+def test_an_id_never_given_is_gone_and_nonsense_is_refused(cloud: LocalCloud) -> None:
+    api = management(cloud)
+    with pytest.raises(api.exceptions.GoneException):
+        api.post_to_connection(ConnectionId=connection_id(), Data=b"x")
+    with pytest.raises(ClientError, match="BadRequestException"):
+        api.post_to_connection(ConnectionId="nonsense/../x", Data=b"x")
+
+
+async def test_a_post_over_128_kilobytes_is_refused(cloud: LocalCloud) -> None:
+    api = management(cloud)
+    async with open_socket(cloud) as socket:
+        target = (await exchange(socket, "fail"))["connectionId"]
+        with pytest.raises(api.exceptions.PayloadTooLargeException):
+            await asyncio.to_thread(api.post_to_connection, ConnectionId=target, Data=b"x" * (128 * 1024 + 1))
+        await asyncio.to_thread(api.post_to_connection, ConnectionId=target, Data=b"x" * 128 * 1024)
+        assert len(await socket.recv()) == 128 * 1024
+
+
+async def test_a_throttled_post_is_a_limit_exceeded(cloud: LocalCloud) -> None:
+    api = management(cloud)
+    async with open_socket(cloud) as socket:
+        target = (await exchange(socket, "fail"))["connectionId"]
+        cloud.throttle_posts(100)
+        with pytest.raises(api.exceptions.LimitExceededException):
+            await asyncio.to_thread(api.post_to_connection, ConnectionId=target, Data=b"x")
+        cloud.throttle_posts(0)
+        await asyncio.to_thread(api.post_to_connection, ConnectionId=target, Data=b"again")
+        assert await socket.recv() == "again"
+
+
+async def test_a_connection_can_be_described_and_deleted(cloud: LocalCloud) -> None:
+    api = management(cloud)
+    async with open_socket(cloud) as socket:
+        target = (await exchange(socket, "fail"))["connectionId"]
+        found = await asyncio.to_thread(api.get_connection, ConnectionId=target)
+        assert found["Identity"]["SourceIp"] == "127.0.0.1"
+        assert datetime.now(UTC) - timedelta(minutes=1) < found["ConnectedAt"] <= found["LastActiveAt"]
+        await asyncio.to_thread(api.delete_connection, ConnectionId=target)
+        with pytest.raises(ConnectionClosed) as closed:
+            await socket.recv()
+        assert closed.value.rcvd
+        assert closed.value.rcvd.code == 1000
+        with pytest.raises(api.exceptions.GoneException):
+            await asyncio.to_thread(api.post_to_connection, ConnectionId=target, Data=b"x")
+
+
+def test_an_unsigned_request_is_forbidden(cloud: LocalCloud) -> None:
+    response = httpx.post(f"{cloud.url}/local/gateway/@connections/{connection_id()}", content=b"x")
+    assert response.status_code == 403

@@ -1,0 +1,134 @@
+"""Engines come up, answer, and surely end."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from local.engines.clients import client
+from local.engines.dynamodb import DynamoDBLocal
+from local.engines.kept_objects import KeptObjects
+from local.engines.moto import MotoServer
+from local.engines.process import ChildProcess, start_on_free_port
+from local.errors import EngineFailed
+from local.settings import default_cache_dir
+from tests.engines import TableAt
+
+SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
+
+
+def gone(pid: int) -> bool:
+    """Whether the process has ended (an unreaped one has)."""
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Wait, at most 10 s, for something that another process does."""
+    deadline = time.monotonic() + 10
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds()
+
+
+@pytest.mark.parametrize("where", ["dynamodb_local_table", "moto_table"])
+def test_the_template_table_works(where: str, request: pytest.FixtureRequest) -> None:
+    table: TableAt = request.getfixturevalue(where)
+    dynamodb = client("dynamodb", table.endpoint)
+    dynamodb.put_item(TableName=table.name, Item={"PK": {"S": "a"}, "SK": {"S": "b"}, "listing": {"S": "l"}})
+    described = dynamodb.describe_table(TableName=table.name)["Table"]
+    assert {index["IndexName"] for index in described["GlobalSecondaryIndexes"]} == {"idle", "listing"}
+    expiry = dynamodb.describe_time_to_live(TableName=table.name)["TimeToLiveDescription"]
+    assert expiry["AttributeName"] == "expires_at"
+    dynamodb.close()
+
+
+def test_dynamodb_local_keeps_a_table_in_its_folder(tmp_path: Path) -> None:
+    engine = DynamoDBLocal(default_cache_dir(), tmp_path / "table")
+    for expected in ([], ["kept"]):
+        dynamodb = client("dynamodb", engine.start())
+        assert dynamodb.list_tables()["TableNames"] == expected
+        if not expected:
+            dynamodb.create_table(
+                TableName="kept",
+                KeySchema=[{"AttributeName": "PK", "KeyType": "HASH"}],
+                AttributeDefinitions=[{"AttributeName": "PK", "AttributeType": "S"}],
+                BillingMode="PAY_PER_REQUEST",
+            )
+        dynamodb.close()
+        engine.stop()
+
+
+def test_objects_outlive_moto_in_their_folder(tmp_path: Path) -> None:
+    engine = MotoServer(tmp_path)
+    s3 = client("s3", engine.start())
+    s3.create_bucket(Bucket="bucket")
+    s3.put_object(Bucket="bucket", Key="a/ü", Body=b"one\ntwo", ContentType="text/plain", Metadata={"k": "v"})
+    for key in ("deleted", "deleted-too"):
+        s3.put_object(Bucket="bucket", Key=key, Body=b"x")
+    s3.delete_object(Bucket="bucket", Key="deleted")
+    s3.delete_objects(Bucket="bucket", Delete={"Objects": [{"Key": "deleted-too"}]})
+    s3.close()
+    engine.stop()
+
+    s3 = client("s3", engine.start())
+    assert [found["Key"] for found in s3.list_objects_v2(Bucket="bucket")["Contents"]] == ["a/ü"]
+    kept = s3.get_object(Bucket="bucket", Key="a/ü")
+    assert (kept["Body"].read(), kept["ContentType"], kept["Metadata"]) == (b"one\ntwo", "text/plain", {"k": "v"})
+    s3.close()
+    engine.stop()
+
+
+def test_what_is_not_an_object_is_ignored(tmp_path: Path) -> None:
+    kept = KeptObjects(tmp_path)
+    kept.follow("/", whole_bucket=False)
+    kept.follow("/unknown/key", whole_bucket=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_child_that_ends_while_starting_is_told_with_its_last_words() -> None:
+    command = [sys.executable, "-c", "print('no such jar'); raise SystemExit(3)"]
+    with pytest.raises(EngineFailed, match="exit code 3 while starting:\nno such jar"):
+        start_on_free_port("An engine", lambda _: command, lambda _: False)
+
+
+def test_a_child_that_never_answers_is_told() -> None:
+    with pytest.raises(EngineFailed, match="An engine was not ready after 1 s"):
+        start_on_free_port("An engine", lambda _: SLEEPER, lambda _: False, timeout=1)
+
+
+def test_a_stopped_child_is_gone() -> None:
+    child = ChildProcess("A sleeper", SLEEPER)
+    child.wait_until(lambda: "up" in child.log_tail(), 10)
+    child.stop()
+    child.stop()
+    assert not child.running
+
+
+STARTS_A_CHILD = """
+import sys, time
+from local.engines.process import ChildProcess
+sleeper = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+child = ChildProcess("A sleeper", [sys.executable, "-c", sleeper])
+child.wait_until(lambda: bool(child.log_tail()), 10)
+print(child.log_tail(), child._guard.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("victim", ["us", "the guard"])
+def test_a_child_ends_when_we_or_its_guard_are_killed(victim: str) -> None:
+    root = Path(__file__).parents[3]
+    with subprocess.Popen([sys.executable, "-c", STARTS_A_CHILD], stdout=subprocess.PIPE, text=True, cwd=root) as we:
+        assert we.stdout
+        child, guard = map(int, we.stdout.readline().split())
+        os.kill(we.pid if victim == "us" else guard, signal.SIGKILL)
+        assert eventually(lambda: gone(child))
+        assert eventually(lambda: gone(guard))
+        we.kill()

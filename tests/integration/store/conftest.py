@@ -1,0 +1,126 @@
+"""Stores to check contracts against: in memory, on moto, on DynamoDB Local (large bodies on moto's S3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.s3_bodies import S3Bodies
+from baton.domain.identity import Scope
+from local.engines.clients import client
+from local.resources import create_bucket
+from tests.contracts.house import House
+from tests.engines import TableAt
+from tests.fakes.audit import FakeAuditLog
+from tests.fakes.clock import FakeClock
+from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.stream_log import FakeStreamLog
+from tests.fakes.thread_store import FakeThreadStore
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+
+for contract in ("leases", "one_writer", "messages", "streams", "threads"):
+    pytest.register_assert_rewrite(f"tests.contracts.{contract}")
+
+BUCKET = "test-bodies"
+PATIENT = {"retries": {"mode": "standard", "total_max_attempts": 4}, "max_pool_connections": 64}
+"""The product's own retries: some tests lose answers on purpose."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A table, and the bucket for what is too large for it."""
+
+    table: Table
+    s3: S3Client
+
+    def house(self, clock: FakeClock | None = None) -> House:
+        """A tenant of its own on this engine."""
+        clock = clock or FakeClock()
+
+        async def audit_records(scope: Scope) -> list[dict[str, Any]]:
+            index = ("listing", "listing", "listed_at")
+            pages = [page async for page in self.table.query(keys.audit_listing(scope), index=index)]
+            found = [await self.table.get({"PK": item["PK"], "SK": item["SK"]}) for page in pages for item in page]
+            return [_audit_record(item) for item in found if item is not None]
+
+        return House(
+            DynamoThreadStore(self.table, S3Bodies(self.s3, BUCKET), clock),
+            DynamoStreamLog(self.table, clock),
+            DynamoLiveRegistry(self.table, clock),
+            DynamoAuditLog(self.table, clock),
+            clock,
+            audit_records,
+        )
+
+
+@pytest.fixture(scope="session")
+def s3(moto_server: str) -> Iterator[S3Client]:
+    s3 = client("s3", moto_server)
+    create_bucket(s3, BUCKET)
+    yield s3
+    s3.close()
+
+
+@pytest.fixture(scope="session")
+def on_moto(moto_server: str, new_table: Callable[[str], TableAt], s3: S3Client) -> Iterator[Engine]:
+    """A table in moto."""
+    yield from _engine(new_table(moto_server), s3)
+
+
+@pytest.fixture(scope="session")
+def on_dynamodb_local(dynamodb_local: str, new_table: Callable[[str], TableAt], s3: S3Client) -> Iterator[Engine]:
+    """A table in DynamoDB Local."""
+    yield from _engine(new_table(dynamodb_local), s3)
+
+
+@pytest.fixture(params=["in_memory", "on_moto", "on_dynamodb_local"])
+def house(request: pytest.FixtureRequest) -> House:
+    """A tenant of its own in each store in turn."""
+    if request.param == "in_memory":
+        return in_memory()
+    engine: Engine = request.getfixturevalue(request.param)
+    return engine.house()
+
+
+def in_memory(clock: FakeClock | None = None) -> House:
+    """A tenant in the doubles."""
+    clock = clock or FakeClock()
+    audit = FakeAuditLog()
+
+    async def audit_records(scope: Scope) -> list[dict[str, Any]]:
+        return [
+            {
+                "user_id": record.scope.user_id,
+                "action": record.action,
+                "outcome": record.outcome,
+                "thread_id": record.thread_id,
+                "detail": record.detail,
+            }
+            for record in audit.records
+            if record.scope.tenant_id == scope.tenant_id
+        ]
+
+    return House(FakeThreadStore(clock), FakeStreamLog(clock), FakeLiveRegistry(clock), audit, clock, audit_records)
+
+
+def _engine(at: TableAt, s3: S3Client) -> Iterator[Engine]:
+    dynamodb = client("dynamodb", at.endpoint, **PATIENT)
+    yield Engine(Table(dynamodb, at.name), s3)
+    dynamodb.close()
+
+
+def _audit_record(item: dict[str, Any]) -> dict[str, Any]:
+    record = {name: item[name] for name in ("user_id", "action", "outcome")}
+    return record | {"thread_id": item["PK"].partition("#")[2], "detail": json.loads(item["detail"])}

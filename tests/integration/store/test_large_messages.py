@@ -1,0 +1,68 @@
+"""Where messages are kept: in the item up to 300 KB, beyond that in the bucket."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton.adapters.dynamodb import keys
+from baton.domain.errors import StoreUnavailable
+from tests.contracts.house import House, new_thread_id, said, texts
+from tests.integration.store.conftest import BUCKET, Engine
+
+LARGE = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))
+
+
+@pytest.fixture
+def engine(on_dynamodb_local: Engine) -> Engine:
+    """The table itself only refuses what is over 400 KB."""
+    return on_dynamodb_local
+
+
+@pytest.fixture
+def house(engine: Engine) -> House:
+    return engine.house()
+
+
+async def test_only_large_messages_go_to_the_bucket(engine: Engine, house: House) -> None:
+    lease = await house.acquire(new_thread_id())
+    await house.commit(lease, said(lease, "small"), said(lease, "word " * 200_000, index=1))
+    assert stored(engine, house, lease.thread_id) == []
+
+    lease = await house.acquire(lease.thread_id, message_id="m2", run_id="r2")
+    await house.commit(lease, said(lease, LARGE))
+    [name] = stored(engine, house, lease.thread_id)
+    item = await engine.table.get(keys.message(house.ada, lease.thread_id, 2))
+    assert item is not None
+    assert item["body_sha256"] == name
+    assert "body" not in item
+
+
+async def test_the_same_large_message_is_stored_once(engine: Engine, house: House) -> None:
+    lease = await house.acquire(new_thread_id())
+    for _ in range(2):
+        await house.store.put_message(lease, said(lease, LARGE))
+    assert len(stored(engine, house, lease.thread_id)) == 1
+
+
+async def test_a_damaged_body_is_never_shown(engine: Engine, house: House) -> None:
+    lease = await house.acquire(new_thread_id())
+    await house.commit(lease, said(lease, LARGE))
+    [name] = stored(engine, house, lease.thread_id)
+    engine.s3.put_object(Bucket=BUCKET, Key=f"{house.tenant}/{lease.thread_id}/bodies/{name}", Body=b"else")
+    with pytest.raises(StoreUnavailable):
+        await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=None)
+
+
+async def test_a_thread_whose_large_messages_lie_between_small_ones_is_read_in_order(house: House) -> None:
+    lease = await house.acquire(new_thread_id())
+    contents = ["a", LARGE, "b", LARGE[::-1], "c"]
+    await house.commit(lease, *(said(lease, text, index=n) for n, text in enumerate(contents)))
+    messages = await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=5)
+    assert texts(messages) == contents
+
+
+def stored(engine: Engine, house: House, thread_id: str) -> list[str]:
+    """The names of the thread's bodies in the bucket."""
+    prefix = f"{house.tenant}/{thread_id}/bodies/"
+    answer = engine.s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix)
+    return [entry["Key"].removeprefix(prefix) for entry in answer.get("Contents", [])]

@@ -1,0 +1,230 @@
+"""The reference pages say what the code says."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings
+
+from baton import settings as product_settings
+from baton.adapters.agent_files import AgentFiles
+from baton.adapters.dynamodb import keys
+from baton.adapters.tokens import OidcIssuer
+from baton.api.application import create_app
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import BatonError, error_classes
+from baton.domain.identity import Scope
+from local.environment import DEVELOPERS_CHOICE
+from local.settings import LocalSettings
+from tests.unit.docs.pages import ROOT, blocks, table
+
+REFERENCE = ROOT / "docs" / "reference"
+ERRORS = REFERENCE / "errors.md"
+SETTINGS = REFERENCE / "settings.md"
+AGENTS = REFERENCE / "agents-yaml.md"
+HTTP = REFERENCE / "http-api.md"
+DATA = REFERENCE / "data-model.md"
+DEPLOY = ROOT / "docs" / "how-to" / "deploy.md"
+
+SET_ASIDE = {
+    "BATON_EPISODE_FACTS",  # the local cloud passes it on for a capability that is not there yet
+}
+ADAPTERS_OWN = re.compile(r"AWS_LAMBDA_EXEC_WRAPPER|AWS_LWA_\w+")
+"""Variables the template sets for the Lambda Web Adapter; Baton reads none of them."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads CloudFormation's short forms (``!Ref``) as their argument."""
+
+
+_Loader.add_multi_constructor("!", lambda loader, suffix, node: str(node.value))
+
+
+@pytest.fixture(scope="module")
+def template() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.load((ROOT / "template.yaml").read_text(), Loader=_Loader)  # noqa: S506 - a SafeLoader
+    return loaded
+
+
+def test_every_error_is_listed_with_its_status_and_whether_to_retry() -> None:
+    listed = {code: (row[0], row[1]) for code, row in table(ERRORS, "code").items()}
+
+    known = [error for error in error_classes() if error is not BatonError]
+    assert listed == {e.code: (str(e.status), "yes" if e.retryable else "no") for e in known}
+
+
+def test_the_example_of_an_error_is_one() -> None:
+    [example] = [json.loads(block.text) for block in blocks(ERRORS) if block.language == "json"]
+
+    [error] = [e for e in error_classes() if e.code == example["code"]]
+    assert (example["title"], example["status"], example["detail"], example["retryable"]) == (
+        error.title,
+        error.status,
+        error.detail,
+        error.retryable,
+    )
+
+
+def test_api_gateways_own_errors_are_those_of_the_template(template: dict[str, Any]) -> None:
+    responses = template["Resources"]["RestApi"]["Properties"]["GatewayResponses"].values()
+    answers = [json.loads(_filled(r["ResponseTemplates"]["application/json"])) for r in responses]
+
+    listed = {code: row[0] for code, row in table(ERRORS, "gateway code").items()}
+    assert listed == {answer["code"]: str(answer["status"]) for answer in answers}
+
+
+def test_every_setting_of_the_functions_is_listed_with_its_default(template: dict[str, Any]) -> None:
+    read = {name: _default(field) for family in _families() for name, field in _variables(family)}
+    given = set(_variables_of(template)) - {name for name in _variables_of(template) if ADAPTERS_OWN.fullmatch(name)}
+
+    listed = {name: row[0].strip("`") for name, row in table(SETTINGS, "variable").items()}
+    assert set(listed) == set(read) | given
+    assert {name: listed[name] for name in read} == read
+
+
+def test_every_setting_of_the_local_cloud_is_listed_with_its_default() -> None:
+    read = {name: _default(field) for name, field in _variables(LocalSettings)}
+
+    listed = {name: row[0].strip("`") for name, row in table(SETTINGS, "local variable").items()}
+    assert set(listed) == set(read)
+    assert {name: listed[name] for name in ("PORT", "ENGINES", "BATON_LOCAL_WORKERS", "BATON_DATA_DIR")} == {
+        name: read[name] for name in ("PORT", "ENGINES", "BATON_LOCAL_WORKERS", "BATON_DATA_DIR")
+    }
+
+
+def test_what_a_developer_may_choose_is_listed() -> None:
+    listed = table(SETTINGS, "variable").keys()
+
+    assert set(DEVELOPERS_CHOICE) - SET_ASIDE <= set(listed)
+
+
+def test_every_field_of_an_issuer_is_listed() -> None:
+    fields = {str(field.alias) for field in OidcIssuer.model_fields.values()}
+
+    assert set(table(SETTINGS, "field")) == fields
+
+
+def test_the_example_issuers_are_valid() -> None:
+    [example] = [json.loads(block.text) for block in blocks(SETTINGS) if block.language == "json"]
+
+    assert [OidcIssuer.model_validate(issuer) for issuer in example]
+
+
+def test_every_field_of_an_agent_is_listed_with_its_default() -> None:
+    listed = {name: row[0].strip("`") for name, row in table(AGENTS, "agent field").items()}
+
+    fields = dict(_agent_fields(AgentDefinition))
+    assert set(listed) == set(fields)
+    telling = {name: _default(field) for name, field in fields.items() if _default(field) not in ("none", "")}
+    assert {name: listed[name] for name in telling} == telling
+
+
+def test_the_agent_of_the_how_to_is_valid(tmp_path: Path) -> None:
+    [example] = [block.text for block in blocks(ROOT / "docs/how-to/add-an-agent.md") if block.mark == "agent"]
+    (tmp_path / "tutor.yaml").write_text(example)
+    (tmp_path / "assistant.yaml").write_text((ROOT / "agents" / "assistant.yaml").read_text())
+
+    agents = AgentFiles.load(tmp_path, "assistant")
+
+    assert [agent.id for agent in agents.all()] == ["assistant", "tutor"]
+
+
+def test_every_route_is_listed_and_no_other() -> None:
+    def no_services() -> Any:
+        raise AssertionError("the document needs no services")
+
+    document = create_app(no_services).openapi()
+    routes = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
+
+    assert set(table(HTTP, "method and path")) == routes
+
+
+def test_every_parameter_of_the_stack_is_listed_with_its_default(template: dict[str, Any]) -> None:
+    listed = {name: row[0].strip("`") for name, row in table(DEPLOY, "parameter").items()}
+
+    assert listed == {name: str(p.get("Default", "")) for name, p in template["Parameters"].items()}
+
+
+def test_every_output_of_the_stack_is_mentioned(template: dict[str, Any]) -> None:
+    page = DEPLOY.read_text()
+
+    assert [output for output in template["Outputs"] if f"`{output}`" not in page] == []
+
+
+def test_every_kind_of_key_is_described() -> None:
+    page = DATA.read_text()
+    scope, thread = Scope("acme", "ada"), "00000000-0000-4000-8000-000000000000"
+    made = [
+        keys.thread(scope, thread),
+        keys.message(scope, thread, 0),
+        keys.turn(scope, thread, "m"),
+        keys.log(scope, thread, 1),
+        keys.live_connection(scope, thread, "c"),
+        keys.audit(scope, thread, "1#2"),
+        keys.owner(thread),
+        keys.connection("c", "p"),
+    ]
+    listings = [keys.user_listing(scope), keys.tenant_listing(scope), keys.audit_listing(scope)]
+
+    kinds = {re.split(r"(?<=#)(?=[^#]*$)", key["SK"])[0] for key in made} - {"AUDIT#1#"} | {"AUDIT#"}
+    kinds |= {"~" + listing.split("~")[1].split("#")[0] for listing in listings} | {"~THREAD#", "~CONN#", "~IDLE#"}
+    assert [kind for kind in sorted(kinds) if kind not in page] == []
+
+
+def _families() -> list[type[BaseSettings]]:
+    classes = [value for _, value in inspect.getmembers(product_settings, inspect.isclass)]
+    return [cls for cls in classes if issubclass(cls, product_settings._Settings) and cls.model_fields]
+
+
+def _variables(family: type[BaseSettings]) -> Iterator[tuple[str, FieldInfo]]:
+    for field in family.model_fields.values():
+        if field.validation_alias is not None:
+            yield str(field.validation_alias), field
+
+
+def _variables_of(template: dict[str, Any]) -> list[str]:
+    environments = [
+        template["Globals"]["Function"],
+        *(r.get("Properties", {}) for r in template["Resources"].values()),
+    ]
+    return [name for e in environments for name in e.get("Environment", {}).get("Variables", {})]
+
+
+def _agent_fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _agent_fields(inner, f"{name}.")
+        else:
+            yield prefix + name, field
+
+
+WORDS = {"BATON_DEFAULT_AGENT": "the only main agent"}
+
+
+def _default(field: FieldInfo) -> str:
+    """A field's default as the pages write it."""
+    if field.validation_alias in WORDS:
+        return WORDS[str(field.validation_alias)]
+    if field.is_required():
+        return "required"
+    if field.default_factory is not None or field.default is None:
+        return "none"
+    if field.default == ():
+        return "[]" if field.validation_alias else "none"
+    if isinstance(field.default, bool):
+        return str(field.default).lower()
+    return str(field.default)
+
+
+def _filled(response: str) -> str:
+    return response.replace("$context.error.messageString", '"x"').replace("$context.requestId", "x")

@@ -1,0 +1,52 @@
+"""Keys: every tenant, thread and user has partitions of its own."""
+
+from __future__ import annotations
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from baton.adapters.dynamodb import keys
+from baton.domain.identity import Scope, thread_ref
+from tests.unit.domain.strategies import printable, tenants
+
+users = printable.filter(lambda text: len(text) <= 256)
+
+
+@given(tenants, tenants, printable, printable)
+def test_two_tenants_never_share_a_partition(one: str, other: str, first: str, second: str) -> None:
+    assume(one != other)
+    here, there = Scope(one, first[:256]), Scope(other, second[:256])
+    ours = {keys.user_listing(here), keys.tenant_listing(here), keys.audit_listing(here)}
+    theirs = {keys.user_listing(there), keys.tenant_listing(there), keys.audit_listing(there)}
+    assert not ours & theirs
+    assert keys.partition(here, thread_ref(here, first).id) != keys.partition(there, thread_ref(there, first).id)
+    assert all(key.startswith(f"{one}#") and not key.startswith(f"{other}#") for key in ours)
+
+
+@given(tenants, users, users)
+def test_two_users_never_share_a_list(tenant: str, one: str, other: str) -> None:
+    assume(one != other)
+    assert keys.user_listing(Scope(tenant, one)) != keys.user_listing(Scope(tenant, other))
+
+
+@given(tenants, st.text("😀日é%#~", min_size=1, max_size=256))
+def test_a_list_of_any_user_fits_an_index_key(tenant: str, user: str) -> None:
+    assert len(keys.user_listing(Scope(tenant, user)).encode()) <= 2_048
+
+
+@given(tenants, printable.filter(lambda text: len(text) <= 128), st.uuids())
+def test_the_record_of_any_message_fits_a_sort_key(tenant: str, message_id: str, thread_id: object) -> None:
+    key = keys.turn(Scope(tenant, "ada"), str(thread_id), message_id)
+    assert len(key["SK"].encode()) <= 1_024
+    assert len(key["PK"].encode()) <= 2_048
+
+
+@given(st.integers(0, 10**12 - 1), st.integers(0, 10**12 - 1))
+def test_messages_and_pieces_sort_by_their_numbers(one: int, other: int) -> None:
+    assert (keys.message_sort(one) < keys.message_sort(other)) == (one < other)
+    assert (keys.log_sort(one) < keys.log_sort(other)) == (one < other)
+
+
+@given(st.uuids())
+def test_every_thread_has_a_shard_of_the_idle_index(thread_id: object) -> None:
+    assert keys.idle_shard(str(thread_id)) in {f"~IDLE#{n}" for n in range(keys.IDLE_SHARDS)}
