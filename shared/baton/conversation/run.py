@@ -160,23 +160,19 @@ class RunExecution:
         The model is not asked again, and clients that have seen the answer keep what they have.
         """
         store, lease = self._services.store, self._holder.lease
-        if known.first_ordinal != self._question.ordinal:
-            return None
+        if known.first_ordinal != self._question.ordinal or known.fence != lease.fence - 1:
+            return None  # somebody held the lease in between, and may have told clients other things
         messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
         last = messages[-1] if messages else None
         if last is None or last.end is None or last.fence != known.fence or last.run_id != known.run_id:
             return None
-        # Under this lease's own fence, lest a slow worker of an older one writes over what is committed now.
-        await store.reopen_turn(lease, replace(known, fence=lease.fence))
-        for message in messages[1:]:
-            await store.put_message(lease, message)
         ended = None
         if any(body.get("name") == "thread_closed" for body in last.end.tail):
             now = self._services.clock.now()
             ended = ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
         if ended is not None:
             await self._services.sessions.record(lease, ended)
-        finished = await self._commit(tuple(messages), last.end, ended, next_seq=lease.first_seq)
+        finished = await self._commit(tuple(messages), last.end, ended)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         for seq, body in enumerate(last.end.tail, last.end.tail_seq):
             self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])
@@ -272,19 +268,11 @@ class RunExecution:
             await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         return finished
 
-    async def _commit(
-        self,
-        messages: tuple[StoredMessage, ...],
-        end: RunEnd,
-        ended: EpisodeRef | None,
-        *,
-        next_seq: int | None = None,
-    ) -> FinishedRun:
+    async def _commit(self, messages: tuple[StoredMessage, ...], end: RunEnd, ended: EpisodeRef | None) -> FinishedRun:
         """Move the pointer past ``messages``, then find out who is to be told."""
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=end.last_seq,
-            next_seq=end.last_seq + 1 if next_seq is None else next_seq,
             usage=end.usage,
             tokens=sum(message.tokens for message in messages),
             ended=ended,
@@ -299,7 +287,7 @@ class RunExecution:
             run=None,
             next_ordinal=commit.next_ordinal,
             last_seq=commit.last_seq,
-            reserved_seq=commit.next_seq - 1,
+            reserved_seq=commit.last_seq,
             usage=self._thread.usage + end.usage,
             last_activity_at=messages[-1].timestamp,
         )

@@ -281,7 +281,8 @@ class Turns:
         if not messages or messages[0].id != run.message_id or messages[0].role is not Role.USER:
             return None
         thread = ThreadRef(lease.thread_id, may_create=False)
-        return MessageRequest(thread, run.message_id, run.run_id, messages[0].content)
+        orphan = MessageRequest(thread, run.message_id, run.run_id, messages[0].content)
+        return orphan if orphan.digest == known.digest else None
 
     async def _finish(self, lease: Lease, orphan: MessageRequest, deadline: float) -> None:
         execution = RunExecution(

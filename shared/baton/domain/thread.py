@@ -56,6 +56,7 @@ class Thread:
     active_agent_id: str
     status: ThreadStatus
     episode: int
+    """Number of the session in progress, or of the one the next message begins."""
     usage: Usage
     run: Run | None
     next_ordinal: int
@@ -81,7 +82,7 @@ class Thread:
             "parentThreadId": self.parent_thread_id,
             "status": self.status.value,
             "state": thread_state(agent, self),
-            "episode": self.episode,
+            "episode": self.episode if self.status is ThreadStatus.ACTIVE else max(1, self.episode - 1),
             "usage": self.usage.as_json(),
             "run": self.run.as_json() if self.run else None,
             "lastSeq": self.last_seq if last_seq is None else last_seq,

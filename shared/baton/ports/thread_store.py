@@ -81,8 +81,6 @@ class Commit:
 
     next_ordinal: int
     last_seq: int
-    next_seq: int
-    """The next number to give out; beyond ``last_seq + 1`` where dead attempts may have used numbers in between."""
     usage: Usage
     tokens: int
     """Tokens of the messages this run adds."""

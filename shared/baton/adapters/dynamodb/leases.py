@@ -148,7 +148,7 @@ class Leases:
             ":fence": lease.fence,
             ":owner": lease.owner,
             ":ordinal": commit.next_ordinal,
-            ":next": commit.next_seq,
+            ":next": commit.last_seq + 1,
             ":last": commit.last_seq,
             ":input": commit.usage.input_tokens,
             ":output": commit.usage.output_tokens,
