@@ -214,7 +214,10 @@ class RunExecution:
         async with contextlib.aclosing(events):
             try:
                 async for event in events:
+                    self._check_lease()
                     self._tell(self._log.number(event))
+            except LeaseLost:
+                raise
             except Exception:
                 logger.exception("turn failed", thread_id=self._thread.id, run_id=self._run.run_id)
                 answer.error = InternalError()
@@ -336,6 +339,11 @@ class RunExecution:
             self._thread.id, self._run.run_id, usage=usage, model=answer.model, cancelled=answer.cancelled
         )
         return [thread_closed(ended.reason, ended.id), finished] if ended is not None else [finished]
+
+    def _check_lease(self) -> None:
+        """Raise ``LeaseLost`` once the lease has run out: a worker that was held up must not speak for the thread."""
+        if self._services.clock.now() >= self._holder.lease.until:
+            raise LeaseLost
 
     def _tell(self, event: Event) -> None:
         self._emit_to_caller(event)

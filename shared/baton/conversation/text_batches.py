@@ -93,6 +93,9 @@ class _Buffer:
 
     def take_text(self) -> str:
         text, self.text = "".join(self.text), []
+        if not text.isascii():
+            # A model may split a character beyond the BMP between two deltas; a half that stays alone is not text.
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if not self.ended.is_set():
             self.arrived.clear()
         return text
