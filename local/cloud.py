@@ -4,14 +4,17 @@ import asyncio
 import importlib
 import importlib.util
 import logging
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from local import environment, resources
-from local.engines import Engine
+from local.engines import state_machines
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
 from local.engines.elasticmq import ElasticMQ
@@ -23,16 +26,19 @@ from local.gateway.asgi import AsgiApp
 from local.gateway.connections import Connections, ManagementApi
 from local.gateway.http import RestGateway
 from local.gateway.websocket import SocketGateway
+from local.schedules import Scheduler
 from local.server import Server, claim
 from local.settings import read_settings
 from local.stack import FunctionDefinition, Stack, read_stack
 from local.template import Endpoints
 from local.tokens import EmbedKey, TokenRequest
-from local.worker import Worker, start_workers
+from local.worker import Invocable, Worker, start_workers
+from local.worker_processes import WorkerProcesses
 
 logger = logging.getLogger("local")
 
 PAGE = Path(__file__).parent / "page"
+SWEEPER = "SweeperFunction"
 
 
 class LocalCloud:
@@ -51,7 +57,9 @@ class LocalCloud:
         self._running = ExitStack()
         self._server: Server | None = None
         self._workers: list[Worker] = []
+        self._worker_processes: WorkerProcesses | None = None
         self._functions: dict[str, Function] = {}
+        self._schedulers: dict[str, Scheduler] = {}
         self._key = EmbedKey.kept_in(self.settings.data_dir)
         self.connections = Connections()
         self.url = ""
@@ -74,17 +82,52 @@ class LocalCloud:
         if self._server:
             self._server.call(self.connections.throttle, posts)
 
-    def start_workers(self) -> None:
-        """Poll the queues in this process (again)."""
+    def start_workers(self, processes: int | None = None) -> None:
+        """Poll the queues (again) for functions in ``processes`` processes (0: in this one), or as the settings say.
+
+        Raises ``EngineFailed`` when a process does not start.
+        """
+        count = self.settings.worker_processes if processes is None else processes
+        functions: dict[str, Invocable] = dict(self._functions)
+        if count:
+            pool = self._worker_processes = WorkerProcesses(count, {**os.environ, **self.environment})
+            functions = {consumer.function: pool.function(consumer.function) for consumer in self.stack.consumers}
+            pool.start()
         queues = self.environment["AWS_ENDPOINT_URL_SQS"]
-        self._workers = start_workers(self.stack.consumers, self._functions, queues, self.settings.workers)
+        self._workers = start_workers(self.stack.consumers, functions, queues, self.settings.workers)
 
     def stop_workers(self) -> None:
-        """Poll the queues no more, so that a process of its own may: see ``local.worker``."""
-        self._leave_the_queues()
+        """Poll the queues no more. Harmless when nobody does."""
         for worker in self._workers:
-            worker.join()
+            worker.stop(grace=0)
+        for worker in self._workers:
+            worker.stop()
+        if self._worker_processes:
+            self._worker_processes.stop()
         self._workers = []
+        self._worker_processes = None
+
+    def worker_pids(self, *, busy: bool = False) -> list[int]:
+        """Return the process ids of the worker processes that are ready, or of those only that are at work."""
+        return self._worker_processes.pids(busy=busy) if self._worker_processes else []
+
+    def kill_worker(self, pid: int) -> None:
+        """Kill a worker process as ``kill -9`` does and return when it is gone; another one takes its place.
+
+        Raises ``LookupError`` when no worker has this process id.
+        """
+        if not self._worker_processes:
+            raise LookupError("There are no worker processes.")
+        self._worker_processes.kill(pid)
+
+    def wait_for_workers(self) -> None:
+        """Return when as many worker processes are ready as there should be. Raises ``EngineFailed`` after a minute."""
+        if self._worker_processes:
+            self._worker_processes.wait()
+
+    def sweep_now(self) -> Any:
+        """Fire the sweeper's schedule now and return what the function answers; raises what it raises."""
+        return self._schedulers[SWEEPER].fire()
 
     def start(self) -> Self:
         """Start everything and return when requests are served. Raises ``LocalCloudError``; nothing is left running."""
@@ -126,17 +169,19 @@ class LocalCloud:
             other_endpoint=moto,
         )
         self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template.resolve())
+        self._running.enter_context(state_machines.executed(self._invoke))
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
         self._progress("Loading the functions ...")
         functions, web_apps = self._load_functions()
+        self._functions = functions
         server = self._server = Server(self._application(functions, web_apps), listener)
         self._running.callback(server.stop)
         server.start()
-        self._functions = functions
-        self._running.callback(self._leave_the_queues)
+        self._running.callback(self.stop_workers)
         if settings.workers:
             self.start_workers()
+        self._start_schedules()
 
     def _start_engines(self) -> tuple[str, str, str]:
         """Return the endpoints of queue, table and everything else."""
@@ -146,36 +191,31 @@ class LocalCloud:
         table_engine = DynamoDBLocal(settings.cache_dir, data_dir and data_dir / "table", self._progress)
         moto_engine = MotoServer(data_dir and data_dir / "objects")
         self._progress("Starting the engines ...")
-        engines: tuple[Engine, ...] = (queue_engine, table_engine, moto_engine)
-        self._running.callback(_stop_together, engines)
-        pool = ThreadPoolExecutor(3)
-        wait = True
-        try:
+        for engine in (queue_engine, table_engine, moto_engine):
+            self._running.callback(engine.stop)
+        with ThreadPoolExecutor(3) as pool:
             queues = pool.submit(queue_engine.start)
             table = pool.submit(table_engine.start) if not settings.table_endpoint else None
             moto = pool.submit(moto_engine.start)
-            importlib.import_module("samtranslator.translator.translator")  # a second's work, done meanwhile
-            return queues.result(), table.result() if table else str(settings.table_endpoint), moto.result()
-        except KeyboardInterrupt:
-            wait = False  # a download may take half a minute; children that still start end with this process
-            raise
-        finally:
-            pool.shutdown(wait=wait, cancel_futures=True)
-
-    def _leave_the_queues(self) -> None:
-        for worker in self._workers:
-            worker.stop()
+        return queues.result(), table.result() if table else str(settings.table_endpoint), moto.result()
 
     def _create_resources(self) -> None:
         here = self.environment
         resources.create_table(client("dynamodb", here["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
-        resources.create_queues(client("sqs", here["AWS_ENDPOINT_URL_SQS"]), self.stack.queues)
+        queues = self.stack.queues
+        if self.settings.visibility_seconds is not None:
+            seconds = {"VisibilityTimeout": str(self.settings.visibility_seconds)}
+            queues = tuple(replace(queue, attributes={**queue.attributes, **seconds}) for queue in queues)
+        resources.create_queues(client("sqs", here["AWS_ENDPOINT_URL_SQS"]), queues)
         resources.create_bucket(client("s3", here["AWS_ENDPOINT_URL_S3"]), self.stack.bucket)
         secrets = client("secretsmanager", here["AWS_ENDPOINT_URL"])
         values = {
             here.get("BATON_EMBED_KEYS_SECRET", ""): self._key.as_secret(),
             here.get("BATON_MODEL_KEY_SECRET", ""): here["OPENAI_API_KEY"],
         }
+        machines = client("stepfunctions", here["AWS_ENDPOINT_URL_SFN"])
+        for machine in self.stack.state_machines:
+            resources.create_state_machine(machines, machine)
         for name in {*self.stack.secrets, *values} - {""}:
             resources.put_secret(secrets, name, values.get(name, "{}"))
 
@@ -203,10 +243,19 @@ class LocalCloud:
             model=_demo_model(),
         )
 
+    def _start_schedules(self) -> None:
+        wanted = self.settings.sweep_seconds
+        for schedule in self.stack.schedules:
+            invoke = partial(self._invoke, schedule.function)
+            scheduler = Scheduler(schedule, invoke, schedule.seconds if wanted is None else wanted)
+            self._schedulers[schedule.function] = scheduler
+            if schedule.enabled and wanted != 0:
+                self._running.callback(scheduler.stop)
+                scheduler.start()
 
-def _stop_together(engines: Iterable[Engine]) -> None:
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda engine: engine.stop(), engines))
+    def _invoke(self, name: str, event: Any) -> Any:
+        """Have the function handle ``event`` and return its answer, or raise what it raises."""
+        return self._functions[name].invoke(event).result()
 
 
 def _web_app(definition: FunctionDefinition) -> AsgiApp:

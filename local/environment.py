@@ -71,6 +71,7 @@ def variables(
         "AWS_ENDPOINT_URL": other_endpoint,
         "AWS_ENDPOINT_URL_DYNAMODB": table_endpoint,
         "AWS_ENDPOINT_URL_S3": files_endpoint,
+        "AWS_ENDPOINT_URL_SFN": other_endpoint,
         "AWS_ENDPOINT_URL_SQS": queues_endpoint,
         "BATON_AGENTS_DIR": str(ROOT / "agents"),
         "BATON_STAGE": "local",

@@ -1,10 +1,12 @@
-"""Make the template's table, queues, bucket and secrets exist in the engines of this machine."""
+"""Make the template's table, queues, bucket, secrets and state machines exist in the engines of this machine."""
 
 import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from local.stack import QueueDefinition
+from local.engines.clients import ACCOUNT
+from local.errors import TemplateProblem
+from local.stack import QueueDefinition, StateMachineDefinition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -71,3 +73,12 @@ def put_secret(secrets: "SecretsManagerClient", name: str, value: str) -> None:
         secrets.create_secret(Name=name, SecretString=value)
     except secrets.exceptions.ResourceExistsException:
         secrets.put_secret_value(SecretId=name, SecretString=value)
+
+
+def create_state_machine(stepfunctions: Any, machine: StateMachineDefinition) -> None:
+    """Create the state machine. Its role means nothing on this machine."""
+    created = stepfunctions.create_state_machine(
+        name=machine.name, definition=machine.definition, roleArn=f"arn:aws:iam::{ACCOUNT}:role/{machine.name}"
+    )
+    if created["stateMachineArn"] != machine.arn:
+        raise TemplateProblem(f"The state machine {machine.arn} came to be as {created['stateMachineArn']}.")

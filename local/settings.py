@@ -29,6 +29,12 @@ class LocalSettings(BaseSettings):
     """Downloaded engines."""
     workers: int = Field(16, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=200)
     """Queued turns that run at the same time; 0 when the workers run as processes of their own."""
+    worker_processes: int = Field(0, validation_alias="BATON_LOCAL_WORKER_PROCESSES", ge=0, le=16)
+    """Processes of their own for the functions that queues feed, which tests may kill; 0: they run in this one."""
+    visibility_seconds: int | None = Field(None, validation_alias="BATON_LOCAL_VISIBILITY_SECONDS", ge=0, le=43200)
+    """Until a message that nobody finished comes again, unless the function says otherwise; else the template's."""
+    sweep_seconds: float | None = Field(None, validation_alias="BATON_LOCAL_SWEEP_SECONDS", ge=0)
+    """From one firing of the template's schedules to the next; as the template says when not set; 0: never."""
     template: Path = Field(ROOT / "template.yaml", validation_alias="BATON_LOCAL_TEMPLATE")
     table_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_DYNAMODB")
     """A running DynamoDB to use instead of starting DynamoDB Local."""

@@ -1,5 +1,6 @@
 """What the template declares, in the local cloud's own words."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -49,6 +50,29 @@ class QueueConsumer:
     reports_failures: bool
     """Whether the answer's ``batchItemFailures`` count (ReportBatchItemFailures)."""
     takes_dead_letters: bool
+
+
+@dataclass(frozen=True)
+class StateMachineDefinition:
+    """One Step Functions state machine."""
+
+    name: str
+    arn: str
+    definition: str
+    """In the Amazon States Language, with the ARNs of this machine put in."""
+
+
+@dataclass(frozen=True)
+class ScheduleDefinition:
+    """One EventBridge schedule that invokes a function at a steady rate."""
+
+    name: str
+    function: str
+    seconds: float
+    """From one invocation to the next."""
+    input: Any
+    """The event, or ``None`` for the notification that EventBridge Scheduler makes up."""
+    enabled: bool
 
 
 @dataclass(frozen=True)
@@ -108,6 +132,8 @@ class Stack:
     queues: tuple[QueueDefinition, ...]
     consumers: tuple[QueueConsumer, ...]
     secrets: tuple[str, ...]
+    state_machines: tuple[StateMachineDefinition, ...]
+    schedules: tuple[ScheduleDefinition, ...]
     rest: RestApi
     sockets: SocketApi
 
@@ -126,6 +152,8 @@ def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints) 
         queues=queues,
         consumers=tuple(_consumers(template, queues)),
         secrets=tuple(template.attribute(name, None) for name, _ in template.of_type("AWS::SecretsManager::Secret")),
+        state_machines=tuple(_state_machines(template)),
+        schedules=tuple(_schedules(template)),
         rest=rest,
         sockets=sockets,
     )
@@ -204,6 +232,54 @@ def _consumers(template: Template, queues: tuple[QueueDefinition, ...]) -> list[
         for _, mapping in template.of_type("AWS::Lambda::EventSourceMapping")
         if mapping["EventSourceArn"] in by_arn
     ]
+
+
+def _state_machines(template: Template) -> list[StateMachineDefinition]:
+    return [
+        StateMachineDefinition(
+            name=template.attribute(name, "Name"),
+            arn=template.attribute(name, None),
+            definition=_definition(
+                template.folder / template.definition_files[name], properties.get("DefinitionSubstitutions", {})
+            ),
+        )
+        for name, properties in template.of_type("AWS::StepFunctions::StateMachine")
+    ]
+
+
+def _definition(file: Path, substitutions: Mapping[str, Any]) -> str:
+    """Return the text of ``file`` with ``${name}`` replaced as CloudFormation does for DefinitionSubstitutions."""
+    try:
+        text = file.read_text()
+        for name, value in substitutions.items():
+            text = text.replace(f"${{{name}}}", json.dumps(str(value))[1:-1])
+        json.loads(text)
+    except (OSError, ValueError) as problem:
+        raise TemplateProblem(f"Cannot read the state machine {file}: {problem}") from problem
+    if forgotten := re.search(r"\$\{\w+\}", text):
+        raise TemplateProblem(f"{file} uses {forgotten[0]}, which the template's DefinitionSubstitutions lack.")
+    return text
+
+
+def _schedules(template: Template) -> list[ScheduleDefinition]:
+    return [
+        ScheduleDefinition(
+            name=name,
+            function=_function_in(properties["Target"]["Arn"]),
+            seconds=_rate(properties["ScheduleExpression"]),
+            input=json.loads(properties["Target"]["Input"]) if "Input" in properties["Target"] else None,
+            enabled=properties.get("State", "ENABLED") == "ENABLED",
+        )
+        for name, properties in template.of_type("AWS::Scheduler::Schedule")
+    ]
+
+
+def _rate(expression: str) -> float:
+    """Return the seconds of ``rate(value unit)``. Raises ``TemplateProblem`` for cron and one-time expressions."""
+    match = re.fullmatch(r"rate\((\d+) (minute|hour|day)s?\)", expression)
+    if not match:
+        raise TemplateProblem(f"The local cloud knows schedules of the form rate(1 minute) only, not {expression}.")
+    return int(match[1]) * {"minute": 60.0, "hour": 3600.0, "day": 86400.0}[match[2]]
 
 
 def _rest(template: Template) -> RestApi:

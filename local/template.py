@@ -42,6 +42,7 @@ class Template:
         self.folder = path.parent
         source = _read(path)
         self.code_folders = _take_code_folders(source)
+        self.definition_files = _take_definition_files(source)
         self._resources: dict[str, dict[str, Any]] = _translate(source)["Resources"]
         self._endpoints = endpoints
         values = {name: _default(parameter) for name, parameter in source.get("Parameters", {}).items()}
@@ -106,6 +107,16 @@ def _take_code_folders(source: dict[str, Any]) -> dict[str, str]:
     return folders
 
 
+def _take_definition_files(source: dict[str, Any]) -> dict[str, str]:
+    """Do the same with the definitions of state machines; return their files by state machine."""
+    files = {}
+    for logical_id, resource in source["Resources"].items():
+        if resource["Type"] == "AWS::Serverless::StateMachine":
+            files[logical_id] = str(resource["Properties"].get("DefinitionUri", ""))
+            resource["Properties"]["DefinitionUri"] = "s3://definitions/local"
+    return files
+
+
 def _translate(source: dict[str, Any]) -> dict[str, Any]:
     from samtranslator.model.exceptions import InvalidDocumentException
     from samtranslator.parser.parser import Parser
@@ -164,6 +175,11 @@ def _secret(template: Template, logical_id: str, resource: Any, attribute: str |
     return template.name_of(logical_id, resource.get("Properties", {}).get("Name"), separator="/")
 
 
+def _state_machine(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    name = template.name_of(logical_id, resource.get("Properties", {}).get("StateMachineName"))
+    return name if attribute == "Name" else f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{name}"
+
+
 def _anything(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
     """What means nothing on this machine (roles, log groups, deployments) answers with its own name."""
     return f"{logical_id}.{attribute}" if attribute else logical_id
@@ -176,4 +192,5 @@ _ANSWERS: dict[str, Answer] = {
     "AWS::S3::Bucket": _bucket,
     "AWS::SQS::Queue": _queue,
     "AWS::SecretsManager::Secret": _secret,
+    "AWS::StepFunctions::StateMachine": _state_machine,
 }

@@ -4,15 +4,16 @@ In the local cloud's own process, or, for tests that kill it, as a process of it
 environment of a running local cloud.
 """
 
-import contextlib
 import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -21,6 +22,7 @@ from local.errors import LocalCloudError
 from local.functions import Function
 from local.stack import QueueConsumer, read_stack
 from local.template import Endpoints
+from local.worker_processes import WorkerEnded
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef
@@ -29,6 +31,14 @@ logger = logging.getLogger("local.worker")
 
 POLL_SECONDS = 2
 """How long an empty receive waits; also about how long an idle worker takes to notice that it should stop."""
+
+
+class Invocable(Protocol):
+    """A function, in this process or elsewhere."""
+
+    def invoke(self, event: Any) -> "Future[Any]":
+        """Hand ``event`` over; the future has the answer or the exception."""
+        ...
 
 
 def sqs_event(messages: Iterable["MessageTypeDef"], queue_arn: str) -> dict[str, Any]:
@@ -77,14 +87,12 @@ def failed_ids(answer: Any, ids: set[str]) -> set[str]:
 class Worker:
     """Polls one queue on ``concurrency`` threads and gives each message to the function."""
 
-    def __init__(self, consumer: QueueConsumer, function: Function, queues_url: str, concurrency: int) -> None:
+    def __init__(self, consumer: QueueConsumer, function: Invocable, queues_url: str, concurrency: int) -> None:
         self._consumer = consumer
         self._function = function
         self._sqs = client("sqs", queues_url, max_pool_connections=concurrency * 2 + 2)
         self._queue_url = self._sqs.get_queue_url(QueueName=consumer.queue_name)["QueueUrl"]
         self._stopping = threading.Event()
-        self._busy = 0
-        self._idle = threading.Condition()
         self._threads = [
             threading.Thread(target=self._poll, name=f"{consumer.function} poller {number}", daemon=True)
             for number in range(concurrency)
@@ -96,15 +104,14 @@ class Worker:
             thread.start()
 
     def stop(self, grace: float = 3.0) -> None:
-        """Take no more messages; wait up to ``grace`` seconds for those at work. Unfinished ones stay in the queue."""
-        self._stopping.set()
-        with self._idle:
-            self._idle.wait_for(lambda: self._busy == 0, grace)
+        """Take no more messages; wait up to ``grace`` seconds for those at work. Unfinished ones stay in the queue.
 
-    def join(self) -> None:
-        """After ``stop``: return when no poll is under way, so that every later message is another worker's."""
+        Afterwards nobody polls any more either, so that a later worker gets every message.
+        """
+        self._stopping.set()
+        deadline = time.monotonic() + grace
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _poll(self) -> None:
         while not self._stopping.is_set():
@@ -120,32 +127,15 @@ class Worker:
                 if not self._stopping.wait(1):
                     logger.warning("Could not poll %s: %s", self._consumer.queue_name, problem)
                 continue
-            if messages and self._stopping.is_set():
-                self._give_back(messages)
-            elif messages:
-                self._work_on(messages)
-
-    def _give_back(self, messages: list["MessageTypeDef"]) -> None:
-        """Let another worker have what came in while this one was told to stop."""
-        for message in messages:
-            with contextlib.suppress(BotoCoreError, ClientError):
-                self._sqs.change_message_visibility(
-                    QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
-                )
-
-    def _work_on(self, messages: list["MessageTypeDef"]) -> None:
-        with self._idle:
-            self._busy += 1
-        try:
-            self._hand_over(messages)
-        finally:
-            with self._idle:
-                self._busy -= 1
-                self._idle.notify_all()
+            if messages:
+                self._hand_over(messages)
 
     def _hand_over(self, messages: list["MessageTypeDef"]) -> None:
         try:
             answer = self._function.invoke(sqs_event(messages, self._consumer.queue_arn)).result()
+        except WorkerEnded as problem:
+            logger.info("%s Its messages come again after their visibility timeout.", problem)
+            return
         except Exception:
             logger.exception(
                 "%s failed; its messages come again after their visibility timeout", self._consumer.function
@@ -161,7 +151,7 @@ class Worker:
 
 
 def start_workers(
-    consumers: Iterable[QueueConsumer], functions: dict[str, Function], queues_url: str, concurrency: int
+    consumers: Iterable[QueueConsumer], functions: Mapping[str, Invocable], queues_url: str, concurrency: int
 ) -> list[Worker]:
     """Start a worker for every queue that feeds a function; dead letters get two threads."""
     workers = [
@@ -202,8 +192,6 @@ def main() -> int:
     stopping.wait()
     for worker in workers:
         worker.stop()
-    for worker in workers:
-        worker.join()
     return 0
 
 

@@ -43,6 +43,16 @@ class Received:
         """Role and content of each message."""
         return [(message["role"], message["content"]) for message in self.body["messages"]]
 
+    @property
+    def tools(self) -> list[Json]:
+        """The functions that were offered."""
+        return [tool["function"] for tool in self.body.get("tools", ())]
+
+    @property
+    def tool_results(self) -> dict[str, Any]:
+        """The content of each tool message, by the id of its call."""
+        return {m["tool_call_id"]: m["content"] for m in self.body["messages"] if m["role"] == "tool"}
+
 
 class Exchange:
     """One request and the means to answer it; what a behaviour works with."""
@@ -123,6 +133,25 @@ def echo() -> Behaviour:
         content = next((content for role, content in reversed(exchange.received.prompts) if role == "user"), "")
         text = content if isinstance(content, str) else json.dumps(content)
         await _stream(exchange, words_of(text or "(nothing)"))
+
+    return behave
+
+
+def calls_tools(*calls: tuple[str, Json | str], text: str = "", finish: str = "tool_calls") -> Behaviour:
+    """Streams ``text`` and then tool calls as OpenAI does: head by head, the arguments in pieces.
+
+    A call is the tool's name, which need not exist, and its arguments; a string goes as it is, malformed or not. The
+    calls' ids are ``call_0``, ``call_1``, ...
+    """
+
+    async def behave(exchange: Exchange) -> None:
+        await _open(exchange, words_of(text) if text else ())
+        for index, (name, arguments) in enumerate(calls):
+            written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            await exchange.event(chunk(tool_delta(index, id=f"call_{index}", name=name, arguments="")))
+            for start in range(0, len(written), 8):
+                await exchange.event(chunk(tool_delta(index, arguments=written[start : start + 8])))
+        await _finish(exchange, finish, usage_tokens=len(calls))
 
     return behave
 
@@ -247,6 +276,17 @@ def ends_after(*words: str) -> Behaviour:
     return behave
 
 
+def breaks_in_a_call(name: str, arguments: str, *words: str) -> Behaviour:
+    """Streams ``words`` and the beginning of a tool call, and drops the connection."""
+
+    async def behave(exchange: Exchange) -> None:
+        await _open(exchange, words)
+        await exchange.event(chunk(tool_delta(0, id="call_0", name=name, arguments=arguments)))
+        raise Broken
+
+    return behave
+
+
 def sends(*events: Json | str) -> Behaviour:
     """Streams exactly these events."""
 
@@ -288,6 +328,13 @@ def chunk(delta: Json, finish: str | None = None, **more: object) -> Json:
     return {"id": "c1", "object": "chat.completion.chunk", "created": 0, "model": "fault-1", "choices": [choice]} | more
 
 
+def tool_delta(index: int | None, *, id: str | None = None, name: str | None = None, arguments: Any = None) -> Json:  # noqa: A002
+    """The delta with one fragment of a tool call; what is None is left out, as some endpoints do."""
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    head = {key: value for key, value in (("index", index), ("id", id)) if value is not None}
+    return {"tool_calls": [head | {"type": "function", "function": function}]}
+
+
 def usage_chunk(prompt: int, completion: int) -> Json:
     """The chunk that carries the token counts."""
     counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
@@ -310,10 +357,15 @@ async def _stream(
     exchange: Exchange, words: Sequence[str], *, delay: float = 0.0, usage: bool = True, finish: str = "stop"
 ) -> None:
     await _open(exchange, words, delay)
+    await _finish(exchange, finish, usage_tokens=len(words) if usage else None)
+
+
+async def _finish(exchange: Exchange, finish: str, *, usage_tokens: int | None) -> None:
     await exchange.event(chunk({}, finish))
     asked = (exchange.received.body.get("stream_options") or {}).get("include_usage")
-    if usage and asked:
-        await exchange.event(usage_chunk(len(json.dumps(exchange.received.body["messages"]).split()), len(words)))
+    if usage_tokens is not None and asked:
+        prompt_tokens = len(json.dumps(exchange.received.body["messages"]).split())
+        await exchange.event(usage_chunk(prompt_tokens, usage_tokens))
     await exchange.event("[DONE]")
     await exchange.close_stream()
 

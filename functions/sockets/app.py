@@ -41,4 +41,5 @@ def _caller(request: dict[str, Any]) -> Caller:
         connection_id=request["connectionId"],
         request_id=request["requestId"],
         token_expires_at=datetime.fromtimestamp(int(identity["expires"]), UTC),
+        connected_at=datetime.fromtimestamp(request["connectedAt"] / 1000, UTC),
     )

@@ -47,13 +47,18 @@ class Conversation:
     said: tuple[Said, ...]
     instructions: tuple[str, ...] = field(default=())
     """System messages."""
+    tools: frozenset[str] = frozenset()
+    """The names of the tools that may be called."""
+    called: frozenset[str] = frozenset()
+    """The names of the tools that were called since the user spoke."""
 
     @classmethod
-    def of(cls, messages: Sequence[ChatMessage]) -> Conversation:
+    def of(cls, messages: Sequence[ChatMessage], tools: frozenset[str] = frozenset()) -> Conversation:
         """Read a request's messages."""
-        said = tuple(_said(message) for message in messages if message.role in ("user", "assistant"))
+        # An assistant's message may be nothing but tool calls.
+        said = (_said(m) for m in messages if m.role == "user" or (m.role == "assistant" and m.content))
         system = (m for m in messages if m.role in ("system", "developer"))
-        return cls(said, tuple(_said(message).text for message in system))
+        return cls(tuple(said), tuple(_said(message).text for message in system), tools, _called(messages))
 
     @cached_property
     def now(self) -> Said:
@@ -67,6 +72,11 @@ class Conversation:
         return self.said[:last]
 
     @cached_property
+    def since(self) -> tuple[Said, ...]:
+        """What the assistant has said since then, around its tool calls."""
+        return self.said[len(self.before) + 1 :]
+
+    @cached_property
     def user_before(self) -> tuple[Said, ...]:
         """The user's part of ``before``."""
         return tuple(said for said in self.before if said.role == "user")
@@ -75,6 +85,11 @@ class Conversation:
     def told(self) -> tuple[str, ...]:
         """The user's texts, oldest first, the newest included."""
         return tuple(said.text for said in self.said if said.role == "user")
+
+
+def _called(messages: Sequence[ChatMessage]) -> frozenset[str]:
+    last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
+    return frozenset(call.function.name for message in messages[last + 1 :] for call in message.tool_calls or ())
 
 
 def _said(message: ChatMessage) -> Said:

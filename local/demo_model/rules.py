@@ -9,21 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from local.demo_model.arithmetic import evaluate, expression_in, formatted
 from local.demo_model.conversation import Conversation
 from local.demo_model.facts import facts_of, key_of
 from local.demo_model.prose import story, words_about
-from local.demo_model.wording import count, described, quoted, sentence_list, short, topic
+from local.demo_model.wording import count, described, is_goodbye, quoted, sentence_list, short, topic
 
 MAX_WORDS = 5000
+END_CONVERSATION = "end_conversation"
+"""Baton's tool that closes the thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a tool that was offered."""
+
+    name: str
+    arguments: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer."""
+    """One answer; its text may be empty after tool calls."""
 
     text: str
+    calls: tuple[Call, ...] = ()
 
 
 Rule = Callable[[Conversation], Reply | None]
@@ -36,6 +48,19 @@ def answer(conversation: Conversation) -> Reply:
         if reply is not None:
             return reply
     return default(conversation)
+
+
+def goodbye(conversation: Conversation) -> Reply | None:
+    """Says goodbye, and ends the conversation where there is a tool for it."""
+    if not is_goodbye(conversation.now.text):
+        return None
+    if END_CONVERSATION in conversation.called:
+        return Reply("" if conversation.since else "Goodbye!")
+    name = facts_of(conversation.told).name
+    farewell = f"Goodbye{', ' + name if name else ''}! This conversation is kept, so you can come back to it."
+    if END_CONVERSATION not in conversation.tools:
+        return Reply(farewell)
+    return Reply(farewell, (Call(END_CONVERSATION, {"reason": "The user said goodbye."}),))
 
 
 def what_it_is(conversation: Conversation) -> Reply | None:
@@ -256,13 +281,10 @@ def greeting(conversation: Conversation) -> Reply | None:
 
 
 def courtesy(conversation: Conversation) -> Reply | None:
-    """Thanks, goodbye, how are you, and short answers."""
+    """Thanks, how are you, and short answers."""
     text = conversation.now.text.strip()
     if re.match(r"(thanks|thank you|thx|cheers|great|perfect|nice|cool|awesome)\b.{0,30}$", text, re.I):
         return Reply("You are welcome! Is there anything else?")
-    if re.match(r"(bye|goodbye|good night|see you|farewell)\b", text, re.I):
-        name = facts_of(conversation.told).name
-        return Reply(f"Goodbye{', ' + name if name else ''}! This conversation is kept, so you can come back to it.")
     if re.match(r"how are you|how(?:'s| is) it going", text, re.I):
         return Reply("All my rules are in good order, thank you. How are you?")
     if re.match(r"(yes|no|yeah|nope|ok|okay|sure|maybe)[.! ]*$", text, re.I):
@@ -293,6 +315,7 @@ def default(conversation: Conversation) -> Reply:
 
 
 RULES: tuple[Rule, ...] = (
+    goodbye,
     what_it_is,
     what_it_can,
     attachments,

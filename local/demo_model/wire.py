@@ -2,15 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class StreamOptions(BaseModel):
     """Options of a stream."""
 
     include_usage: bool = False
+
+
+class CalledFunction(BaseModel):
+    """The function of a tool call."""
+
+    name: str = Field(min_length=1)
+    arguments: str
+
+
+class CalledTool(BaseModel):
+    """A tool call that the assistant made before."""
+
+    id: str = Field(min_length=1)
+    type: Literal["function"]
+    function: CalledFunction
+
+
+class OfferedFunction(BaseModel):
+    """A function that the model may call."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class OfferedTool(BaseModel):
+    """A tool that the model may call."""
+
+    type: Literal["function"]
+    function: OfferedFunction
 
 
 class ChatMessage(BaseModel):
@@ -21,6 +53,8 @@ class ChatMessage(BaseModel):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[dict[str, Any]] | None = None
     name: str | None = None
+    tool_calls: list[CalledTool] | None = Field(default=None, min_length=1)
+    tool_call_id: str | None = None
 
 
 class ChatRequest(BaseModel):
@@ -35,6 +69,32 @@ class ChatRequest(BaseModel):
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
     temperature: float | None = Field(default=None, ge=0, le=2)
+    tools: list[OfferedTool] | None = Field(default=None, min_length=1)
+    tool_choice: str | dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _each_call_has_its_result(self) -> Self:
+        """OpenAI refuses results without their calls, and calls whose results do not follow at once."""
+        open_calls: set[str] = set()
+        for message in self.messages:
+            if message.role == "tool":
+                if message.tool_call_id not in open_calls:
+                    raise ValueError("messages with role 'tool' must follow the 'tool_calls' that they answer")
+                open_calls.remove(message.tool_call_id)
+            elif open_calls:
+                break
+            elif message.role == "assistant":
+                open_calls = {call.id for call in message.tool_calls or ()}
+        if open_calls:
+            raise ValueError(f"'tool_calls' must be followed by the results of {', '.join(sorted(open_calls))}")
+        return self
+
+    @property
+    def offered(self) -> frozenset[str]:
+        """The names of the tools that may be called."""
+        if self.tool_choice == "none":
+            return frozenset()
+        return frozenset(tool.function.name for tool in self.tools or ())
 
     @property
     def output_limit(self) -> int | None:

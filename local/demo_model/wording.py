@@ -12,6 +12,20 @@ i you he she it we they me my your our their this that these those what who wher
 about have has had not so if then there here just any some more very much many let give want need like know think
 """
 _STOP = frozenset(_STOP_WORDS.split())
+_GOODBYE = re.compile(
+    r"(?:(?:ok(?:ay)?|thanks|thank you(?: very much| so much)?|thx|great|perfect|well|alright|all right|no|nothing"
+    r"|then|please|let'?s|(?:can|could|would|will) you|i(?:'d| would) like to|i want to)\b[\s,.!]*)*"
+    r"(?:"
+    r"(?:(?:good[\s-]?|bye[\s-]?)?bye|farewell|good night)\b(?!\s+(?:is|was|to|in|means)\b)[^?]{0,60}"
+    r"|see (?:you|ya)(?: (?:later|soon|again|around|then|tomorrow|next \w+))?"
+    r"|that(?:'s| is| was|'ll be| will be) (?:all|it|everything)(?: (?:for (?:today|now)|i (?:need(?:ed)?|wanted)))?"
+    r"|(?:end|close|finish|stop) (?:the|this|our) (?:conversation|chat|session)"
+    r")"
+    r"(?:[\s,.!]*\b(?:thanks|thank you(?: very much| so much)?|thx|then|now|here|please|baton|everyone"
+    r"|(?:good)?bye)\b)*"
+    r"[\s.!?]*",
+    re.IGNORECASE,
+)
 
 
 def sentence_list(subject: str, things: list[str]) -> str:
@@ -48,6 +62,11 @@ def short(text: str, limit: int) -> str:
 def count(number: int, noun: str) -> str:
     """``1 message``, ``2 messages``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def is_goodbye(text: str) -> bool:
+    """Whether ``text`` is a farewell and nothing else."""
+    return len(text) <= 200 and _GOODBYE.fullmatch(text.strip()) is not None
 
 
 def topic(text: str) -> str:

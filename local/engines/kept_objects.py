@@ -20,11 +20,13 @@ class KeptObjects:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = threading.Lock()
+        self._restoring = False
         folder.mkdir(parents=True, exist_ok=True)
 
     def restore(self, endpoint: str) -> None:
         """Put every kept object into the S3 at ``endpoint``, making the buckets it needs."""
         s3 = client("s3", endpoint)
+        self._restoring = True
         for file in sorted(self._folder.glob("*.object")):
             header, _, body = file.read_bytes().partition(b"\n")
             kept = json.loads(header)
@@ -36,12 +38,13 @@ class KeptObjects:
                 ContentType=kept["contentType"],
                 Metadata=kept["metadata"],
             )
+        self._restoring = False
         s3.close()
 
     def follow(self, path: str, *, whole_bucket: bool) -> None:
         """Make the folder agree with moto about the object at ``/bucket/key``, or about all objects of the bucket."""
         bucket, _, key = path.lstrip("/").partition("/")
-        if not bucket:
+        if self._restoring or not bucket:
             return
         with self._lock:
             if key and not whole_bucket:

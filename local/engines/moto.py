@@ -1,48 +1,87 @@
-"""moto's server: S3 and Secrets Manager. It keeps a bucket's objects in a folder when given one."""
+"""moto's server in this process: S3, Secrets Manager and Step Functions.
 
-import sys
+It keeps a bucket's objects in a folder when given one.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError
-
-from local.engines.clients import client
+from local.engines.clients import ACCOUNT
 from local.engines.kept_objects import KeptObjects
-from local.engines.process import ChildProcess, start_on_free_port
+
+if TYPE_CHECKING:
+    from werkzeug.serving import BaseWSGIServer
+
+Wsgi = Callable[..., Iterable[bytes]]
 
 
 class MotoServer:
-    """One moto server. Its state is in its process: another one knows nothing of it."""
+    """One moto server on a free port. Its state belongs to the process: ``stop`` empties it."""
 
     def __init__(self, data_dir: Path | None = None) -> None:
         self._data_dir = data_dir
-        self._child: ChildProcess | None = None
+        self._server: BaseWSGIServer | None = None
+        self._thread: threading.Thread | None = None
 
     def start(self) -> str:
-        """Start it and return its endpoint URL. Raises ``EngineFailed``."""
-        folder = [str(self._data_dir.resolve())] if self._data_dir else []
+        """Start it and return its endpoint URL."""
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+        from werkzeug.serving import make_server
 
-        def command(port: int) -> list[str]:
-            return [sys.executable, "-m", "local.engines.moto_process", str(port), *folder]
-
-        self._child, port = start_on_free_port("moto", command, _answers)
-        endpoint = f"http://127.0.0.1:{port}"
-        if self._data_dir:
-            KeptObjects(self._data_dir).restore(endpoint)
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        app: Wsgi = _in_our_account(DomainDispatcherApplication(create_backend_app))
+        kept = KeptObjects(self._data_dir) if self._data_dir else None
+        if kept:
+            app = _keeping(app, kept)
+        self._server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=MotoRequestHandler)
+        self._server.daemon_threads = True  # type: ignore[attr-defined]
+        self._server.block_on_close = False  # type: ignore[attr-defined]
+        self._thread = threading.Thread(target=self._server.serve_forever, name="moto", daemon=True)
+        self._thread.start()
+        endpoint = f"http://127.0.0.1:{self._server.server_port}"
+        if kept:
+            kept.restore(endpoint)
         return endpoint
 
     def stop(self) -> None:
-        """End it. Harmless when it does not run."""
-        if self._child:
-            self._child.stop()
-            self._child = None
+        """End it and forget everything it held. Harmless when it does not run."""
+        if self._server and self._thread:
+            from moto.core.model_instances import reset_model_data
+            from moto.s3.models import s3_backends
+            from moto.secretsmanager.models import secretsmanager_backends
+            from moto.stepfunctions.parser.models import stepfunctions_parser_backends
+
+            self._server.shutdown()
+            self._thread.join(5)
+            self._server.server_close()
+            self._server = self._thread = None
+            s3_backends.reset()
+            secretsmanager_backends.reset()
+            stepfunctions_parser_backends.reset()
+            reset_model_data()
 
 
-def _answers(port: int) -> bool:
-    s3 = client("s3", f"http://127.0.0.1:{port}")
-    try:
-        s3.list_buckets()
-    except BotoCoreError:
-        return False
-    finally:
-        s3.close()
-    return True
+def _in_our_account(app: Wsgi) -> Wsgi:
+    """Wrap ``app`` so that what it makes has the ARNs that the template's references resolve to."""
+
+    def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        environ["HTTP_X_MOTO_ACCOUNT_ID"] = ACCOUNT
+        return app(environ, start_response)
+
+    return wrapped
+
+
+def _keeping(app: Wsgi, kept: KeptObjects) -> Wsgi:
+    """Wrap ``app`` so that a change of an object is on disk before the caller hears that it succeeded."""
+
+    def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        answer = app(environ, start_response)
+        if environ["REQUEST_METHOD"] in {"PUT", "POST", "DELETE"}:
+            path = environ["PATH_INFO"].encode("latin-1").decode()  # WSGI passes UTF-8 as latin-1
+            kept.follow(path, whole_bucket="delete" in environ.get("QUERY_STRING", ""))
+        return answer
+
+    return wrapped

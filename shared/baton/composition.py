@@ -14,16 +14,22 @@ from baton.ports.clock import SystemClock
 if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.api_gateway import ApiGatewayConnections
+    from baton.adapters.dynamodb.episodes import DynamoEpisodes
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.dynamodb.thread_store import DynamoThreadStore
     from baton.adapters.openai import OpenAIChatModel
     from baton.adapters.s3_files import S3Files
     from baton.adapters.secrets import SecretsManager
+    from baton.adapters.sqs import SqsTurnQueue
+    from baton.adapters.step_functions import StepFunctionsClosings
     from baton.conversation.actions import Actions
+    from baton.conversation.closing import Closer, EpisodeWriter
+    from baton.conversation.controls import Controls
     from baton.conversation.follow import Follower
     from baton.conversation.queued_turns import QueuedTurns
     from baton.conversation.replay import Replays
     from baton.conversation.run import RunServices
+    from baton.conversation.sweep import Sweeper
     from baton.conversation.turns import Turns
     from baton.ports.audit import AuditLog
     from baton.ports.live import LiveRegistry
@@ -49,15 +55,13 @@ def authorizer() -> TokenVerifier:
 @cache
 def sockets() -> Actions:
     """Takes WebSocket frames."""
-    from baton.adapters.aws import client
-    from baton.adapters.sqs import SqsTurnQueue
     from baton.conversation.actions import Actions, ActionServices
-    from baton.settings import QueueSettings
 
     return Actions(
         ActionServices(
             store=store(),
-            queue=SqsTurnQueue(client("sqs"), QueueSettings().turns_queue_url),
+            queue=_turn_queue(),
+            controls=controls(),
             live=_live(),
             connections=_connections(),
             replays=replays(),
@@ -77,7 +81,7 @@ def queued_turns() -> QueuedTurns:
     from baton.settings import QueueSettings
 
     records = SqsRecords(client("sqs"), QueueSettings().turns_queue_url)
-    return QueuedTurns(turns(), _connections(), records, clock)
+    return QueuedTurns(turns(), closer(), _connections(), records, clock)
 
 
 @cache
@@ -85,7 +89,41 @@ def dead_turns() -> QueuedTurns:
     """Ends turns that the queue has given up."""
     from baton.conversation.queued_turns import QueuedTurns
 
-    return QueuedTurns(turns(), _connections(), None, clock)
+    return QueuedTurns(turns(), closer(), _connections(), None, clock)
+
+
+@cache
+def closing() -> EpisodeWriter:
+    """Makes episodes of ended sessions."""
+    from baton.conversation.closing import EpisodeWriter
+
+    return EpisodeWriter(store(), _episodes())
+
+
+@cache
+def sweeper() -> Sweeper:
+    """Looks at threads that are due."""
+    from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
+    from baton.conversation.sweep import Sweeper
+
+    idle = DynamoIdleThreads(_table(), clock)
+    return Sweeper(idle, closer(), turns(), _episodes(), _closings(), clock)
+
+
+@cache
+def closer() -> Closer:
+    """Closes threads."""
+    from baton.conversation.closing import Closer
+
+    return Closer(run_services(), turns(), audit())
+
+
+@cache
+def controls() -> Controls:
+    """Stops runs and ends sessions at a user's wish."""
+    from baton.conversation.controls import Controls
+
+    return Controls(store(), _live(), _turn_queue(), audit())
 
 
 @cache
@@ -112,6 +150,7 @@ def run_services() -> RunServices:
     from baton.adapters.token_counter import TiktokenCounter
     from baton.conversation.agents import Agents
     from baton.conversation.run import RunServices
+    from baton.conversation.sessions import Sessions
     from baton.settings import ModelSettings
 
     settings = ModelSettings()
@@ -125,6 +164,7 @@ def run_services() -> RunServices:
         default_model=settings.chat_model,
         counter=TiktokenCounter(settings.tokenizer_dir),
         files=files(),
+        sessions=Sessions(_episodes(), _closings(), audit()),
         clock=clock,
     )
 
@@ -166,6 +206,31 @@ def replays() -> Replays:
     from baton.conversation.replay import Replays
 
     return Replays(store(), DynamoStreamLog(_table(), clock), clock)
+
+
+@cache
+def _turn_queue() -> SqsTurnQueue:
+    from baton.adapters.aws import client
+    from baton.adapters.sqs import SqsTurnQueue
+    from baton.settings import QueueSettings
+
+    return SqsTurnQueue(client("sqs"), QueueSettings().turns_queue_url)
+
+
+@cache
+def _episodes() -> DynamoEpisodes:
+    from baton.adapters.dynamodb.episodes import DynamoEpisodes
+
+    return DynamoEpisodes(_table())
+
+
+@cache
+def _closings() -> StepFunctionsClosings:
+    from baton.adapters.aws import client
+    from baton.adapters.step_functions import StepFunctionsClosings
+    from baton.settings import ClosingSettings
+
+    return StepFunctionsClosings(client("stepfunctions"), ClosingSettings().close_session_arn)
 
 
 @cache

@@ -64,6 +64,12 @@ class QueueSettings(_Settings):
     turns_queue_url: Url = Field(validation_alias="BATON_TURNS_QUEUE_URL")
 
 
+class ClosingSettings(_Settings):
+    """What makes an episode of an ended session."""
+
+    close_session_arn: Name = Field(validation_alias="BATON_CLOSE_SESSION_ARN")
+
+
 class ModelSettings(_Settings):
     """The model endpoint. The key is read from a secret unless it is given (as the local cloud does)."""
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
+from baton.ports import audit
+from baton.ports.clock import Clock
+from tests.fakes.clock import FakeClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +23,46 @@ class AuditRecord:
     thread_id: str
     outcome: str
     detail: dict[str, Any]
+    at: datetime
 
 
 @dataclass
 class FakeAuditLog:
     """``ports.audit.AuditLog``."""
 
+    clock: Clock = field(default_factory=FakeClock)
     records: list[AuditRecord] = field(default_factory=list)
 
     async def record(self, scope: Scope, action: str, *, thread_id: str, outcome: str, detail: dict[str, Any]) -> None:
-        self.records.append(AuditRecord(scope, action, thread_id, outcome, detail))
+        self.records.append(AuditRecord(scope, action, thread_id, outcome, detail, self.clock.now()))
+
+    async def of_thread(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[audit.AuditRecord], str | None]:
+        return await self.of_tenant(scope, {"thread_id": thread_id}, limit=limit, cursor=cursor)
+
+    async def of_tenant(
+        self, scope: Scope, wanted: Mapping[str, str], *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[audit.AuditRecord], str | None]:
+        if cursor is not None and not cursor.isdecimal():
+            raise InvalidRequest("cursor was not handed out by this list.")
+        found = [
+            record
+            for record in (self._shown(number) for number in range(len(self.records))[::-1])
+            if record.tenant_id == scope.tenant_id and all(getattr(record, name) == wanted[name] for name in wanted)
+        ]
+        start = int(cursor or 0)
+        return found[start : start + limit], str(start + limit) if len(found) > start + limit else None
+
+    def _shown(self, number: int) -> audit.AuditRecord:
+        kept = self.records[number]
+        return audit.AuditRecord(
+            id=str(number),
+            at=kept.at,
+            tenant_id=kept.scope.tenant_id,
+            user_id=kept.scope.user_id,
+            thread_id=kept.thread_id,
+            action=kept.action,
+            outcome=kept.outcome,
+            detail=kept.detail,
+        )

@@ -10,13 +10,22 @@ from dataclasses import dataclass, field
 from baton.domain.errors import ModelError
 from baton.domain.message import Content
 from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.ports.chat_model import (
+    Finished,
+    FinishReason,
+    ModelChunk,
+    ModelSettings,
+    Prompt,
+    TextDelta,
+    ToolCall,
+    ToolSpec,
+)
 from baton.ports.files import ThreadFiles
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One scripted answer: ``pieces``, then ``error`` or the end.
+    """One scripted answer: ``pieces``, then ``error``, or ``calls`` and the end.
 
     With ``gate``, the answer pauses before its piece number ``gate_at`` until the test sets the gate.
     """
@@ -27,6 +36,12 @@ class Answer:
     usage: Usage | None = field(default_factory=lambda: Usage(10, 2))
     gate: asyncio.Event | None = None
     gate_at: int = 0
+    calls: tuple[ToolCall, ...] = ()
+
+    @classmethod
+    def calling(cls, *calls: ToolCall, text: str = "") -> Answer:
+        """An answer that ends in tool calls, after ``text`` if there is any."""
+        return cls((text,) if text else (), reason=FinishReason.TOOL_CALLS, calls=calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,7 @@ class Asked:
 
     settings: ModelSettings
     prompts: tuple[Prompt, ...]
+    tools: tuple[ToolSpec, ...] = ()
 
     @property
     def contents(self) -> list[tuple[str, Content]]:
@@ -66,10 +82,15 @@ class ScriptedChatModel:
                 self._script.append(answer)
 
     async def stream(
-        self, settings: ModelSettings, prompts: Sequence[Prompt], *, thread_files: ThreadFiles
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         """The next scripted answer."""
-        self.asked.append(Asked(settings, tuple(prompts)))
+        self.asked.append(Asked(settings, tuple(prompts), tuple(tools)))
         answer = self._script.popleft() if self._script else self.otherwise
         complete = False
         try:
@@ -77,6 +98,9 @@ class ScriptedChatModel:
                 await self._pass(answer, index)
                 yield TextDelta(piece)
             await self._pass(answer, len(answer.pieces))
+            if answer.error is None:
+                for call in answer.calls:
+                    yield call
             complete = True
             if answer.error is not None:
                 raise answer.error

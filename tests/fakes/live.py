@@ -11,17 +11,18 @@ from baton.ports.clock import Clock
 from baton.ports.live import Live
 
 KEPT = timedelta(hours=2, minutes=10)
+CANCEL_KEPT = timedelta(hours=1)
 
 _Thread = tuple[str, str]
 
 
 class FakeLiveRegistry:
-    """``ports.live.LiveRegistry``; ``cancelled`` holds the runs that somebody wants stopped, by (tenant, thread)."""
+    """``ports.live.LiveRegistry``."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._attached: defaultdict[_Thread, dict[str, tuple[datetime, datetime]]] = defaultdict(dict)
-        self.cancelled: defaultdict[_Thread, set[str]] = defaultdict(set)
+        self._cancelled: defaultdict[_Thread, dict[str, datetime]] = defaultdict(dict)
 
     async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
         token_end = from_millis(to_millis(token_expires_at))
@@ -31,7 +32,11 @@ class FakeLiveRegistry:
         now = self._clock.now()
         attached = self._attached[scope.tenant_id, thread_id]
         connections = {name: token_end for name, (token_end, end) in attached.items() if end > now}
-        return Live(connections, frozenset(self.cancelled[scope.tenant_id, thread_id]))
+        cancelled = (run_id for run_id, end in self._cancelled[scope.tenant_id, thread_id].items() if end > now)
+        return Live(connections, frozenset(cancelled))
+
+    async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
+        self._cancelled[scope.tenant_id, thread_id][run_id] = self._clock.now() + CANCEL_KEPT
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
         self._attached[scope.tenant_id, thread_id].pop(connection_id, None)

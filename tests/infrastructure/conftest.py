@@ -11,7 +11,7 @@ import pytest
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, run, translate
 
 BUILD_INPUTS = ("template.yaml", "samconfig.toml", "pyproject.toml", "uv.lock", "README.md")
-BUILD_FOLDERS = ("agents", "functions", "layers", "shared")
+BUILD_FOLDERS = ("agents", "functions", "layers", "shared", "statemachines")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -39,7 +39,7 @@ def read_template() -> dict[str, Any]:
 def translate(template: dict[str, Any], **parameters: str) -> dict[str, Any]:
     """Expand the SAM template as AWS does at deployment, with what `sam package` would have uploaded."""
     for resource in template["Resources"].values():
-        for key in ("CodeUri", "ContentUri"):
+        for key in ("CodeUri", "ContentUri", "DefinitionUri"):
             if key in resource.get("Properties", {}):
                 resource["Properties"][key] = "s3://artifacts/" + resource["Properties"][key]
     translated: dict[str, Any] = Translator({}, Parser()).translate(template, parameters)

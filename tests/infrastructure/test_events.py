@@ -16,9 +16,12 @@ from aws_lambda_powertools.utilities.parser.models import (
 )
 from pydantic import BaseModel
 
+from baton.domain.episode import EndReason, episode_id
 from baton.domain.queued import QueuedMessage
 
 EVENTS = Path(__file__).parents[2] / "events"
+OTHERS = {"authorizer_request", "schedule_sweeper", "states_closing", "states_closing_failed"}
+"""Samples for which Powertools has no model."""
 SHAPES: dict[str, type[BaseModel]] = {
     "rest_http": APIGatewayProxyEventModel,
     "rest_streams": APIGatewayProxyEventModel,
@@ -40,7 +43,7 @@ def test_a_sample_has_the_shape_of_its_trigger(name: str) -> None:
 
 
 def test_every_sample_is_checked() -> None:
-    assert {path.stem for path in EVENTS.glob("*.json")} == {*SHAPES, "authorizer_request"}
+    assert {path.stem for path in EVENTS.glob("*.json")} == {*SHAPES, *OTHERS}
 
 
 def test_the_authorizer_is_asked_about_a_connection() -> None:
@@ -57,3 +60,17 @@ def test_a_queued_record_is_a_message_in_its_threads_group(name: str) -> None:
     message = QueuedMessage.model_validate_json(record["body"])
     assert record["attributes"]["MessageGroupId"] == f"{message.tenant_id}#{message.thread_id}"
     assert record["attributes"]["MessageDeduplicationId"] == message.request_id
+
+
+def test_a_schedule_sends_a_notification_whose_detail_is_text() -> None:
+    event = sample("schedule_sweeper")
+    assert (event["source"], event["detail-type"], event["detail"]) == ("aws.scheduler", "Scheduled Event", "{}")
+    assert ":scheduler:" in event["resources"][0]
+
+
+def test_a_session_that_ended_is_referred_to_by_the_episode_it_becomes() -> None:
+    event = sample("states_closing")
+    assert event["episodeId"] == episode_id(event["threadId"], event["episode"])
+    assert EndReason(event["reason"])
+    assert len(f"{event['threadId']}-{event['episode']}-{event['attempt']}") <= 80
+    assert sample("states_closing_failed") == {**event, "failed": True, "error": "StoreUnavailable"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infrastructure.stack import Stack, referred, text
+from tests.infrastructure.stack import Stack, as_list, referred, text
 
 WHOLE_SERVICE = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
 """Actions for which AWS knows no resources."""
@@ -16,14 +16,18 @@ OBJECTS = {"s3:GetObject", "s3:PutObject", "s3:ListBucket"}
 CONSUME = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
 POST = {"execute-api:ManageConnections"}
 SECRETS = {"secretsmanager:GetSecretValue"}
+SEND = {"sqs:SendMessage"}
+CLOSE = {"states:StartExecution"}
 
 ALLOWED = {
     "AuthorizerFunction": LOGGING | SECRETS,
-    "SocketsFunction": LOGGING | ITEMS | POST | {"sqs:SendMessage"},
-    "TurnsFunction": LOGGING | BATCHES | OBJECTS | POST | CONSUME | SECRETS,
-    "DeadTurnsFunction": LOGGING | BATCHES | OBJECTS | POST | CONSUME,
-    "StreamsFunction": LOGGING | BATCHES | OBJECTS | POST | SECRETS,
-    "HttpFunction": LOGGING | BATCHES | OBJECTS | POST | SECRETS,
+    "SocketsFunction": LOGGING | ITEMS | POST | SEND,
+    "TurnsFunction": LOGGING | BATCHES | OBJECTS | POST | CONSUME | SECRETS | CLOSE,
+    "DeadTurnsFunction": LOGGING | BATCHES | OBJECTS | POST | CONSUME | CLOSE,
+    "StreamsFunction": LOGGING | BATCHES | OBJECTS | POST | SECRETS | SEND | CLOSE,
+    "HttpFunction": LOGGING | BATCHES | OBJECTS | POST | SECRETS | SEND | CLOSE,
+    "SweeperFunction": LOGGING | ITEMS | POST | SEND | CLOSE,
+    "ClosingFunction": LOGGING | (ITEMS - {"dynamodb:DeleteItem"}) | OBJECTS,
 }
 READ_SECRETS = {
     "AuthorizerFunction": {"EmbedKeysSecret"},
@@ -76,14 +80,21 @@ def test_a_function_reads_only_the_secrets_it_uses(stack: Stack, function: str) 
 
 @pytest.mark.parametrize(
     ("function", "queue"),
-    [("SocketsFunction", "TurnsQueue"), ("TurnsFunction", "TurnsQueue"), ("DeadTurnsFunction", "DeadTurnsQueue")],
+    [
+        ("SocketsFunction", "TurnsQueue"),
+        ("TurnsFunction", "TurnsQueue"),
+        ("DeadTurnsFunction", "DeadTurnsQueue"),
+        ("StreamsFunction", "TurnsQueue"),
+        ("HttpFunction", "TurnsQueue"),
+        ("SweeperFunction", "TurnsQueue"),
+    ],
 )
 def test_a_function_reaches_one_queue(stack: Stack, function: str, queue: str) -> None:
     statements = [item for item in stack.statements(stack.role_of(function)) if item["Action"][0].startswith("sqs:")]
     assert set(referred([item["Resource"] for item in statements])) == {queue}
 
 
-@pytest.mark.parametrize("function", sorted(set(ALLOWED) - {"AuthorizerFunction"}))
+@pytest.mark.parametrize("function", sorted(name for name in ALLOWED if ALLOWED[name] >= POST))
 def test_connections_are_managed_on_this_api_and_stage_only(stack: Stack, function: str) -> None:
     (statement,) = [item for item in stack.statements(stack.role_of(function)) if set(item["Action"]) == POST]
     for resource in statement["Resource"]:
@@ -91,13 +102,44 @@ def test_connections_are_managed_on_this_api_and_stage_only(stack: Stack, functi
         assert "/@connections/*" in text(resource)
 
 
-def test_only_http_queries_an_index(stack: Stack) -> None:
+def test_only_http_and_the_sweeper_query_an_index(stack: Stack) -> None:
     def indexes(function: str) -> list[str]:
         resources = [item["Resource"] for item in stack.statements(stack.role_of(function))]
         return [part for part in text(resources).split('"') if "/index/" in part]
 
     assert indexes("HttpFunction") == ["${Table.Arn}/index/listing"]
-    assert not any(indexes(function) for function in set(ALLOWED) - {"HttpFunction"})
+    assert indexes("SweeperFunction") == ["${Table.Arn}/index/idle"]
+    assert not any(indexes(function) for function in set(ALLOWED) - {"HttpFunction", "SweeperFunction"})
+
+
+@pytest.mark.parametrize("function", sorted(name for name in ALLOWED if ALLOWED[name] >= CLOSE))
+def test_the_only_executions_a_function_starts_close_sessions(stack: Stack, function: str) -> None:
+    (statement,) = [item for item in stack.statements(stack.role_of(function)) if set(item["Action"]) == CLOSE]
+    assert statement["Resource"] == [{"Ref": "CloseSession"}]
+
+
+def test_the_state_machine_calls_only_its_own_function(stack: Stack) -> None:
+    role = stack["CloseSession"]["RoleArn"]["Fn::GetAtt"][0]
+    assert "ManagedPolicyArns" not in stack[role]
+    by_reach: dict[bool, set[str]] = {True: set(), False: set()}
+    for statement in stack.statements(role):
+        by_reach[statement["Resource"] == ["*"]] |= set(statement["Action"])
+        if statement["Resource"] != ["*"]:
+            assert set(referred(statement["Resource"])) == {"ClosingFunction"}
+    assert by_reach[False] == {"lambda:InvokeFunction"}
+    assert {action.split(":")[0] for action in by_reach[True]} == {"logs", "xray"}  # AWS knows no resources for these
+    (trust,) = stack[role]["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Principal"] == {"Service": "states.amazonaws.com"}
+
+
+def test_the_schedule_invokes_only_the_sweeper(stack: Stack) -> None:
+    (schedule,) = stack.of_type("AWS::Scheduler::Schedule").values()
+    role = schedule["Target"]["RoleArn"]["Fn::GetAtt"][0]
+    (statement,) = stack.statements(role)
+    assert statement["Action"] == ["lambda:InvokeFunction"]
+    assert set(referred(statement["Resource"])) == {"SweeperFunction"}
+    (trust,) = stack[role]["AssumeRolePolicyDocument"]["Statement"]
+    assert as_list(trust["Principal"]["Service"]) == ["scheduler.amazonaws.com"]
 
 
 def test_lambda_alone_assumes_the_roles(stack: Stack) -> None:

@@ -115,6 +115,33 @@ def test_workers_take_one_record_and_report_its_failure(stack: Stack) -> None:
         assert item["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
+def test_the_sweeper_is_fired_every_minute_and_never_late(stack: Stack) -> None:
+    (schedule,) = stack.of_type("AWS::Scheduler::Schedule").values()
+    assert schedule["ScheduleExpression"] == "rate(1 minute)"
+    assert schedule["State"] == {"Ref": "SweepState"}
+    assert next(referred(schedule["Target"]["Arn"])) == "SweeperFunction"
+    assert "Input" not in schedule["Target"]
+    (invocation,) = stack.of_type("AWS::Lambda::EventInvokeConfig").values()
+    for retries in (schedule["Target"]["RetryPolicy"], invocation):
+        assert (retries["MaximumEventAgeInSeconds"], retries["MaximumRetryAttempts"]) == (60, 0)
+
+
+@pytest.mark.parametrize(
+    ("variable", "functions"),
+    [
+        ("BATON_CLOSE_SESSION_ARN", {"Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
+        ("BATON_TURNS_QUEUE_URL", {"Sockets", "Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
+        ("BATON_CONNECTIONS_URL", {"Sockets", "Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
+    ],
+)
+def test_a_variable_is_where_it_is_needed(stack: Stack, variable: str, functions: set[str]) -> None:
+    assert {
+        name.removesuffix("Function")
+        for name, function in stack.functions.items()
+        if variable in function["Environment"]["Variables"]
+    } == functions
+
+
 def test_every_function_runs_traced_on_arm64(stack: Stack) -> None:
     for properties in stack.functions.values():
         assert properties["Runtime"] == "python3.13"
@@ -138,6 +165,7 @@ def test_every_function_and_the_dead_letters_have_an_alarm(stack: Stack) -> None
     assert {("Errors", name) for name in stack.functions} <= watched
     assert ("ApproximateNumberOfMessagesVisible", "DeadTurnsQueue") in watched
     assert ("Invocations", "DeadTurnsFunction") in watched
+    assert ("ExecutionsFailed", "CloseSession") in watched
 
 
 def test_both_apis_log_every_access(stack: Stack) -> None:

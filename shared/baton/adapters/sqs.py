@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from baton.adapters.aws import call
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
-from baton.domain.queued import QueuedMessage
+from baton.domain.queued import Queued
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -34,7 +34,7 @@ class SqsTurnQueue:
     client: SQSClient
     queue_url: str
 
-    async def send(self, scope: Scope, message: QueuedMessage) -> None:
+    async def send(self, scope: Scope, message: Queued) -> None:
         try:
             await call(
                 self.client.send_message,

@@ -25,6 +25,7 @@ def _services() -> ApiServices:
         store=composition.store(),
         replays=composition.replays(),
         follower=composition.follower(),
+        controls=composition.controls(),
         agents=composition.run_services().agents,
         files=composition.files(),
         audit=composition.audit(),

@@ -16,7 +16,6 @@ from baton.conversation.requests import message_request
 from baton.conversation.run import FinishedRun
 from baton.domain.errors import (
     AgentMismatch,
-    InternalError,
     InvalidRequest,
     MalformedJson,
     MessageIdConflict,
@@ -72,8 +71,6 @@ async def send_message(scope: Caller, services: Services, message: MessageReques
     finished = await asyncio.shield(
         asyncio.ensure_future(services.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
     )
-    if finished is None:
-        raise InternalError
     return _answer(services, finished)
 
 

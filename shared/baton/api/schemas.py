@@ -205,6 +205,40 @@ class UploadAnswer(_Shape):
     )
 
 
+class CancelRequest(_Shape):
+    """Which run to stop."""
+
+    run_id: str | None = Field(default=None, description="Absent: the run in progress.", examples=[RUN_ID])
+
+
+class CancelAnswer(_Shape):
+    """Which run will stop."""
+
+    thread_id: str = Field(examples=[THREAD_ID])
+    run_id: str | None = Field(examples=[RUN_ID])
+
+
+class CloseAnswer(_Shape):
+    """What closing comes to."""
+
+    thread_id: str = Field(examples=[THREAD_ID])
+    status: Literal["closed"]
+    episode_id: str | None = Field(examples=["0f2d5c1e-3b64-5c9e-8f0e-3a1c2f7f9f10"])
+
+
+class AuditRecord(_Shape):
+    """That somebody did, or tried to do, something."""
+
+    id: str = Field(examples=["001773480413589#7c1e..."])
+    timestamp: str = Field(examples=[TIMESTAMP])
+    tenant_id: str = Field(examples=["acme"])
+    user_id: str = Field(examples=["alice"])
+    thread_id: str = Field(examples=[THREAD_ID])
+    action: str = Field(examples=["thread.close"])
+    outcome: str = Field(examples=["closed"])
+    detail: dict[str, Any] = Field(examples=[{"reason": "UserClosed"}])
+
+
 class Health(_Shape):
     """That the service answers."""
 

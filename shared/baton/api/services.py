@@ -8,6 +8,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from baton.conversation.agents import Agents
+from baton.conversation.controls import Controls
 from baton.conversation.follow import Follower
 from baton.conversation.replay import Replays
 from baton.conversation.turns import Turns
@@ -27,6 +28,7 @@ class ApiServices:
     store: ThreadStore
     replays: Replays
     follower: Follower
+    controls: Controls
     agents: Agents
     files: Files
     audit: AuditLog

@@ -53,7 +53,8 @@ class RunStream:
         first: Event | BatonError | None = None
         waiting = False
         try:
-            first = await asyncio.wait_for(self._queue.get(), FIRST_EVENT_SECONDS)
+            async with asyncio.timeout(FIRST_EVENT_SECONDS):
+                first = await self._queue.get()
         except TimeoutError:
             waiting = True
         if isinstance(first, BatonError):
@@ -65,7 +66,8 @@ class RunStream:
             yield encode(first)
         while not ended:
             try:
-                item = await asyncio.wait_for(self._queue.get(), COMMENT_SECONDS)
+                async with asyncio.timeout(COMMENT_SECONDS):
+                    item = await self._queue.get()
             except TimeoutError:
                 yield ": waiting\n\n"
                 continue

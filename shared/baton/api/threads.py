@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import StreamingResponse
 
 from baton.api import sse
 from baton.api.authentication import Caller
 from baton.api.cursors import decode_ordinal, encode_ordinal
-from baton.api.problems import responses
+from baton.api.problems import request_id, responses
 from baton.api.schemas import THREAD_ID, Listing, Message, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
@@ -126,6 +126,7 @@ async def list_messages(
     },
 )
 async def follow_events(
+    request: Request,
     thread_id: ThreadId,
     caller: Caller,
     services: Services,
@@ -138,6 +139,7 @@ async def follow_events(
     """
     seen = after if after is not None else _sequence(last_event_id)
     thread = await readable_thread(services, caller, thread_id)
+    await services.controls.revive(caller, thread, request_id=request_id(request))
     following = services.follower.follow(caller, thread.id, after=seen, seconds=FOLLOW_SECONDS)
     # The first piece is fetched here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from baton.conversation.controls import Controls
 from baton.conversation.delivery import send_to
 from baton.conversation.replay import Replays
-from baton.conversation.requests import integer, message_request, named_thread, queued
+from baton.conversation.requests import integer, message_request, named_thread, optional_run_id, queued
 from baton.domain.errors import (
     BatonError,
     InvalidRequest,
@@ -30,6 +31,10 @@ from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 
+CONNECTION_LIFE = timedelta(hours=2)
+"""API Gateway ends every WebSocket after two hours."""
+RECONNECT_BEFORE = timedelta(minutes=10)
+ACTIONS = ("message", "resume", "cancel", "close", "ping")
 MAX_FRAME_BYTES = 28 * 1024
 
 
@@ -41,6 +46,7 @@ class Caller:
     connection_id: str
     request_id: str
     token_expires_at: datetime
+    connected_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,7 @@ class ActionServices:
     queue: TurnQueue
     live: LiveRegistry
     connections: Connections
+    controls: Controls
     replays: Replays
     catalog: AgentCatalog
     audit: AuditLog
@@ -71,6 +78,7 @@ class Actions:
                 raise TokenExpired
             fields = parse_frame(frame)
             await self._act(caller, fields)
+            await self._advise(caller)
         except BatonError as error:
             await self._reply(caller, refusal(error, caller, fields))
             if isinstance(error, TokenExpired):
@@ -86,12 +94,23 @@ class Actions:
                 await self._message(caller, fields)
             case "resume":
                 await self._resume(caller, fields)
+            case "cancel":
+                await self._cancel(caller, fields)
+            case "close":
+                await self._close(caller, fields)
             case "ping":
                 await self._reply(caller, Event({"type": "PONG"}))
             case str(action):
-                raise UnknownAction(f"There is no action {action[:40]!r}. Known actions: message, resume, ping.")
+                raise UnknownAction(f"There is no action {action[:40]!r}. Known actions: {', '.join(ACTIONS)}.")
             case _:
                 raise InvalidRequest("action must be a string.")
+
+    async def _advise(self, caller: Caller) -> None:
+        """Tell a client in good time to open a new connection, which may exist beside the old one."""
+        left = caller.connected_at + CONNECTION_LIFE - self._services.clock.now()
+        if left < RECONNECT_BEFORE:
+            advice = custom("reconnect", {"secondsLeft": max(0, int(left.total_seconds()))})
+            await self._reply(caller, unsequenced(advice))
 
     async def _message(self, caller: Caller, fields: dict[str, Any]) -> None:
         request = message_request(
@@ -133,8 +152,22 @@ class Actions:
         await services.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
         thread = await services.store.get_thread(scope, thread_id)
         if thread.run is not None or thread.last_seq > replay.last_seq:
+            await services.controls.revive(scope, thread, request_id=caller.request_id)
             since = await services.replays.after(scope, thread, replay.last_seq)
             await send_to(services.connections, caller.connection_id, since.events)
+
+    async def _cancel(self, caller: Caller, fields: dict[str, Any]) -> None:
+        thread_id = named_thread(caller.scope, fields.get("threadId")).id
+        await self._services.controls.cancel(caller.scope, thread_id, optional_run_id(fields.get("runId")))
+
+    async def _close(self, caller: Caller, fields: dict[str, Any]) -> None:
+        await self._services.controls.close(
+            caller.scope,
+            named_thread(caller.scope, fields.get("threadId")).id,
+            request_id=caller.request_id,
+            connection_id=caller.connection_id,
+            connection_expires_at=int(caller.token_expires_at.timestamp()),
+        )
 
     async def _reply(self, caller: Caller, event: Event) -> None:
         await send_to(self._services.connections, caller.connection_id, [event])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
+from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.ports.clock import Clock
@@ -43,6 +45,9 @@ class Delivery:
         self._gone: set[str] = set()
         self._recent: list[Event] = []
         """What a newcomer may not find in the log: everything that was not logged by the last refresh."""
+        self._stopped = False
+        self.cancelled_runs: frozenset[str] = frozenset()
+        """Runs somebody has asked to stop, as of the last refresh."""
 
     async def refresh(self, logged_seq: int) -> None:
         """Find out who is watching now; ``logged_seq`` is the last number that is in the log.
@@ -51,9 +56,12 @@ class Delivery:
         is given everything after that: nothing is missed, and what comes twice is dropped by its number.
         """
         live = await self._live.live(self._scope, self._thread_id)
+        if self._stopped:
+            return
         for connection_id, token_expires_at in live.connections.items():
             if connection_id not in self._senders and connection_id not in self._gone:
                 self._add(connection_id, token_expires_at).add(self._recent)
+        self.cancelled_runs = live.cancelled_runs
         for connection_id in self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
         self._recent = [event for event in self._recent if event.seq is not None and event.seq > logged_seq]
@@ -82,6 +90,7 @@ class Delivery:
 
     def stop(self) -> None:
         """Send nothing more."""
+        self._stopped = True
         for sender in self._senders.values():
             sender.stop()
         self._senders.clear()
@@ -158,8 +167,9 @@ class _Sender:
                 backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)
                 continue
             except ConnectionGone:
-                await self._forget()
                 self._idle.set()
+                with contextlib.suppress(BatonError):  # what stays behind is dropped by the next run, or by its TTL
+                    await self._forget()
                 return
             backoff = FIRST_BACKOFF_SECONDS
             self._backlog.popleft()

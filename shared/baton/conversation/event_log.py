@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from ag_ui.core import BaseEvent
@@ -10,6 +11,9 @@ from baton.domain.events import Event, RunStamp, bare, run_input, without_stamp
 from baton.domain.message import StoredMessage
 from baton.ports.stream_log import LogPiece, StreamLog
 from baton.ports.thread_store import Lease
+
+PIECE_SECONDS = 1.0
+LONGEST_SECONDS = 5.0
 
 
 class EventLog:
@@ -24,6 +28,8 @@ class EventLog:
         self._stamp = stamp
         self._next_seq = first_seq
         self._unlogged: list[Event] = []
+        self._unlogged_since: float | None = None
+        self._text_since: float | None = None
 
     @property
     def last_seq(self) -> int:
@@ -36,16 +42,30 @@ class EventLog:
         first = self._unlogged[0].seq if self._unlogged else None
         return self.last_seq if first is None else first - 1
 
+    def is_piece_due(self, now: float) -> bool:
+        """Whether what is not logged has waited long enough: text for a second, anything for five.
+
+        A run's first events wait for its text, so that a model's silence before its first word costs no write.
+        """
+        oldest = self._unlogged_since
+        return (oldest is not None and now - oldest >= LONGEST_SECONDS) or (
+            self._text_since is not None and now - self._text_since >= PIECE_SECONDS
+        )
+
     def number(self, event: BaseEvent) -> Event:
         """Give the event its place in the thread's sequence."""
         numbered = self._stamp.numbered(bare(event), self._next_seq)
         self._next_seq += 1
         self._unlogged.append(numbered)
+        now = asyncio.get_running_loop().time()
+        self._unlogged_since = self._unlogged_since or now
+        if numbered.type == "TEXT_MESSAGE_CONTENT":
+            self._text_since = self._text_since or now
         return numbered
 
     async def write_piece(self, lease: Lease) -> None:
         """Write what is not logged yet as one piece. Raises ``LeaseLost``."""
-        pending = self._unlogged
+        pending = tuple(self._unlogged)  # more may be numbered while this is being written
         if not pending or pending[0].seq is None:
             return
         piece = LogPiece(
@@ -54,6 +74,7 @@ class EventLog:
             first_seq=pending[0].seq,
             events=tuple(logged(event) for event in pending),
         )
+        self._unlogged_since = self._text_since = None
         await self._log.append(lease, piece)
         self._unlogged = self._unlogged[len(pending) :]
 
@@ -88,7 +109,7 @@ def restored(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: Store
     if "span" in whole:
         start, end = whole.pop("span")
         whole["delta"] = text[start:end]
-    if whole["type"] == "RUN_STARTED" and question is not None:
+    if whole["type"] == "RUN_STARTED" and question is not None and stamp.run_id is not None:
         whole["input"] = run_input(stamp.thread_id, stamp.run_id, question.as_ag_ui()).model_dump(
             by_alias=True, mode="json"
         )

@@ -6,13 +6,15 @@ from contextlib import nullcontext
 
 from aws_lambda_powertools import Logger
 
+from baton.conversation.closing import Closer
 from baton.conversation.delivery import send_to
 from baton.conversation.listener import Listener
 from baton.conversation.requests import from_queue
 from baton.conversation.turns import Turns
+from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy
 from baton.domain.events import run_error, unsequenced
-from baton.domain.queued import QueuedMessage
+from baton.domain.queued import Queued, QueuedClose, QueuedMessage, QueuedTakeover, parse_queued
 from baton.domain.times import from_millis
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
@@ -29,51 +31,75 @@ PATIENCE_SECONDS = 20.0
 class QueuedTurns:
     """Runs the turns of queue records."""
 
-    def __init__(self, turns: Turns, connections: Connections, records: QueueRecords | None, clock: Clock) -> None:
+    def __init__(
+        self, turns: Turns, closer: Closer, connections: Connections, records: QueueRecords | None, clock: Clock
+    ) -> None:
         self._turns = turns
+        self._closer = closer
         self._connections = connections
         self._records = records
         self._clock = clock
 
     async def run(self, body: str, receipt_handle: str, *, seconds: float) -> None:
         """Run one record's turn within ``seconds``. Raises when the record has to come again."""
-        message = QueuedMessage.model_validate_json(body)
-        logger.append_keys(tenant=message.tenant_id, thread_id=message.thread_id, message_id=message.message_id)
+        queued = parse_queued(body)
+        logger.append_keys(tenant=queued.tenant_id, thread_id=queued.thread_id, request_id=queued.request_id)
         async with self._records.hidden(receipt_handle) if self._records else nullcontext():
             try:
-                await self._turns.run(
-                    message.scope,
-                    from_queue(message),
-                    lambda event: None,
-                    seconds=seconds,
-                    patience=PATIENCE_SECONDS,
-                    listener=self._listener(message),
-                )
+                await self._carry_out(queued, seconds)
             except _TRY_AGAIN:
                 raise
             except BatonError as error:
-                await self._refuse(message, error)
+                await self._refuse(queued, error)
+
+    async def _carry_out(self, queued: Queued, seconds: float) -> None:
+        listener = _listener(queued)
+        if isinstance(queued, QueuedClose):
+            await self._closer.close(
+                queued.scope,
+                queued.thread_id,
+                EndReason.USER_CLOSED,
+                patience=min(seconds, PATIENCE_SECONDS),
+                listener=listener,
+            )
+            return
+        if isinstance(queued, QueuedTakeover):
+            await self._turns.finish_interrupted(queued.scope, queued.thread_id)
+            return
+        await self._turns.run(
+            queued.scope,
+            from_queue(queued),
+            lambda event: None,
+            seconds=seconds,
+            patience=PATIENCE_SECONDS,
+            listener=listener,
+        )
 
     async def give_up(self, body: str) -> None:
         """End a turn that was tried too often, so that its thread goes on: its run ends as ``interrupted``."""
-        message = QueuedMessage.model_validate_json(body)
+        queued = parse_queued(body)
         try:
-            await self._turns.give_up(message.scope, from_queue(message), listener=self._listener(message))
+            if isinstance(queued, QueuedMessage):
+                await self._turns.give_up(queued.scope, from_queue(queued), listener=_listener(queued))
+            elif isinstance(queued, QueuedClose):
+                await self._refuse(queued, StoreUnavailable())
         except _TRY_AGAIN:
             raise
         except BatonError as error:
-            await self._refuse(message, error)
+            await self._refuse(queued, error)
 
-    async def _refuse(self, message: QueuedMessage, error: BatonError) -> None:
-        refusal = unsequenced(
-            run_error(error, requestId=message.request_id),
-            action="message",
-            messageId=message.message_id,
-            threadId=message.thread_id,
-        )
-        if self._clock.now() < from_millis(message.connection_expires_at * 1000):
-            await send_to(self._connections, message.connection_id, [refusal])
+    async def _refuse(self, queued: Queued, error: BatonError) -> None:
+        listener = _listener(queued)
+        if listener is None or self._clock.now() >= listener.token_expires_at:
+            return
+        about = {"action": queued.action, "threadId": queued.thread_id}
+        if isinstance(queued, QueuedMessage):
+            about["messageId"] = queued.message_id
+        refusal = unsequenced(run_error(error, requestId=queued.request_id), **about)
+        await send_to(self._connections, listener.connection_id, [refusal])
 
-    @staticmethod
-    def _listener(message: QueuedMessage) -> Listener:
-        return Listener(message.connection_id, from_millis(message.connection_expires_at * 1000))
+
+def _listener(queued: Queued) -> Listener | None:
+    if queued.connection_id is None:
+        return None
+    return Listener(queued.connection_id, from_millis(queued.connection_expires_at * 1000))

@@ -55,7 +55,7 @@ class _Segment:
     @property
     def previous_seq(self) -> int | None:
         """Where a takeover's jump begins."""
-        if not self.bodies or self.bodies[0]["type"] != "RUN_STARTED":
+        if not self.bodies:
             return None
         previous: int | None = self.bodies[0].get("metadata", {}).get("previousSeq")
         return previous
@@ -73,7 +73,7 @@ class Replays:
         """Everything that follows ``after``. Raises ``InvalidSequence`` when the thread has not come that far."""
         pieces = await self._log.read(scope, thread.id, after=after)
         messages = await self._messages_since(scope, thread, after)
-        segments = [*_from_pieces(thread.id, pieces), *_from_tails(thread.id, messages)]
+        segments = [*_from_pieces(thread.id, _valid(pieces, thread, messages)), *_from_tails(thread.id, messages)]
         segments = sorted((s for s in segments if s.last_seq > after), key=lambda s: s.first_seq)
         last_seq = max([thread.last_seq, *(s.last_seq for s in segments)])
         # Events are posted before they are logged: a client may well be ahead of the log.
@@ -81,9 +81,10 @@ class Replays:
             raise InvalidSequence
         last_seq = max(last_seq, after)
         start = _contiguous_from(segments, after, last_seq)
-        questions = {message.run_id: message for message in messages if message.role is Role.USER}
+        # The first wins: while a repeat holds the lease, its question stands beyond the pointer a second time.
+        questions = {message.run_id: message for message in reversed(messages) if message.role is Role.USER}
         events = tuple(
-            restored(body, segment.stamp, seq, question=questions.get(segment.stamp.run_id), text=segment.text)
+            restored(body, segment.stamp, seq, question=questions.get(segment.stamp.run_id or ""), text=segment.text)
             for segment in segments[start if start is not None else _last_whole(segments) :]
             for seq, body in enumerate(segment.bodies, segment.first_seq)
             if seq > after
@@ -147,6 +148,22 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
     usage, model = (end.usage, end.model) if end is not None else (None, None)
     finished = run_finished(thread_id, run_id, usage=usage, model=model, cancelled=cancelled)
     return [started, snapshot, unsequenced(finished, **metadata)]
+
+
+def _valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]) -> list[LogPiece]:
+    """The pieces of runs that were committed and of the run in progress, without those of attempts that died."""
+    committed = {m.run_id: (m.attempt, m.end.first_seq) for m in messages if m.end is not None}
+
+    def is_valid(piece: LogPiece) -> bool:
+        if piece.first_seq > thread.last_seq:
+            run = thread.run
+            return run is not None and (piece.run_id, piece.attempt) == (run.run_id, run.attempt)
+        if piece.run_id is None or piece.run_id not in committed:
+            return True
+        attempt, first_seq = committed[piece.run_id]
+        return piece.attempt == attempt and piece.first_seq >= first_seq
+
+    return [piece for piece in pieces if is_valid(piece)]
 
 
 def _from_pieces(thread_id: str, pieces: Iterable[LogPiece]) -> list[_Segment]:

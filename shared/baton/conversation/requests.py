@@ -52,8 +52,7 @@ def message_request(
         raise InvalidRequest(f"messageId must be 1 to {MAX_MESSAGE_ID} printable characters.")
     if agent_id is not None and (not isinstance(agent_id, str) or not is_printable(agent_id, 64)):
         raise InvalidRequest("agentId must be the id of an agent.")
-    if run_id is not None and (not isinstance(run_id, str) or not is_printable(run_id, MAX_MESSAGE_ID)):
-        raise InvalidRequest(f"runId must be 1 to {MAX_MESSAGE_ID} printable characters.")
+    run_id = optional_run_id(run_id)
     thread = derived_thread_ref(scope, message_id) if thread_id is None else named_thread(scope, thread_id)
     return MessageRequest(
         thread=thread,
@@ -62,6 +61,13 @@ def message_request(
         content=parse_content(content),
         agent_id=agent_id,
     )
+
+
+def optional_run_id(run_id: object) -> str | None:
+    """The run a caller names, if it names one. Raises ``InvalidRequest``."""
+    if run_id is None or (isinstance(run_id, str) and is_printable(run_id, MAX_MESSAGE_ID)):
+        return run_id
+    raise InvalidRequest(f"runId must be 1 to {MAX_MESSAGE_ID} printable characters.")
 
 
 def named_thread(scope: Scope, thread_id: object) -> ThreadRef:

@@ -13,17 +13,19 @@ from aws_lambda_powertools import Logger
 from baton.conversation.agents import Agents
 from baton.conversation.answer import Answer, AnswerStep, answer_events
 from baton.conversation.delivery import Delivery
-from baton.conversation.event_log import EventLog
+from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
 from baton.conversation.requests import MessageRequest
+from baton.conversation.sessions import Sessions
 from baton.conversation.upkeep import LeaseHolder, Upkeep
 from baton.domain.agent import AgentDefinition
+from baton.domain.episode import EndReason, EpisodeRef, ended_session
 from baton.domain.errors import BatonError, InternalError, Interrupted, LeaseLost, ModelUnavailable
-from baton.domain.events import Event, RunStamp, run_error, run_finished, run_started
+from baton.domain.events import Event, RunStamp, run_error, run_finished, run_started, thread_closed
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
-from baton.domain.thread import Run, Thread
+from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.usage import Usage
-from baton.memory.context import assemble, history_budget, message_tokens
+from baton.memory.context import STOPPED_NOTE, assemble, history_budget, message_tokens
 from baton.ports.chat_model import ChatModel, ModelSettings
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
@@ -52,6 +54,7 @@ class RunServices:
     default_model: str
     counter: TokenCounter
     files: Files
+    sessions: Sessions
     clock: Clock
 
 
@@ -132,25 +135,66 @@ class RunExecution:
         reads and the next turn writes over it.
         """
         store, lease = self._services.store, self._holder.lease
+        known = None
+        if self._run.attempt > 1:
+            # An earlier attempt's question may stand where this one goes: it must not be replaced by another text.
+            known = await store.open_turn(lease, self._turn)
+            if known is not None and known.digest != self._request.digest:
+                return known
         budget = history_budget(self._agent, self._question.tokens, self._services.counter)
-        known, _, self._history, _ = await asyncio.gather(
-            store.open_turn(lease, self._turn),
+        opened, _, self._history, _ = await asyncio.gather(
+            _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             store.recent_messages(lease.scope, lease.thread, token_budget=budget),
             self._delivery.refresh(self._log.logged_seq),
         )
-        return known
+        return known or opened
 
     async def reopen(self) -> None:
         """Take over a message id whose earlier attempt came to nothing."""
         await self._services.store.reopen_turn(self._holder.lease, self._turn)
+
+    async def adopt(self, known: TurnRecord) -> FinishedRun | None:
+        """Commit the complete answer that a dead attempt wrote, if it did and nobody came in between.
+
+        The model is not asked again, and clients that have seen the answer keep what they have.
+        """
+        store, lease = self._services.store, self._holder.lease
+        if known.first_ordinal != self._question.ordinal or known.fence != lease.fence - 1:
+            return None  # somebody held the lease in between, and may have told clients other things
+        messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
+        last = messages[-1] if messages else None
+        if last is None or last.end is None or last.fence != known.fence or last.run_id != known.run_id:
+            return None
+        ended = None
+        if any(body.get("name") == "thread_closed" for body in last.end.tail):
+            now = self._services.clock.now()
+            ended = ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
+        if ended is not None:
+            await self._services.sessions.record(lease, ended)
+        finished = await self._commit(tuple(messages), last.end, ended)
+        stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
+        for seq, body in enumerate(last.end.tail, last.end.tail_seq):
+            self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])
+        await self._delivery.drain()
+        if ended is not None:
+            await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+        return finished
 
     async def execute(self) -> FinishedRun:
         """Answer, commit and deliver. After ``LeaseLost`` or ``StoreUnavailable`` it is up for takeover."""
         answer = Answer.begin(self._run)
         if self._listener is not None:
             await self._delivery.join(self._listener.connection_id, self._listener.token_expires_at)
-        async with Upkeep(self._holder, self._log, self._delivery, self._tell):
+        upkeep = Upkeep(
+            self._holder,
+            self._log,
+            self._delivery,
+            run_id=self._run.run_id,
+            stop=answer.stop,
+            emit_heartbeat=self._tell,
+        )
+        async with upkeep:
             await self._answer(answer)
         return await self._finish(answer)
 
@@ -161,15 +205,19 @@ class RunExecution:
     async def _answer(self, answer: Answer) -> None:
         """Stream the agent's answer; every failure that is not the store's becomes ``answer.error``."""
         step = self._step()
-        if self._gives_up:
-            answer.error = Interrupted()
-            self._tell(self._log.number(run_started_again(step)))
+        if self._gives_up or self._run.run_id in self._delivery.cancelled_runs:
+            answer.error = Interrupted() if self._gives_up else None
+            answer.cancelled = answer.error is None
+            self._tell(self._log.number(run_started_only(step)))
             return
         events = answer_events(step, answer, self._services.model)
         async with contextlib.aclosing(events):
             try:
                 async for event in events:
+                    self._check_lease()
                     self._tell(self._log.number(event))
+            except LeaseLost:
+                raise
             except Exception:
                 logger.exception("turn failed", thread_id=self._thread.id, run_id=self._run.run_id)
                 answer.error = InternalError()
@@ -186,21 +234,23 @@ class RunExecution:
             context=assemble(agent, self._history, self._question, services.counter),
             settings=_model_settings(agent, services.default_model),
             files=services.files.of_thread(self._holder.lease.scope, self._thread.id),
+            previous_seq=jump_from(self._holder.lease),
             deadline=min(self._deadline, loop.time() + agent.timeouts.turn_seconds),
         )
 
     async def _finish(self, answer: Answer) -> FinishedRun:
         """Write what was said, commit by moving the pointer, then tell everybody how the run ended."""
-        store, lease, _counter = self._services.store, self._holder.lease, self._services.counter
-        if answer.error is None and not answer.text:
+        store, lease = self._services.store, self._holder.lease
+        if answer.error is None and not answer.text and not answer.cancelled:
             answer.error = ModelUnavailable("The model gave an empty answer. Please try again.")
         usage = self._usage(answer)
-        final = self._log.number(self._end_event(answer, usage))
         said = self._said(answer)
         last = said if said is not None else self._question
+        ended = self._ended(answer, last)
+        final = [self._log.number(event) for event in self._end_events(answer, usage, ended)]
         tail_seq, tail = self._log.tail(last.text, last.id)
         end = RunEnd(
-            outcome=OutcomeType.ERROR if answer.error else OutcomeType.SUCCESS,
+            outcome=answer.outcome,
             usage=usage,
             model=answer.model,
             error_code=answer.error.code if answer.error else None,
@@ -211,27 +261,38 @@ class RunExecution:
         )
         last = replace(last, end=end)
         await store.put_message(lease, last)
-        messages = (self._question, last) if said is not None else (last,)
+        if ended is not None:
+            await self._services.sessions.record(lease, ended)
+        finished = await self._commit((self._question, last) if said is not None else (last,), end, ended)
+        for event in final:
+            self._tell(event)
+        await self._delivery.drain()
+        if ended is not None:
+            await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+        return finished
+
+    async def _commit(self, messages: tuple[StoredMessage, ...], end: RunEnd, ended: EpisodeRef | None) -> FinishedRun:
+        """Move the pointer past ``messages``, then find out who is to be told."""
         commit = Commit(
-            next_ordinal=last.ordinal + 1,
-            last_seq=self._log.last_seq,
-            usage=usage,
+            next_ordinal=messages[-1].ordinal + 1,
+            last_seq=end.last_seq,
+            usage=end.usage,
             tokens=sum(message.tokens for message in messages),
+            ended=ended,
         )
-        await store.commit(lease, commit)
+        await self._services.store.commit(self._holder.lease, commit)
         # Whoever registers from now on reads the tail from the message; whoever did before is found here.
         with contextlib.suppress(BatonError):
             await self._delivery.refresh(self._log.logged_seq)
-        self._tell(final)
-        await self._delivery.drain()
         thread = replace(
             self._thread,
+            status=ThreadStatus.CLOSED if ended else ThreadStatus.ACTIVE,
             run=None,
             next_ordinal=commit.next_ordinal,
             last_seq=commit.last_seq,
             reserved_seq=commit.last_seq,
-            usage=self._thread.usage + usage,
-            last_activity_at=last.timestamp,
+            usage=self._thread.usage + end.usage,
+            last_activity_at=messages[-1].timestamp,
         )
         return FinishedRun(thread, messages)
 
@@ -245,12 +306,16 @@ class RunExecution:
             ordinal=self._question.ordinal + 1,
             run_id=self._run.run_id,
             timestamp=self._services.clock.now(),
-            tokens=message_tokens(answer.text, self._services.counter),
-            status=MessageStatus.CANCELLED if answer.error else MessageStatus.COMPLETE,
+            tokens=self._said_tokens(answer),
+            status=MessageStatus.COMPLETE if answer.outcome is OutcomeType.SUCCESS else MessageStatus.CANCELLED,
             agent_id=self._agent.id,
             agent_name=self._agent.name,
             attempt=self._run.attempt,
         )
+
+    def _said_tokens(self, answer: Answer) -> int:
+        note = "" if answer.outcome is OutcomeType.SUCCESS else STOPPED_NOTE
+        return message_tokens(f"{answer.text}{note}", self._services.counter)
 
     def _usage(self, answer: Answer) -> Usage:
         """What the model counted, or our own count where the endpoint does not tell."""
@@ -260,19 +325,43 @@ class RunExecution:
             return Usage()
         return Usage(answer.prompt_tokens, self._services.counter.count(answer.text))
 
-    def _end_event(self, answer: Answer, usage: Usage) -> BaseEvent:
+    def _ended(self, answer: Answer, last: StoredMessage) -> EpisodeRef | None:
+        """The session that this answer ends, if the agent has decided so and has said all it wanted to say."""
+        if not answer.ends_conversation or answer.outcome is not OutcomeType.SUCCESS:
+            return None
+        now = self._services.clock.now()
+        return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
+
+    def _end_events(self, answer: Answer, usage: Usage, ended: EpisodeRef | None) -> list[BaseEvent]:
         if answer.error is not None:
-            return run_error(answer.error, usage, answer.model)
-        return run_finished(self._thread.id, self._run.run_id, usage=usage, model=answer.model)
+            return [run_error(answer.error, usage, answer.model)]
+        finished = run_finished(
+            self._thread.id, self._run.run_id, usage=usage, model=answer.model, cancelled=answer.cancelled
+        )
+        return [thread_closed(ended.reason, ended.id), finished] if ended is not None else [finished]
+
+    def _check_lease(self) -> None:
+        """Raise ``LeaseLost`` once the lease has run out: a worker that was held up must not speak for the thread."""
+        if self._services.clock.now() >= self._holder.lease.until:
+            raise LeaseLost
 
     def _tell(self, event: Event) -> None:
         self._emit_to_caller(event)
         self._delivery.post([event])
 
 
-def run_started_again(step: AnswerStep) -> BaseEvent:
-    """RUN_STARTED of an attempt that only gives the run up."""
-    return run_started(step.thread.id, step.run.run_id, step.question, previous_seq=step.thread.last_seq)
+async def _nothing() -> None:
+    """Stands for what has been done already."""
+
+
+def jump_from(lease: Lease) -> int | None:
+    """The last committed sequence number, if the lease's own do not follow it: clients are told to jump from there."""
+    return lease.thread.last_seq if lease.first_seq > lease.thread.last_seq + 1 else None
+
+
+def run_started_only(step: AnswerStep) -> BaseEvent:
+    """RUN_STARTED of an attempt that asks no model: it gives the run up, or was cancelled while it waited."""
+    return run_started(step.thread.id, step.run.run_id, step.question, previous_seq=step.previous_seq)
 
 
 def _leased_run(lease: Lease) -> Run:

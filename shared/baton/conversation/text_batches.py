@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 
 from baton.domain.errors import TurnTimeout
 from baton.domain.events import MAX_DELTA_CHARS
-from baton.ports.chat_model import Finished, ModelChunk, TextDelta
+from baton.ports.chat_model import ModelChunk, TextDelta
 
 FAST_SECONDS = 0.1
 """Between batches during the first second of a message."""
@@ -17,38 +17,45 @@ STEADY_SECONDS = 0.25
 FAST_PHASE_SECONDS = 1.0
 
 
-async def batched(chunks: AsyncGenerator[ModelChunk, None], *, deadline: float) -> AsyncGenerator[ModelChunk, None]:
+async def batched(
+    chunks: AsyncGenerator[ModelChunk, None], *, deadline: float, stop: asyncio.Event
+) -> AsyncGenerator[ModelChunk, None]:
     """The same chunks with neighbouring text joined: the first at once, then what came in each interval.
 
     What the model said before it failed is given out before its error is raised. Raises ``TurnTimeout`` when the
-    event loop's clock passes ``deadline``.
+    event loop's clock passes ``deadline``. Ends, with what had been said, as soon as ``stop`` is set.
     """
     loop = asyncio.get_running_loop()
     buffer = _Buffer()
     reader = asyncio.ensure_future(buffer.fill(chunks))
+    stopper = asyncio.ensure_future(buffer.end_when(stop))
     began = loop.time()
     try:
         while True:
             if loop.time() >= deadline:
                 raise TurnTimeout
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(buffer.arrived.wait(), deadline - loop.time())
+                # Not wait_for: before Python 3.12 it could swallow a cancellation.
+                async with asyncio.timeout_at(deadline):
+                    await buffer.arrived.wait()
             text = buffer.take_text()
             for start in range(0, len(text), MAX_DELTA_CHARS):
                 yield TextDelta(text[start : start + MAX_DELTA_CHARS])
             if buffer.ended.is_set() and not buffer.text:
                 if buffer.error is not None:
                     raise buffer.error
-                if buffer.finished is not None:
-                    yield buffer.finished
+                for chunk in buffer.after_text:
+                    yield chunk
                 return
             interval = FAST_SECONDS if loop.time() - began < FAST_PHASE_SECONDS else STEADY_SECONDS
             # The last words need not wait for the interval to pass.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(buffer.ended.wait(), interval)
+                async with asyncio.timeout(interval):
+                    await buffer.ended.wait()
     finally:
         reader.cancel()
-        await asyncio.wait([reader])
+        stopper.cancel()
+        await asyncio.wait([reader, stopper])
 
 
 class _Buffer:
@@ -56,7 +63,8 @@ class _Buffer:
 
     def __init__(self) -> None:
         self.text: list[str] = []
-        self.finished: Finished | None = None
+        self.after_text: list[ModelChunk] = []
+        """Tool calls and the end, which come after all text."""
         self.error: Exception | None = None
         self.arrived = asyncio.Event()
         self.ended = asyncio.Event()
@@ -67,16 +75,27 @@ class _Buffer:
                 async for chunk in chunks:
                     if isinstance(chunk, TextDelta):
                         self.text.append(chunk.text)
-                        self.arrived.set()
+                        if not self.arrived.is_set():
+                            self.arrived.set()
+                            # Chunks that are in the socket's buffer already would keep the first one waiting.
+                            await asyncio.sleep(0)
                     else:
-                        self.finished = chunk
+                        self.after_text.append(chunk)
         except Exception as error:  # noqa: BLE001 - raised again by the consumer, after the text before it
             self.error = error
         self.arrived.set()
         self.ended.set()
 
+    async def end_when(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self.arrived.set()
+        self.ended.set()
+
     def take_text(self) -> str:
         text, self.text = "".join(self.text), []
+        if not text.isascii():
+            # A model may split a character beyond the BMP between two deltas; a half that stays alone is not text.
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if not self.ended.is_set():
             self.arrived.clear()
         return text

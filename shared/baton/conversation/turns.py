@@ -33,6 +33,7 @@ from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, TurnRecord
 POLL_SECONDS = 0.25
 """How often a message that waits its turn looks whether the thread is free; a GetItem each."""
 
+ORPHAN_SECONDS = 300.0
 GIVE_UP_SECONDS = 40.0
 """Long enough to outwait the lease of whoever was working on the run."""
 
@@ -59,13 +60,12 @@ class Turns:
         seconds: float,
         patience: float | None = None,
         listener: Listener | None = None,
-    ) -> FinishedRun | None:
+    ) -> FinishedRun:
         """Answer ``request``, giving every event to ``emit`` and to the thread's connections.
 
         ``seconds`` is the time the caller has for all of it, ``patience`` how much of that it may spend waiting for
         other turns of the thread (by default all of it). A repeated message is answered from the store: to
-        ``emit``, or to ``listener`` alone when it came over a WebSocket. Returns None only when another worker is
-        answering this very message and ``listener`` has been attached to it.
+        ``emit``, or to ``listener`` alone when it came over a WebSocket.
 
         Raises the ``BatonError`` that refuses the request before a run begins (nothing is stored then), ``LeaseLost``
         and ``StoreUnavailable`` when the run has to be taken over. A model's failure is not raised: it is how a run
@@ -76,13 +76,39 @@ class Turns:
         wait_until = deadline if patience is None else min(deadline, loop.time() + patience)
         return await self._take(_Call(scope, request, _once_each(emit), deadline, wait_until, listener))
 
-    async def give_up(self, scope: Scope, request: MessageRequest, *, listener: Listener) -> None:
+    async def give_up(self, scope: Scope, request: MessageRequest, *, listener: Listener | None) -> None:
         """End a message's run as ``interrupted`` without answering it, unless it was answered after all."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + GIVE_UP_SECONDS
         await self._take(_Call(scope, request, lambda event: None, deadline, deadline, listener, gives_up=True))
 
-    async def _take(self, call: _Call) -> FinishedRun | None:
+    async def finish_orphan(self, lease: Lease) -> bool:
+        """Finish the run that a lease taken for something else was found with, and give the lease back.
+
+        False, with the lease still held, if nothing of the run was ever stored: there is nothing to finish.
+        """
+        orphan = await self._orphan(lease)
+        if orphan is None:
+            return False
+        try:
+            deadline = asyncio.get_running_loop().time() + ORPHAN_SECONDS
+            await self._finish(await self._store.take_over(lease), orphan, deadline)
+        except BaseException:
+            with contextlib.suppress(BatonError):
+                await asyncio.shield(self._store.abandon(lease))
+            raise
+        return True
+
+    async def finish_interrupted(self, scope: Scope, thread_id: str) -> None:
+        """Take over the thread's run if its worker has died; somebody else may have done so already."""
+        try:
+            lease = await self._store.acquire(scope, LeaseRequest(thread_id))
+        except LeaseBusy:
+            return
+        if lease.thread.run is None or not await self.finish_orphan(lease):
+            await self._store.release(lease)
+
+    async def _take(self, call: _Call) -> FinishedRun:
         request = call.request
         agent = self._agents.for_new_thread(call.scope, request.agent_id)
         wanted = LeaseRequest(
@@ -102,20 +128,17 @@ class Turns:
             )
             raise
 
-    async def _answer_once(self, call: _Call, wanted: LeaseRequest) -> FinishedRun | None:
+    async def _answer_once(self, call: _Call, wanted: LeaseRequest) -> FinishedRun:
         while True:
             try:
                 lease = await self._store.acquire(call.scope, wanted)
             except LeaseBusy as busy:
-                known = await self._store.get_turn(call.scope, wanted.thread_id, wanted.message_id)
+                known = await self._store.get_turn(call.scope, wanted.thread_id, call.request.message_id)
                 if known is not None:
                     finished = await self._outcome(call, wanted.thread_id, known)
                     if finished is not None:
                         return await self._replay(call, finished)
-                    if busy.run is not None and busy.run.message_id == wanted.message_id:
-                        if call.listener is not None:
-                            await self._join(call, wanted.thread_id, call.listener)
-                            return None
+                    if busy.run is not None and busy.run.message_id == call.request.message_id:
                         await self._follow(call, wanted.thread_id, known.run_id)
                 await self._wait_until_free(call, wanted.thread_id)
                 continue
@@ -148,7 +171,7 @@ class Turns:
         if run is None or run.message_id != call.request.message_id:
             orphan = await self._orphan(lease)
             if orphan is not None:
-                await self._finish_orphan(call, lease, orphan)
+                await self._finish(lease, orphan, call.deadline)
                 return None
             lease = await self._store.begin_run(lease, run_id=call.request.run_id, message_id=call.request.message_id)
         return await self._own_run(call, lease)
@@ -172,8 +195,11 @@ class Turns:
             if known is not None:
                 finished = await self._outcome(call, lease.thread_id, known, lease.thread)
                 if finished is not None:
-                    await self._give_back(lease)
+                    await self._store.release(lease)
                     return await self._replay(call, finished)
+                adopted = await execution.adopt(known)
+                if adopted is not None:
+                    return await self._replay(call, adopted)
                 await execution.reopen()
             return await execution.execute()
         finally:
@@ -210,18 +236,21 @@ class Turns:
             await send_to(self._services.connections, call.listener.connection_id, events)
         return finished
 
-    async def _join(self, call: _Call, thread_id: str, listener: Listener) -> None:
-        """Let the listener have a run that another worker is in the middle of: what was logged, then live."""
-        await self._attach(call, thread_id, listener)
-        thread = await self._store.get_thread(call.scope, thread_id)
-        replay = await self._replays.after(call.scope, thread, thread.last_seq)
-        await send_to(self._services.connections, listener.connection_id, replay.events)
-
     async def _attach(self, call: _Call, thread_id: str, listener: Listener) -> None:
         await self._services.live.attach(call.scope, thread_id, listener.connection_id, listener.token_expires_at)
 
     async def _follow(self, call: _Call, thread_id: str, run_id: str) -> None:
-        """Give out the events of this message's run while another worker carries it out."""
+        """Give out the events of this message's run while another worker carries it out.
+
+        A listener is attached and told what it missed, the rest reaches it live; its record stays in the queue until
+        the run has ended, so that the message is answered even if that worker dies.
+        """
+        if call.listener is not None:
+            await self._attach(call, thread_id, call.listener)
+            thread = await self._store.get_thread(call.scope, thread_id)
+            replay = await self._replays.after(call.scope, thread, thread.last_seq)
+            await send_to(self._services.connections, call.listener.connection_id, replay.events)
+            return
         seconds = call.deadline - asyncio.get_running_loop().time()
         events = self._follower.events_of_run(call.scope, thread_id, run_id, seconds=seconds)
         async with contextlib.aclosing(events):
@@ -252,14 +281,18 @@ class Turns:
         if not messages or messages[0].id != run.message_id or messages[0].role is not Role.USER:
             return None
         thread = ThreadRef(lease.thread_id, may_create=False)
-        return MessageRequest(thread, run.message_id, run.run_id, messages[0].content)
+        orphan = MessageRequest(thread, run.message_id, run.run_id, messages[0].content)
+        return orphan if orphan.digest == known.digest else None
 
-    async def _finish_orphan(self, call: _Call, lease: Lease, orphan: MessageRequest) -> None:
+    async def _finish(self, lease: Lease, orphan: MessageRequest, deadline: float) -> None:
         execution = RunExecution(
-            self._services, lease, orphan, emit=lambda event: None, deadline=call.deadline, listener=None
+            self._services, lease, orphan, emit=lambda event: None, deadline=deadline, listener=None
         )
         try:
-            if await execution.open() is not None:
+            known = await execution.open()
+            if known is not None:
+                if await execution.adopt(known) is not None:
+                    return
                 await execution.reopen()
             await execution.execute()
         finally:

@@ -15,7 +15,6 @@ from baton.ports.thread_store import Lease, ThreadStore
 
 TICK_SECONDS = 0.2
 RENEW_SECONDS = 10.0
-PIECE_SECONDS = 1.0
 REFRESH_SECONDS = 2.0
 HEARTBEAT_SECONDS = 10.0
 
@@ -39,10 +38,21 @@ class Upkeep:
     in its place.
     """
 
-    def __init__(self, holder: LeaseHolder, log: EventLog, delivery: Delivery, emit_heartbeat: Callable[[Event], None]):
+    def __init__(
+        self,
+        holder: LeaseHolder,
+        log: EventLog,
+        delivery: Delivery,
+        *,
+        run_id: str,
+        stop: asyncio.Event,
+        emit_heartbeat: Callable[[Event], None],
+    ) -> None:
         self._holder = holder
         self._log = log
         self._delivery = delivery
+        self._run_id = run_id
+        self._stop = stop
         self._emit_heartbeat = emit_heartbeat
         self._stopping = asyncio.Event()
         self._error: BaseException | None = None
@@ -68,22 +78,24 @@ class Upkeep:
 
     async def _work(self) -> None:
         now = self._loop_time()
-        renewed = pieced = refreshed = now
+        renewed = refreshed = now
         try:
             while not self._stopping.is_set():
                 now = self._loop_time()
                 if now - renewed >= RENEW_SECONDS:
                     await self._holder.renew(self._log.last_seq)
                     renewed = now
-                if now - pieced >= PIECE_SECONDS:
+                if self._log.is_piece_due(now):
                     await self._log.write_piece(self._holder.lease)
-                    pieced = now
                 if now - refreshed >= REFRESH_SECONDS:
                     await self._delivery.refresh(self._log.logged_seq)
                     refreshed = now
+                if self._run_id in self._delivery.cancelled_runs:
+                    self._stop.set()
                 self._beat(now)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), TICK_SECONDS)
+                    async with asyncio.timeout(TICK_SECONDS):
+                        await self._stopping.wait()
         except Exception as error:  # noqa: BLE001 - raised again in the run's own task
             self._error = error
             if self._owner is not None and not self._stopping.is_set():

@@ -73,6 +73,8 @@ class AgentDefinition(_Definition):
     default_locale: Locale = "en"
     sentences: dict[Locale, dict[str, Text]] = Field(default_factory=dict)
     """The fixed sentences Baton says for this agent, by locale and name; never left to a model."""
+    ends_conversations: bool = False
+    """Whether the agent may close the conversation by itself, with the tool ``end_conversation`` (T4)."""
     main: bool = False
     """Whether a conversation may begin with this agent."""
     tools: tuple[dict[str, Any], ...] = ()
@@ -101,6 +103,7 @@ class AgentDefinition(_Definition):
             "description": self.description,
             "avatarUrl": self.avatar_url,
             "main": self.main,
+            "endsConversations": self.ends_conversations,
             "model": {
                 "name": self.model.name,
                 "temperature": self.model.temperature,

@@ -26,6 +26,7 @@ from ag_ui.core import (
 )
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError
 from baton.domain.message import StoredMessage
 from baton.domain.usage import Usage
@@ -89,7 +90,8 @@ class RunStamp:
     """What the metadata of every event of one attempt at a run says."""
 
     thread_id: str
-    run_id: str
+    run_id: str | None
+    """None for what belongs to no run, such as the closing of a thread."""
     attempt: int
 
     def numbered(self, bare: dict[str, Any], seq: int) -> Event:
@@ -183,6 +185,14 @@ def messages_snapshot(messages: Sequence[StoredMessage]) -> MessagesSnapshotEven
 
 def custom(name: str, value: dict[str, Any]) -> CustomEvent:
     return CustomEvent(name=name, value=value)
+
+
+def thread_closed(reason: EndReason, episode_id: str | None, *, previous_seq: int | None = None) -> CustomEvent:
+    """The session has ended; ``episode_id`` is None if nothing had been said in it."""
+    event = custom("thread_closed", {"reason": reason.value, "episodeId": episode_id})
+    if previous_seq is not None:
+        event.metadata = {"previousSeq": previous_seq}
+    return event
 
 
 def without_stamp(event: Event) -> dict[str, Any]:

@@ -88,6 +88,8 @@ class StoredMessage:
     source: str | None = None
     sources: tuple[dict[str, Any], ...] = ()
     attempt: int = 1
+    fence: int = 0
+    """Of the lease under which it was written, as the store has it; 0 where it was never read back."""
     end: RunEnd | None = field(default=None)
     """Set on the last message of a run."""
 

@@ -1,33 +1,62 @@
-"""A message on its way from a WebSocket to a worker."""
+"""What waits in the queue for its turn: messages, closings and takeovers, in order within a thread."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from baton.domain.identity import Scope
 
 
-class QueuedMessage(BaseModel):
-    """The body of a record in the turns queue. It was validated by ``sockets``; a worker trusts only the queue."""
+class _Queued(BaseModel):
+    """The body of a record in the turns queue. It was validated before; a worker trusts only the queue."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
     tenant_id: str
     user_id: str
     permissions: tuple[str, ...]
-    connection_id: str
+    connection_id: str | None
+    """The WebSocket it came by; None: it came over HTTP."""
     connection_expires_at: int
     """Epoch seconds at which the connection's token expires; nothing is posted to it afterwards."""
     request_id: str
     thread_id: str
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.tenant_id, self.user_id, frozenset(self.permissions))
+
+
+class QueuedMessage(_Queued):
+    """A user's message."""
+
+    action: Literal["message"] = "message"
     may_create: bool
     message_id: str
     content: str | list[dict[str, Any]]
     agent_id: str | None = None
 
-    @property
-    def scope(self) -> Scope:
-        return Scope(self.tenant_id, self.user_id, frozenset(self.permissions))
+
+class QueuedClose(_Queued):
+    """A wish to close the thread after everything that was queued before."""
+
+    action: Literal["close"] = "close"
+
+
+class QueuedTakeover(_Queued):
+    """A wish to have the thread's run finished whose worker has died."""
+
+    action: Literal["takeover"] = "takeover"
+
+
+Queued = QueuedMessage | QueuedClose | QueuedTakeover
+
+_QUEUED: TypeAdapter[Queued] = TypeAdapter(Annotated[Queued, Field(discriminator="action")])
+
+
+def parse_queued(body: str) -> Queued:
+    """Read the body of a record. Raises pydantic's ``ValidationError``."""
+    return _QUEUED.validate_json(body)

@@ -56,6 +56,7 @@ class Thread:
     active_agent_id: str
     status: ThreadStatus
     episode: int
+    """Number of the session in progress, or of the one the next message begins."""
     usage: Usage
     run: Run | None
     next_ordinal: int
@@ -69,6 +70,8 @@ class Thread:
     created_at: datetime
     last_activity_at: datetime
     parent_thread_id: str | None = None
+    episode_first_ordinal: int = 0
+    """The first message of the session in progress, or of the next one."""
 
     def as_json(self, agent: AgentDefinition | None, last_seq: int | None = None) -> dict[str, Any]:
         """The wire shape; ``agent`` is the active agent's definition, ``last_seq`` that of a run in progress."""
@@ -79,7 +82,7 @@ class Thread:
             "parentThreadId": self.parent_thread_id,
             "status": self.status.value,
             "state": thread_state(agent, self),
-            "episode": self.episode,
+            "episode": self.episode if self.status is ThreadStatus.ACTIVE else max(1, self.episode - 1),
             "usage": self.usage.as_json(),
             "run": self.run.as_json() if self.run else None,
             "lastSeq": self.last_seq if last_seq is None else last_seq,

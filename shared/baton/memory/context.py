@@ -9,7 +9,7 @@ from itertools import groupby
 from ag_ui.core import TextPart
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.message import Content, Role, StoredMessage
+from baton.domain.message import Content, MessageStatus, Role, StoredMessage
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
@@ -19,6 +19,7 @@ REPLY_TOKENS = 3
 """Every reply is primed with three tokens."""
 IMAGE_TOKENS = 765
 """An image at high detail, 1024 x 1024 (OpenAI's vision guide). Its true size is not known before it is fetched."""
+STOPPED_NOTE = "[This answer was stopped before it was complete.]"
 DOCUMENT_TOKENS = 1_000
 """Stand-in for a document that is not inline text; the model's own usage figures tell the truth afterwards."""
 
@@ -95,9 +96,16 @@ def assemble(
     pruned = candidates[: len(candidates) - len(included)]
     system = Prompt(Role.SYSTEM, agent.system_prompt)
     messages = [message for exchange in included for message in exchange.messages]
-    prompts = [system, *(Prompt(message.role, message.content) for message in messages)]
+    prompts = [system, *(Prompt(message.role, _as_said(message)) for message in messages)]
     prompts.append(Prompt(Role.USER, current.content))
     tokens = agent.memory.max_working_memory_tokens - budget + sum(exchange.tokens for exchange in included)
     if budget == 0:
         tokens = message_tokens(agent.system_prompt, counter) + current.tokens + REPLY_TOKENS
     return AssembledContext(tuple(prompts), tokens, tuple(included), tuple(pruned))
+
+
+def _as_said(message: StoredMessage) -> Content:
+    """A message as the model sees it; an answer that was stopped says so, lest the model takes it for finished."""
+    if message.status is MessageStatus.CANCELLED:
+        return f"{message.text}\n{STOPPED_NOTE}"
+    return message.content

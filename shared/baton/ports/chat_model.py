@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from baton.domain.message import Content, Role
 from baton.domain.usage import Usage
@@ -21,12 +21,41 @@ class FinishReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that the model may call."""
+
+    name: str
+    """At most 64 letters, digits, ``_`` and ``-``."""
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON Schema of the arguments, an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that the model asks for, given out whole once the model has said that its answer is complete.
+
+    Nothing of it has been checked: the tool may not exist, and the arguments may fit no schema.
+    """
+
+    id: str
+    """Unique within its answer, never empty."""
+    name: str
+    arguments: str
+    """JSON as the model wrote it, which may be malformed; ``{}`` where it wrote nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """One message to the model; file references in ``content`` are resolved by the adapter through ``Files``."""
 
     role: Role
     content: Content
     name: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    """What an assistant message called. Each call's result must follow before anyone else speaks."""
+    tool_call_id: str | None = None
+    """The call that a tool message answers; without it the message is told as something the user passed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +85,7 @@ class Finished:
     usage: Usage | None
 
 
-ModelChunk = TextDelta | Finished
+ModelChunk = TextDelta | ToolCall | Finished
 
 
 class ChatModel(Protocol):
@@ -67,11 +96,20 @@ class ChatModel(Protocol):
     """
 
     def stream(
-        self, settings: ModelSettings, prompts: Sequence[Prompt], *, thread_files: ThreadFiles
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the answer's text as it comes and one ``Finished`` last; closing the generator stops the model.
+        """Yield the answer's text as it comes, then its tool calls in the model's order, then one ``Finished``.
 
-        ``thread_files`` reads the uploads that file parts refer to. Raises ``ModelRateLimited``, ``ModelTimeout``,
-        ``ModelUnavailable``, ``ModelRefused`` and ``ContentFiltered``.
+        Closing the generator stops the model. No call is given out of an answer that broke off, and none that
+        ``FinishReason.LENGTH`` cut. ``Finished.reason`` is ``TOOL_CALLS`` after calls, unless the answer was cut.
+
+        ``thread_files`` reads the uploads that file parts refer to; ``tools`` are offered, the model chooses. Raises
+        ``ModelRateLimited``, ``ModelTimeout``, ``ModelUnavailable``, ``ModelRefused`` (also when the model takes no
+        tools) and ``ContentFiltered``.
         """
         ...

@@ -29,6 +29,10 @@ class LiveRegistry(Protocol):
         """Who is attached, by a consistent read."""
         ...
 
+    async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
+        """Ask whoever carries out the run to stop it. The thread's ownership must have been checked before."""
+        ...
+
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
         """Forget the connection for this thread."""
         ...

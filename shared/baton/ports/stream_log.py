@@ -14,7 +14,8 @@ from baton.ports.thread_store import Lease
 class LogPiece:
     """Consecutive events of one attempt at a run, without their metadata."""
 
-    run_id: str
+    run_id: str | None
+    """None: the events belong to no run."""
     attempt: int
     first_seq: int
     events: tuple[dict[str, Any], ...]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from baton.domain.episode import EpisodeRef
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Run, Thread
@@ -27,12 +28,13 @@ class LeaseRequest:
     """What a worker wants the thread for. The values for a new thread are used only if it does not exist yet."""
 
     thread_id: str
-    run_id: str
-    message_id: str
-    may_create: bool
-    agent_id: str
+    run_id: str | None = None
+    """The run to begin; None: the lease is wanted for something else, and the thread must exist."""
+    message_id: str | None = None
+    may_create: bool = False
+    agent_id: str = ""
     """Main agent of the thread if this request begins it."""
-    idle_seconds: float
+    idle_seconds: float = 0
     """Idle timeout of that agent."""
 
 
@@ -70,6 +72,7 @@ class TurnRecord:
     """SHA-256 of the message's content."""
     first_ordinal: int
     fence: int
+    """Of the lease under which the message was last taken up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,8 @@ class Commit:
     usage: Usage
     tokens: int
     """Tokens of the messages this run adds."""
+    ended: EpisodeRef | None = None
+    """The session that this run is the last of, when the agent has ended the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,10 @@ class ThreadStore(Protocol):
         """Replace the run the lease was found with, of which nothing was ever stored, by another."""
         ...
 
+    async def take_over(self, lease: Lease) -> Lease:
+        """Count another attempt at the run the lease was found with; needed where it was not acquired for a run."""
+        ...
+
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
         """Record that the message id is being answered; return the record that is there already, if any."""
         ...
@@ -142,6 +151,18 @@ class ThreadStore(Protocol):
 
     async def commit(self, lease: Lease, commit: Commit) -> None:
         """Make the run's messages part of the thread, end the run and give the lease back, in one write."""
+        ...
+
+    async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
+        """Close the thread, make its main agent active and give the lease back, in one write.
+
+        ``ended`` is the session that this ends, None if nothing was said since the last one. A thread whose session
+        ended stays in the idle index until ``settle``, so that a sweep finds closings that were not carried through.
+        """
+        ...
+
+    async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
+        """Take a closed thread out of the idle index, once its last session, the ``episode``-th, has its episode."""
         ...
 
     async def check_writable(self, scope: Scope, thread_id: str) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Protocol
 
 from baton.domain.identity import Scope
-from baton.domain.queued import QueuedMessage
+from baton.domain.queued import Queued
 
 
 class TurnQueue(Protocol):
     """Messages waiting for their turn: in order within a thread, at least once."""
 
-    async def send(self, scope: Scope, message: QueuedMessage) -> None:
+    async def send(self, scope: Scope, message: Queued) -> None:
         """Queue the message; once this returns the message is accepted. Raises ``StoreUnavailable``."""
         ...

@@ -12,7 +12,17 @@ import pytest
 
 from baton.domain.errors import ModelError, ModelRateLimited, ModelUnavailable
 from baton.domain.message import Role
-from baton.ports.chat_model import ChatModel, Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.ports.chat_model import (
+    ChatModel,
+    Finished,
+    FinishReason,
+    ModelChunk,
+    ModelSettings,
+    Prompt,
+    TextDelta,
+    ToolCall,
+    ToolSpec,
+)
 from tests import fault_model as fault
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.thread_files import MemoryThreadFiles
@@ -20,6 +30,7 @@ from tests.fault_model import FaultModel
 
 SETTINGS = ModelSettings(model="fault-1", timeout_seconds=30)
 QUESTION = (Prompt(Role.SYSTEM, "Be kind."), Prompt(Role.USER, "Hello"))
+END = ToolSpec("end_conversation", "Ends it.", {"type": "object", "properties": {"reason": {"type": "string"}}})
 
 
 class Stage(Protocol):
@@ -29,6 +40,8 @@ class Stage(Protocol):
     def model(self) -> ChatModel: ...
 
     def will_answer(self, *words: str) -> None: ...
+
+    def will_call(self, *calls: tuple[str, str], text: str = "") -> None: ...
 
     def will_break_after(self, *words: str) -> None: ...
 
@@ -40,6 +53,8 @@ class Stage(Protocol):
 
     def asked(self) -> list[list[tuple[str, object]]]: ...
 
+    def offered(self) -> list[list[str]]: ...
+
 
 @dataclass
 class FakeStage:
@@ -47,6 +62,10 @@ class FakeStage:
 
     def will_answer(self, *words: str) -> None:
         self.model.script(Answer(words))
+
+    def will_call(self, *calls: tuple[str, str], text: str = "") -> None:
+        made = (ToolCall(f"call_{index}", name, arguments) for index, (name, arguments) in enumerate(calls))
+        self.model.script(Answer.calling(*made, text=text))
 
     def will_break_after(self, *words: str) -> None:
         self.model.script(Answer(words, ModelUnavailable()))
@@ -63,6 +82,9 @@ class FakeStage:
     def asked(self) -> list[list[tuple[str, object]]]:
         return [list(asked.contents) for asked in self.model.asked]
 
+    def offered(self) -> list[list[str]]:
+        return [[tool.name for tool in asked.tools] for asked in self.model.asked]
+
 
 @dataclass
 class OpenAIStage:
@@ -71,6 +93,9 @@ class OpenAIStage:
 
     def will_answer(self, *words: str) -> None:
         self.server.script(fault.answers("".join(words)))
+
+    def will_call(self, *calls: tuple[str, str], text: str = "") -> None:
+        self.server.script(fault.calls_tools(*calls, text=text))
 
     def will_break_after(self, *words: str) -> None:
         self.server.otherwise = fault.breaks_after(*words)
@@ -87,6 +112,9 @@ class OpenAIStage:
 
     def asked(self) -> list[list[tuple[str, object]]]:
         return [list(received.prompts) for received in self.server.requests]
+
+    def offered(self) -> list[list[str]]:
+        return [[tool["name"] for tool in received.tools] for received in self.server.requests]
 
 
 @pytest.fixture(params=["fake", "openai"])
@@ -117,6 +145,32 @@ async def test_the_model_is_asked_with_all_prompts_in_order(stage: Stage) -> Non
     stage.will_answer("Yes.")
     await listen(stage)
     assert stage.asked() == [[("system", "Be kind."), ("user", "Hello")]]
+
+
+async def test_tool_calls_come_whole_and_in_order_between_the_text_and_the_end(stage: Stage) -> None:
+    stage.will_call(("add", '{"x": [1, 2]}'), ("end_conversation", "{}"), text="One moment.")
+    heard = await listen(stage)
+    assert "".join(chunk.text for chunk in heard if isinstance(chunk, TextDelta)) == "One moment."
+    *calls, end = heard[-3:]
+    assert calls == [ToolCall("call_0", "add", '{"x": [1, 2]}'), ToolCall("call_1", "end_conversation", "{}")]
+    assert isinstance(end, Finished)
+    assert end.reason is FinishReason.TOOL_CALLS
+
+
+async def test_a_tool_call_needs_no_text_and_may_be_nonsense(stage: Stage) -> None:
+    stage.will_call(("no_such_tool", '{"x": '))
+    [call, _] = await listen(stage)
+    assert isinstance(call, ToolCall)
+    assert (call.name, call.arguments.strip()) == ("no_such_tool", '{"x":')
+
+
+async def test_tools_are_offered_only_when_they_are_given(stage: Stage) -> None:
+    stage.will_answer("Yes.")
+    stage.will_answer("Yes.")
+    await listen(stage)
+    async for _ in stage.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles(), tools=(END,)):
+        pass
+    assert stage.offered() == [[], ["end_conversation"]]
 
 
 async def test_a_failure_in_the_middle_keeps_what_was_said(stage: Stage) -> None:

@@ -11,7 +11,7 @@ from ag_ui.core import DataSource, DocumentPart, TextPart
 
 from baton.adapters.openai import OpenAIChatModel
 from baton.domain.message import Role
-from baton.ports.chat_model import Finished, FinishReason, ModelSettings, Prompt, TextDelta
+from baton.ports.chat_model import Finished, FinishReason, ModelSettings, Prompt, TextDelta, ToolCall, ToolSpec
 from local.demo_model.app import create_app
 from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model import ThreadedServer
@@ -50,6 +50,28 @@ async def test_it_sees_what_the_adapter_sends_of_a_document(
     document = DocumentPart(source=source, metadata={"name": "list.txt"})
     text, _ = await ask(make_model(base_url=demo_url), Prompt(Role.USER, (TextPart(text="What is this?"), document)))
     assert "document **list.txt** (text/plain, 20 bytes), which begins with: “Buy milk.”" in text
+
+
+async def test_it_ends_a_conversation_by_the_tool_it_is_offered(
+    make_model: Callable[..., OpenAIChatModel], demo_url: str
+) -> None:
+    model, bye = make_model(base_url=demo_url), Prompt(Role.USER, "That's all, thanks")
+    end_conversation = ToolSpec("end_conversation", "Ends it.", {"type": "object"})
+
+    async def say(*prompts: Prompt) -> tuple[str, list[ToolCall], Finished]:
+        stream = model.stream(SETTINGS, prompts, thread_files=MemoryThreadFiles(), tools=(end_conversation,))
+        *chunks, end = [chunk async for chunk in stream]
+        assert isinstance(end, Finished)
+        text = "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+        return text, [chunk for chunk in chunks if isinstance(chunk, ToolCall)], end
+
+    farewell, calls, end = await say(bye)
+    assert farewell.startswith("Goodbye!")
+    assert [call.name for call in calls] == ["end_conversation"]
+    assert end.reason is FinishReason.TOOL_CALLS
+    answered = Prompt(Role.ASSISTANT, farewell, tool_calls=tuple(calls))
+    text, calls, end = await say(bye, answered, Prompt(Role.TOOL, "Ended.", tool_call_id=calls[0].id))
+    assert (text, calls, end.reason) == ("", [], FinishReason.STOP)
 
 
 async def test_it_talks_to_many_at_once(make_model: Callable[..., OpenAIChatModel], demo_url: str) -> None:

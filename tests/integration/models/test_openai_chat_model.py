@@ -21,7 +21,16 @@ from baton.domain.errors import (
 )
 from baton.domain.message import Role
 from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.ports.chat_model import (
+    Finished,
+    FinishReason,
+    ModelChunk,
+    ModelSettings,
+    Prompt,
+    TextDelta,
+    ToolCall,
+    ToolSpec,
+)
 from tests import fault_model as fault
 from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model import Behaviour, FaultModel
@@ -30,6 +39,7 @@ from tests.integration.models.conftest import SECRET
 SETTINGS = ModelSettings(model="fault-1", timeout_seconds=30)
 HELLO = (Prompt(Role.USER, "Hello"),)
 FILES = MemoryThreadFiles()
+ADD = ToolSpec("add", "Adds numbers.", {"type": "object", "properties": {"x": {"type": "number"}}})
 MakeModel = Callable[..., OpenAIChatModel]
 
 
@@ -160,6 +170,109 @@ def test_one_model_serves_one_event_loop_after_another(fault_model: FaultModel) 
     assert [asyncio.run(once()) for _ in range(3)] == ["Hello"] * 3
 
 
+# Tools
+
+
+async def call_tools(
+    model: OpenAIChatModel, *prompts: Prompt, heard: list[ModelChunk] | None = None
+) -> list[ModelChunk]:
+    heard = [] if heard is None else heard
+    async for chunk in model.stream(SETTINGS, prompts or HELLO, thread_files=FILES, tools=(ADD,)):
+        heard.append(chunk)
+    return heard
+
+
+async def test_tools_are_sent_as_functions_and_results_after_their_calls(
+    model: OpenAIChatModel, fault_model: FaultModel
+) -> None:
+    await call_tools(
+        model,
+        Prompt(Role.USER, "1 and 2?"),
+        Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall("c1", "add", '{"x": 1}'), ToolCall("c2", "add", '{"x": '))),
+        Prompt(Role.TOOL, "1", tool_call_id="c1"),
+        Prompt(Role.TOOL, "The arguments are not JSON.", tool_call_id="c2"),
+    )
+    [body] = fault_model.bodies
+    assert body["tools"] == [
+        {
+            "type": "function",
+            "function": {"name": "add", "description": "Adds numbers.", "parameters": dict(ADD.parameters)},
+        }
+    ]
+    assert "parallel_tool_calls" not in body
+    assert "tool_choice" not in body
+    assert body["messages"][1] == {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"x": 1}'}},
+            {"id": "c2", "type": "function", "function": {"name": "add", "arguments": '{"malformed": "{\\"x\\": "}'}},
+        ],
+    }
+    assert body["messages"][2:] == [
+        {"role": "tool", "tool_call_id": "c1", "content": "1"},
+        {"role": "tool", "tool_call_id": "c2", "content": "The arguments are not JSON."},
+    ]
+
+
+@pytest.mark.parametrize("finish", ["tool_calls", "function_call", "stop"])
+async def test_calls_are_the_reason_to_stop_whatever_the_endpoint_calls_it(
+    model: OpenAIChatModel, fault_model: FaultModel, finish: str
+) -> None:
+    fault_model.script(fault.calls_tools(("add", {"x": 1}), ("add", {"x": 2}), finish=finish))
+    *calls, end = await call_tools(model)
+    assert calls == [ToolCall("call_0", "add", '{"x": 1}'), ToolCall("call_1", "add", '{"x": 2}')]
+    assert isinstance(end, Finished)
+    assert end.reason is FinishReason.TOOL_CALLS
+    assert end.usage is not None
+
+
+async def test_a_call_may_come_whole_in_the_last_chunk_without_id_and_index(
+    model: OpenAIChatModel, fault_model: FaultModel
+) -> None:
+    whole = fault.chunk(fault.tool_delta(None, name="add", arguments={"x": 1}), "tool_calls")
+    fault_model.script(fault.sends(whole, "[DONE]"))
+    [call, end] = await call_tools(model)
+    assert isinstance(call, ToolCall)
+    assert (call.name, call.arguments) == ("add", '{"x": 1}')
+    assert call.id
+    assert end == Finished(FinishReason.TOOL_CALLS, "fault-1", None)
+
+
+async def test_an_answer_that_was_cut_gives_out_no_half_call(model: OpenAIChatModel, fault_model: FaultModel) -> None:
+    fault_model.script(fault.calls_tools(("add", {"x": 1}), ("add", '{"x": 12'), text="So:", finish="length"))
+    said, call, end = await call_tools(model)
+    assert (said, call) == (TextDelta("So:"), ToolCall("call_0", "add", '{"x": 1}'))
+    assert isinstance(end, Finished)
+    assert end.reason is FinishReason.LENGTH
+
+
+async def test_a_stream_that_breaks_in_a_call_is_tried_again_as_nothing_was_given_out(
+    model: OpenAIChatModel, fault_model: FaultModel
+) -> None:
+    fault_model.script(fault.breaks_in_a_call("add", '{"x": 1}'), fault.calls_tools(("add", {"x": 2})))
+    assert (await call_tools(model))[0] == ToolCall("call_0", "add", '{"x": 2}')
+    assert len(fault_model.requests) == 2
+
+
+async def test_a_stream_that_breaks_in_a_call_after_text_gives_out_the_text_only(
+    model: OpenAIChatModel, fault_model: FaultModel
+) -> None:
+    fault_model.script(fault.breaks_in_a_call("add", '{"x": 1}', ONE_WORD))
+    heard: list[ModelChunk] = []
+    with pytest.raises(ModelUnavailable):
+        await call_tools(model, heard=heard)
+    assert heard == [TextDelta(ONE_WORD)]
+
+
+async def test_an_endpoint_that_takes_no_tools_refuses(model: OpenAIChatModel, fault_model: FaultModel) -> None:
+    fault_model.otherwise = fault.refuses_parameter("tools")
+    with pytest.raises(ModelRefused):
+        await call_tools(model)
+    assert text_of(await ask(model)) == "Hello there."
+    assert len(fault_model.requests) == 2
+
+
 # Endpoints that speak a dialect
 
 
@@ -282,6 +395,13 @@ ONE_WORD = "Half "
         pytest.param(fault.sends('"text"', "[DONE]"), ModelUnavailable, "", id="JSON of another shape"),
         pytest.param(fault.sends({"choices": [{}]}, "[DONE]"), ModelUnavailable, "", id="an empty choice"),
         pytest.param(fault.sends({"choices": "x"}, "[DONE]"), ModelUnavailable, "", id="choices of another type"),
+        pytest.param(fault.sends(fault.chunk({"tool_calls": "x"})), ModelUnavailable, "", id="calls of another type"),
+        pytest.param(
+            fault.sends(fault.chunk(fault.tool_delta(0, arguments="{}"), "tool_calls")),
+            ModelUnavailable,
+            "",
+            id="a call without a name",
+        ),
         pytest.param(fault.unauthorized(), ModelRefused, "", id="401"),
         pytest.param(fault.status(404, {"code": "model_not_found"}), ModelRefused, "", id="unknown model"),
         pytest.param(fault.status(400, {"code": "context_length_exceeded"}), ModelRefused, "", id="prompt too long"),
@@ -332,7 +452,7 @@ async def test_nobody_listening_is_told_as_unavailable(make_model: MakeModel) ->
 @pytest.mark.parametrize(
     ("behaviour", "seconds", "said"),
     [
-        pytest.param(fault.silence(), 0.2, "", id="never answers"),
+        pytest.param(fault.silence(), 1.0, "", id="never answers"),
         # Long enough for the first word to come on a busy machine.
         pytest.param(fault.hangs_after(ONE_WORD), 3.0, ONE_WORD, id="hangs in the middle"),
     ],

@@ -9,26 +9,38 @@ from datetime import timedelta
 from typing import Any
 
 from baton.conversation.agents import Agents
+from baton.conversation.closing import Closer
+from baton.conversation.controls import Controls
 from baton.conversation.listener import Listener
 from baton.conversation.replay import Replays
 from baton.conversation.requests import MessageRequest, message_request
 from baton.conversation.run import FinishedRun, RunServices
+from baton.conversation.sessions import Sessions
+from baton.conversation.sweep import Sweeper
 from baton.conversation.turns import Turns
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.audit import FakeAuditLog
-from tests.fakes.chat_model import ScriptedChatModel
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
+from tests.fakes.episodes import FakeClosings, FakeEpisodes
 from tests.fakes.files import FakeFiles
+from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
+from tests.fakes.turn_queue import FakeTurnQueue
 
 ASSISTANT = AgentDefinition(
-    id="assistant", name="Assistant", description="Answers.", system_prompt="Be brief.", main=True
+    id="assistant",
+    name="Assistant",
+    description="Answers.",
+    system_prompt="Be brief.",
+    main=True,
+    ends_conversations=True,
 )
 LIBRARIAN = AgentDefinition(
     id="librarian",
@@ -52,7 +64,7 @@ class Stage:
     """Turns over fakes; ``ada`` talks."""
 
     clock: FakeClock = field(default_factory=FakeClock)
-    model: ScriptedChatModel = field(default_factory=ScriptedChatModel)
+    model: ScriptedChatModel = field(default_factory=lambda: ScriptedChatModel(otherwise=Answer(("Hello there.",))))
     connections: FakeConnections = field(default_factory=FakeConnections)
     audit: FakeAuditLog = field(default_factory=FakeAuditLog)
 
@@ -60,6 +72,9 @@ class Stage:
         self.store = FakeThreadStore(self.clock)
         self.log = FakeStreamLog(self.clock)
         self.live = FakeLiveRegistry(self.clock)
+        self.queue = FakeTurnQueue()
+        self.episodes = FakeEpisodes()
+        self.closings = FakeClosings()
         self.agents = Agents(FakeAgentCatalog(ASSISTANT, LIBRARIAN))
         self.services = RunServices(
             store=self.store,
@@ -71,10 +86,15 @@ class Stage:
             default_model="test-model",
             counter=WordCounter(),
             files=FakeFiles(),
+            sessions=Sessions(self.episodes, self.closings, self.audit),
             clock=self.clock,
         )
         self.replays = Replays(self.store, self.log, self.clock)
         self.turns = Turns(self.services, self.agents, self.replays, self.audit)
+        self.closer = Closer(self.services, self.turns, self.audit)
+        self.controls = Controls(self.store, self.live, self.queue, self.audit)
+        self.idle = FakeIdleThreads(self.store, self.clock)
+        self.sweeper = Sweeper(self.idle, self.closer, self.turns, self.episodes, self.closings, self.clock)
         self.ada = Scope("acme", "ada")
         self.thread_id = str(uuid.uuid4())
 

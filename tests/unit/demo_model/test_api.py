@@ -14,7 +14,13 @@ from baton.adapters.token_counter import TiktokenCounter
 from local.demo_model.app import create_app
 
 COUNTER = TiktokenCounter(Path(__file__).parents[3] / "layers" / "tokenizer")
-HELLO = {"model": "baton-demo", "messages": [{"role": "user", "content": "Say one two three"}]}
+HELLO: dict[str, Any] = {"model": "baton-demo", "messages": [{"role": "user", "content": "Say one two three"}]}
+BYE: dict[str, Any] = {
+    "model": "baton-demo",
+    "messages": [{"role": "user", "content": "bye"}],
+    "tools": [{"type": "function", "function": {"name": "end_conversation", "parameters": {"type": "object"}}}],
+}
+CALLED = {"id": "c1", "type": "function", "function": {"name": "end_conversation", "arguments": "{}"}}
 
 
 @pytest.fixture
@@ -58,6 +64,70 @@ async def test_a_stream_gives_no_counts_unasked(api: httpx.AsyncClient) -> None:
     assert not any("usage" in event for event in await events(api, HELLO))
 
 
+async def test_a_tool_call_has_openais_shape(api: httpx.AsyncClient) -> None:
+    completion = (await api.post("/chat/completions", json=BYE)).json()
+    [choice] = completion["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"]["content"].startswith("Goodbye!")
+    [call] = choice["message"]["tool_calls"]
+    assert (call["type"], call["function"]["name"]) == ("function", "end_conversation")
+    assert json.loads(call["function"]["arguments"]) == {"reason": "The user said goodbye."}
+    assert call["id"]
+
+
+async def test_a_stream_gives_the_text_first_and_then_the_tool_call_in_pieces(api: httpx.AsyncClient) -> None:
+    deltas = [event["choices"][0]["delta"] for event in await events(api, BYE)]
+    kinds = ["call" if "tool_calls" in delta else "text" for delta in deltas[:-1]]
+    assert kinds == sorted(kinds, reverse=True)
+    [head], *pieces = [delta["tool_calls"] for delta in deltas if "tool_calls" in delta]
+    assert head["index"] == 0
+    assert head["id"]
+    assert head["function"] == {"name": "end_conversation", "arguments": ""}
+    assert len(pieces) > 1
+    arguments = "".join(piece["function"]["arguments"] for [piece] in pieces)
+    assert json.loads(arguments) == {"reason": "The user said goodbye."}
+
+
+@pytest.mark.parametrize("change", [{"max_tokens": 3}, {"tool_choice": "none"}])
+async def test_no_tool_is_called_in_an_answer_that_is_cut_or_may_not(
+    api: httpx.AsyncClient, change: dict[str, Any]
+) -> None:
+    completion = (await api.post("/chat/completions", json=BYE | change)).json()
+    assert "tool_calls" not in completion["choices"][0]["message"]
+    assert completion["choices"][0]["finish_reason"] != "tool_calls"
+
+
+async def test_tools_their_calls_and_results_count_as_input(api: httpx.AsyncClient) -> None:
+    async def prompt_tokens(request: dict[str, Any]) -> int:
+        completion = (await api.post("/chat/completions", json=request)).json()
+        return int(completion["usage"]["prompt_tokens"])
+
+    messages = [*BYE["messages"], {"role": "assistant", "content": None, "tool_calls": [CALLED]}]
+    messages.append({"role": "tool", "tool_call_id": "c1", "content": "Ended."})
+    without_tools = {key: value for key, value in BYE.items() if key != "tools"}
+    assert await prompt_tokens(without_tools) < await prompt_tokens(BYE)
+    assert await prompt_tokens(BYE) < await prompt_tokens(BYE | {"messages": messages})
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        pytest.param([{"role": "tool", "tool_call_id": "c1", "content": "x"}], id="a result without its call"),
+        pytest.param([{"role": "assistant", "tool_calls": [CALLED]}], id="a call without its result"),
+        pytest.param(
+            [{"role": "assistant", "tool_calls": [CALLED]}, {"role": "user", "content": "x"}],
+            id="a user between call and result",
+        ),
+    ],
+)
+async def test_calls_and_results_that_do_not_match_are_refused_as_openai_does(
+    api: httpx.AsyncClient, messages: list[dict[str, Any]]
+) -> None:
+    response = await api.post("/chat/completions", json=HELLO | {"messages": messages})
+    assert response.status_code == 400
+    assert "tool_calls" in response.json()["error"]["message"]
+
+
 @pytest.mark.parametrize("limit", ["max_tokens", "max_completion_tokens"])
 async def test_an_answer_is_cut_at_its_limit(api: httpx.AsyncClient, limit: str) -> None:
     completion = (await api.post("/chat/completions", json=HELLO | {limit: 2})).json()
@@ -75,6 +145,8 @@ async def test_an_answer_is_cut_at_its_limit(api: httpx.AsyncClient, limit: str)
         ({"model": ""}, "model"),
         ({"temperature": 3}, "temperature"),
         ({"max_tokens": 0}, "max_tokens"),
+        ({"tools": []}, "tools"),
+        ({"tools": [{"type": "function", "function": {"name": "no spaces"}}]}, "tools.0.function.name"),
     ],
 )
 async def test_a_bad_request_gets_openais_error(api: httpx.AsyncClient, change: dict[str, Any], param: str) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.demo_model.conversation import Conversation
-from local.demo_model.rules import answer
-from local.demo_model.wire import ChatMessage
+from local.demo_model.rules import Call, Reply, answer
+from local.demo_model.wire import CalledFunction, CalledTool, ChatMessage
 
 Content = str | list[dict[str, Any]]
 
@@ -145,6 +145,82 @@ def test_it_describes_attachments() -> None:
 def test_it_knows_an_earlier_attachment() -> None:
     file = [{"type": "file", "file": {"filename": "r.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}}]
     assert "r.pdf" in last_answer(file, "thanks", "What was the file I sent?")
+
+
+FAREWELLS = [
+    "bye",
+    "Goodbye!",
+    "ok, bye-bye",
+    "Thanks, bye then",
+    "Goodbye, and thanks for all the fish",
+    "See you tomorrow!",
+    "good night",
+    "That's all, thanks",
+    "no, that’s all, thank you very much.",  # noqa: RUF001
+    "That is it for today. Bye!",
+    "end the conversation",
+    "Can you please end this chat now?",
+    "I want to end the conversation",
+]
+
+
+def said_goodbye(*messages: ChatMessage, tools: frozenset[str] = frozenset({"end_conversation"})) -> Reply:
+    return answer(Conversation.of(messages, tools))
+
+
+@pytest.mark.parametrize("farewell", FAREWELLS)
+def test_it_ends_the_conversation_when_the_user_says_goodbye_and_it_may(farewell: str) -> None:
+    reply = said_goodbye(ChatMessage(role="user", content=farewell))
+    assert reply.text.startswith("Goodbye")
+    assert reply.calls == (Call("end_conversation", {"reason": "The user said goodbye."}),)
+
+
+@pytest.mark.parametrize("farewell", FAREWELLS)
+def test_without_the_tool_it_just_says_goodbye(farewell: str) -> None:
+    reply = said_goodbye(ChatMessage(role="user", content=farewell), tools=frozenset({"another_tool"}))
+    assert reply.text.startswith("Goodbye")
+    assert reply.calls == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What does goodbye mean?",
+        "Say goodbye",
+        "goodbye is a nice word",
+        "That's all I know about bees, what about wasps?",
+        "See you can do it",
+        "do not end the conversation",
+        "How do I end the conversation?",
+        "thanks",
+    ],
+)
+def test_talk_about_goodbyes_ends_nothing(text: str) -> None:
+    assert said_goodbye(ChatMessage(role="user", content=text)).calls == ()
+
+
+@pytest.mark.parametrize(("farewell", "then"), [("Goodbye, Ada!", ""), (None, "Goodbye!")])
+def test_after_the_tools_result_it_says_goodbye_once(farewell: str | None, then: str) -> None:
+    called = CalledTool(id="c1", type="function", function=CalledFunction(name="end_conversation", arguments="{}"))
+    reply = said_goodbye(
+        ChatMessage(role="user", content="Hello"),
+        ChatMessage(role="assistant", content="Hello!"),
+        ChatMessage(role="user", content="bye"),
+        ChatMessage(role="assistant", content=farewell, tool_calls=[called]),
+        ChatMessage(role="tool", content="The conversation ends.", tool_call_id="c1"),
+    )
+    assert reply == Reply(then)
+
+
+def test_a_conversation_that_was_ended_and_goes_on_can_be_ended_again() -> None:
+    called = CalledTool(id="c1", type="function", function=CalledFunction(name="end_conversation", arguments="{}"))
+    ended = (
+        ChatMessage(role="user", content="bye"),
+        ChatMessage(role="assistant", tool_calls=[called]),
+        ChatMessage(role="tool", content="The conversation ends.", tool_call_id="c1"),
+    )
+    assert "bye" in said_goodbye(*ended, ChatMessage(role="user", content="What did I say before?")).text
+    assert said_goodbye(*ended, ChatMessage(role="user", content="Goodbye")).calls
 
 
 def test_it_quotes_the_topic_and_says_how_to_get_a_real_model_when_no_rule_fits() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from baton.adapters.openai.messages import MAX_INLINED_CHARACTERS, wire_messages
 from baton.domain.errors import StoreUnavailable
 from baton.domain.message import Part, Role
-from baton.ports.chat_model import Prompt
+from baton.ports.chat_model import Prompt, ToolCall
 from tests.fakes.thread_files import MemoryThreadFiles
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
@@ -34,6 +35,25 @@ def upload(mime_type: str | None = None) -> FileSource:
 
 async def test_parts_that_are_all_text_are_one_string() -> None:
     assert await content_of(TextPart(text="One."), TextPart(text="Two.")) == "One.\n\nTwo."
+
+
+async def test_text_beside_tool_calls_is_kept() -> None:
+    prompt = Prompt(Role.ASSISTANT, "One moment.", tool_calls=(ToolCall("c1", "add", "{}"),))
+    [message] = await wire_messages([prompt], MemoryThreadFiles())
+    assert message.get("content") == "One moment."
+
+
+async def test_a_tools_output_without_its_call_is_told_with_a_users_authority() -> None:
+    [message] = await wire_messages([Prompt(Role.TOOL, "It rains.", name="weather")], MemoryThreadFiles())
+    assert message == {"role": "user", "content": "It rains.", "name": "weather"}
+
+
+@pytest.mark.parametrize("arguments", ["", "[]", "1", '{"x": ', "[" * 100_000])
+async def test_arguments_that_are_no_object_do_not_spoil_the_conversation(arguments: str) -> None:
+    prompt = Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall("c1", "add", arguments),))
+    [message] = await wire_messages([prompt], MemoryThreadFiles())
+    [call] = message["tool_calls"]  # type: ignore[typeddict-item]
+    assert json.loads(call["function"]["arguments"]) == {"malformed": arguments}  # type: ignore[typeddict-item]
 
 
 async def test_an_image_at_an_address_is_passed_as_that_address() -> None:

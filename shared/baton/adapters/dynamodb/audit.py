@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.cursors import decode_text, encode_text
+from baton.adapters.dynamodb.table import Item, Table
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
-from baton.domain.times import to_millis
+from baton.domain.times import from_millis, to_millis
+from baton.ports.audit import AuditRecord
 from baton.ports.clock import Clock
 
 logger = Logger()
+
+
+PAGE = 50
+_LISTING = ("listing", "listing", "listed_at")
 
 
 class DynamoAuditLog:
@@ -42,3 +49,52 @@ class DynamoAuditLog:
             await self._table.put(item)
         except (BatonError, ClientError, BotoCoreError):
             logger.exception("audit record lost", action=action, thread_id=thread_id, outcome=outcome)
+
+    async def of_thread(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[AuditRecord], str | None]:
+        before = f"AUDIT#{decode_text(cursor)}" if cursor else "AUDIT#~"
+        found: list[AuditRecord] = []
+        async for page in self._table.query(
+            keys.partition(scope, thread_id), first="AUDIT#", last=before, newest_first=True, limit=limit + 2
+        ):
+            found += [_record(item) for item in page if item["SK"] != before]
+            if len(found) > limit:
+                break
+        return _page(found, limit)
+
+    async def of_tenant(
+        self, scope: Scope, wanted: Mapping[str, str], *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[AuditRecord], str | None]:
+        before = decode_text(cursor) if cursor else None
+        found: list[AuditRecord] = []
+        async for page in self._table.query(
+            keys.audit_listing(scope), last=before, newest_first=True, limit=PAGE, index=_LISTING
+        ):
+            entries = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in page if entry["listed_at"] != before]
+            items = await self._table.get_many(entries) if entries else []
+            records = sorted((_record(item) for item in items), key=lambda record: record.id, reverse=True)
+            found += [r for r in records if all(getattr(r, name) == value for name, value in wanted.items())]
+            if len(found) > limit:
+                break
+        return _page(found, limit)
+
+
+def _record(item: Item) -> AuditRecord:
+    tenant_id, _, thread_id = item["PK"].partition("#")
+    sortable_id = item["SK"].removeprefix("AUDIT#")
+    return AuditRecord(
+        id=sortable_id,
+        at=from_millis(int(sortable_id.partition("#")[0])),
+        tenant_id=tenant_id,
+        user_id=item["user_id"],
+        thread_id=thread_id,
+        action=item["action"],
+        outcome=item["outcome"],
+        detail=json.loads(item["detail"]),
+    )
+
+
+def _page(found: list[AuditRecord], limit: int) -> tuple[Sequence[AuditRecord], str | None]:
+    shown = found[:limit]
+    return shown, encode_text(shown[-1].id) if len(found) > limit else None

@@ -62,7 +62,9 @@ def pack_message(message: StoredMessage) -> bytes:
     return pack({key: value for key, value in body.items() if value is not None})
 
 
-def unpack_message(packed: bytes, *, message_id: str, ordinal: int, run_id: str, tokens: int) -> StoredMessage:
+def unpack_message(
+    packed: bytes, *, message_id: str, ordinal: int, run_id: str, tokens: int, fence: int = 0
+) -> StoredMessage:
     """The message whose keyed attributes are given and whose rest was packed."""
     body = unpack(packed)
     end = body.get("e")
@@ -83,6 +85,7 @@ def unpack_message(packed: bytes, *, message_id: str, ordinal: int, run_id: str,
         source=body.get("o"),
         sources=tuple(body.get("so", ())),
         attempt=body.get("at", 1),
+        fence=fence,
         end=_end_from_json(end) if end is not None else None,
     )
 

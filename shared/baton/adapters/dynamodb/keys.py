@@ -47,6 +47,14 @@ def live_connection(scope: Scope, thread_id: str, connection_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"LIVE#CONN#{connection_id}"}
 
 
+def live_cancel(scope: Scope, thread_id: str, run_id: str) -> Key:
+    return {"PK": partition(scope, thread_id), "SK": f"LIVE#CANCEL#{run_id}"}
+
+
+def episode(scope: Scope, thread_id: str, number: int) -> Key:
+    return {"PK": partition(scope, thread_id), "SK": f"EPISODE#{number:06d}"}
+
+
 def audit(scope: Scope, thread_id: str, sortable_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"AUDIT#{sortable_id}"}
 
@@ -77,6 +85,11 @@ def tenant_listing(scope: Scope) -> str:
 def audit_listing(scope: Scope) -> str:
     """Partition of the ``listing`` index that holds a tenant's audit records."""
     return f"{scope.tenant_id}#~AUDIT"
+
+
+def idle_shards() -> list[str]:
+    """Every partition of the ``idle`` index."""
+    return [f"~IDLE#{number}" for number in range(IDLE_SHARDS)]
 
 
 def idle_shard(thread_id: str) -> str:

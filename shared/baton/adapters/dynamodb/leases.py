@@ -9,6 +9,7 @@ from typing import Any
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.domain.episode import EpisodeRef
 from baton.domain.errors import InvalidRequest, LeaseLost, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
@@ -19,6 +20,8 @@ from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, Tur
 
 LEASE_SECONDS = 30
 RESERVED_SEQS = 10_000
+CLOSING_MS = 5 * 60 * 1000
+"""A closing that has not been carried through by then is started again by the sweeper."""
 LOW_SEQS = 5_000
 """A renewal that finds fewer reserved numbers than this left reserves more."""
 
@@ -29,8 +32,10 @@ _FREE_AND_MINE = (
 )
 _ACQUIRE = (
     "SET lease_owner = :owner, lease_until = :until, fence = if_not_exists(fence, :zero) + :one, "
-    "next_seq = if_not_exists(next_seq, :one) + :reserve, "
-    "run_id = if_not_exists(run_id, :run), run_message_id = if_not_exists(run_message_id, :message), "
+    "next_seq = if_not_exists(next_seq, :one) + :reserve"
+)
+_BEGIN_RUN = (
+    ", run_id = if_not_exists(run_id, :run), run_message_id = if_not_exists(run_message_id, :message), "
     "run_attempt = if_not_exists(run_attempt, :zero) + :one"
 )
 _CREATE = (
@@ -45,6 +50,10 @@ _CREATE = (
     "listing = if_not_exists(listing, :listing), listed_at = if_not_exists(listed_at, :listed)"
 )
 _END_RUN = " REMOVE lease_owner, lease_until, run_id, run_message_id, run_attempt"
+_END_SESSION = (
+    ", active_agent_id = agent_id, episode = :episode, episode_first_ordinal = {first}, "
+    "idle_shard = :shard, idle_check_at = :check"
+)
 _MINE = "fence = :fence AND lease_owner = :owner"
 _FENCED = "attribute_not_exists(PK) OR fence <= :fence"
 
@@ -69,10 +78,11 @@ class Leases:
             ":zero": 0,
             ":one": 1,
             ":reserve": RESERVED_SEQS,
-            ":run": request.run_id,
-            ":message": request.message_id,
         }
         expression, condition = _ACQUIRE, f"attribute_exists(PK) AND {_FREE_AND_MINE}"
+        if request.run_id is not None:
+            expression += _BEGIN_RUN
+            values |= {":run": request.run_id, ":message": request.message_id}
         if request.may_create:
             expression += _CREATE
             condition = f"attribute_not_exists(PK) OR ({_FREE_AND_MINE})"
@@ -82,12 +92,14 @@ class Leases:
                 keys.thread(scope, request.thread_id), expression, values, condition=condition
             )
         except ConditionFailed as failure:
+            if failure.item is None and request.run_id is None:
+                raise ThreadUnavailable from None
             if failure.item is None:
                 # Another tenant's thread is refused as what it is, not as an id that could not begin one.
                 owned = await self._table.get(keys.owner(request.thread_id))
                 raise (ThreadUnavailable() if owned else InvalidRequest(NO_VERSION_5)) from None
             item = _own_retry_or_raise(failure.item, scope, owner, now)
-        if not item.get("owner_claimed"):
+        if request.may_create and not item.get("owner_claimed"):
             await self._claim_id(scope, request.thread_id, item, now)
         return _lease(scope, request.thread_id, item, until)
 
@@ -104,8 +116,8 @@ class Leases:
         return replace(lease, until=until, end_seq=lease.end_seq + more)
 
     async def release(self, lease: Lease) -> None:
-        # The reservation goes back too, so that a refused message leaves no gap in the sequence.
-        values = {":next": lease.thread.last_seq + 1, ":fence": lease.fence, ":owner": lease.owner}
+        # The reservation goes back too, so that a refused message leaves no gap; but only this lease's own numbers.
+        values = {":next": lease.first_seq, ":fence": lease.fence, ":owner": lease.owner}
         with contextlib.suppress(LeaseLost):
             await self._update_mine(lease, "SET next_seq = :next" + _END_RUN, values)
 
@@ -115,21 +127,20 @@ class Leases:
             await self._update_mine(lease, "SET lease_until = :zero", values)
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
-        # The run that is forgotten gave out no number, so its reservation is used instead of leaving a gap.
-        first_seq = lease.thread.last_seq + 1
-        end_seq = first_seq + RESERVED_SEQS
-        values = {
-            ":run": run_id,
-            ":message": message_id,
-            ":one": 1,
-            ":end": end_seq,
-            ":fence": lease.fence,
-            ":owner": lease.owner,
-        }
-        expression = "SET run_id = :run, run_message_id = :message, run_attempt = :one, next_seq = :end"
+        # Not a first attempt: the run that is forgotten may have used up numbers, and clients allow the jump for it.
+        values = {":run": run_id, ":message": message_id, ":two": 2, ":fence": lease.fence, ":owner": lease.owner}
+        expression = "SET run_id = :run, run_message_id = :message, run_attempt = :two"
         await self._update_mine(lease, expression, values)
-        thread = replace(lease.thread, run=Run(run_id, message_id, attempt=1))
-        return replace(lease, thread=thread, first_seq=first_seq, end_seq=end_seq)
+        return replace(lease, thread=replace(lease.thread, run=Run(run_id, message_id, attempt=2)))
+
+    async def take_over(self, lease: Lease) -> Lease:
+        run = lease.thread.run
+        if run is None:
+            raise LeaseLost
+        again = replace(run, attempt=run.attempt + 1)
+        values = {":attempt": again.attempt, ":fence": lease.fence, ":owner": lease.owner}
+        await self._update_mine(lease, "SET run_attempt = :attempt", values)
+        return replace(lease, thread=replace(lease.thread, run=again))
 
     async def commit(self, lease: Lease, commit: Commit) -> None:
         now = self._clock.now()
@@ -143,20 +154,49 @@ class Leases:
             ":output": commit.usage.output_tokens,
             ":stored": commit.tokens,
             ":now": to_millis(now),
-            ":active": ThreadStatus.ACTIVE.value,
+            ":status": (ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE).value,
             ":true": True,
         }
         expression = (
             "SET next_ordinal = :ordinal, next_seq = :next, last_seq = :last, last_activity_at = :now, "
             "input_tokens = input_tokens + :input, output_tokens = output_tokens + :output, "
-            "stored_tokens = stored_tokens + :stored, thread_status = :active, owner_claimed = :true, "
+            "stored_tokens = stored_tokens + :stored, thread_status = :status, owner_claimed = :true, "
             "committed_fence = :fence"
         )
         if listed_at(now) != listed_at(lease.thread.last_activity_at):
             # A coarse time: most commits leave the index alone, whose every change costs two write units.
             expression += ", listed_at = :listed"
             values[":listed"] = listed_at(now)
+        if commit.ended is not None:
+            expression += _END_SESSION.format(first=":ordinal")
+            values |= _session_values(lease, commit.ended, now)
+        elif lease.thread.status is ThreadStatus.CLOSED:
+            expression += ", idle_shard = :shard, idle_check_at = :now + idle_ms"
+            values[":shard"] = keys.idle_shard(lease.thread_id)
         await self._update_mine(lease, expression + _END_RUN, values, commits=True)
+
+    async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
+        values: Item = {
+            ":fence": lease.fence,
+            ":owner": lease.owner,
+            ":next": last_seq + 1,
+            ":last": last_seq,
+            ":closed": ThreadStatus.CLOSED.value,
+        }
+        expression = "SET thread_status = :closed, next_seq = :next, last_seq = :last, committed_fence = :fence"
+        if ended is not None:
+            expression += _END_SESSION.format(first="next_ordinal")
+            values |= _session_values(lease, ended, self._clock.now())
+        await self._update_mine(lease, expression + _END_RUN, values, commits=True)
+
+    async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
+        with contextlib.suppress(ConditionFailed):
+            await self._table.update(
+                keys.thread(scope, thread_id),
+                "REMOVE idle_shard, idle_check_at",
+                {":closed": ThreadStatus.CLOSED.value, ":next": episode + 1},
+                condition="thread_status = :closed AND episode = :next",
+            )
 
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
         try:
@@ -242,7 +282,16 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         created_at=from_millis(item["created_at"]),
         last_activity_at=from_millis(item["last_activity_at"]),
         parent_thread_id=item.get("parent_thread_id"),
+        episode_first_ordinal=item.get("episode_first_ordinal", 0),
     )
+
+
+def _session_values(lease: Lease, ended: EpisodeRef, now: datetime) -> dict[str, Any]:
+    return {
+        ":episode": ended.number + 1,
+        ":shard": keys.idle_shard(lease.thread_id),
+        ":check": to_millis(now) + CLOSING_MS,
+    }
 
 
 def _creation_values(scope: Scope, request: LeaseRequest, now: datetime) -> dict[str, Any]:
@@ -291,4 +340,10 @@ def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
 
 
 def _turn(message_id: str, item: Item) -> TurnRecord:
-    return TurnRecord(message_id, item["run_id"], item["digest"], item["first_ordinal"], item["fence"])
+    return TurnRecord(
+        message_id=message_id,
+        run_id=item["run_id"],
+        digest=item["digest"],
+        first_ordinal=item["first_ordinal"],
+        fence=item["fence"],
+    )

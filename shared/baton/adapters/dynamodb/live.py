@@ -15,6 +15,9 @@ from baton.ports.live import Live
 KEPT_SECONDS = 2 * 3600 + 600
 """API Gateway ends every WebSocket after two hours."""
 
+CANCEL_KEPT_SECONDS = 3600
+"""Longer than any run; it names its run and so never stops another."""
+
 _CONNECTION = "LIVE#CONN#"
 _CANCEL = "LIVE#CANCEL#"
 
@@ -53,6 +56,10 @@ class DynamoLiveRegistry:
                 elif name.startswith(_CANCEL):
                     cancelled.add(name.removeprefix(_CANCEL))
         return Live(connections, frozenset(cancelled))
+
+    async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
+        expires_at = int(self._clock.now().timestamp()) + CANCEL_KEPT_SECONDS
+        await self._table.put({**keys.live_cancel(scope, thread_id, run_id), "expires_at": expires_at})
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
         await asyncio.gather(

@@ -107,7 +107,12 @@ class Messages(Leases):
         bodies = await asyncio.gather(*(self._body(scope, thread_id, item) for item in items))
         return [
             unpack_message(
-                body, message_id=item["id"], ordinal=_ordinal(item), run_id=item["run_id"], tokens=item["tokens"]
+                body,
+                message_id=item["id"],
+                ordinal=_ordinal(item),
+                run_id=item["run_id"],
+                tokens=item["tokens"],
+                fence=item["fence"],
             )
             for item, body in zip(items, bodies, strict=True)
         ]

@@ -26,7 +26,7 @@ class DynamoStreamLog:
     async def append(self, lease: Lease, piece: LogPiece) -> None:
         item = {
             **keys.log(lease.scope, lease.thread_id, piece.first_seq),
-            "run_id": piece.run_id,
+            "run_id": piece.run_id or "",
             "attempt": piece.attempt,
             "last_seq": piece.last_seq,
             "body": pack(list(piece.events)),
@@ -53,7 +53,7 @@ class DynamoStreamLog:
         async for page in self._table.query(partition, first=first, last=keys.log_sort(10**12 - 1)):
             pieces += [
                 LogPiece(
-                    run_id=item["run_id"],
+                    run_id=item["run_id"] or None,
                     attempt=item["attempt"],
                     first_seq=int(item["SK"].removeprefix("LOG#")),
                     events=tuple(unpack(item["body"])),

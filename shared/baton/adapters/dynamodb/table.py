@@ -80,7 +80,7 @@ class Table:
         partition: str,
         *,
         first: str | None = None,
-        last: str | None = None,
+        last: str | int | None = None,
         prefix: str | None = None,
         newest_first: bool = False,
         limit: int | None = None,
@@ -91,7 +91,8 @@ class Table:
         ``index`` names a secondary index, its hash and its range key; only there is the read eventually consistent.
         """
         name, hash_key, range_key = index or (None, "PK", "SK")
-        expression, values = f"{hash_key} = :partition", {":partition": partition}
+        expression = f"{hash_key} = :partition"
+        values: Item = {":partition": partition}
         if prefix is not None:
             expression += f" AND begins_with({range_key}, :prefix)"
             values[":prefix"] = prefix

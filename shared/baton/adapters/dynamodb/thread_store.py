@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-import json
 from collections.abc import Sequence
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.cursors import decode, decode_text, encode, encode_text
 from baton.adapters.dynamodb.leases import listed_at, thread_from_item
 from baton.adapters.dynamodb.messages import Messages
 from baton.adapters.dynamodb.table import Item
@@ -74,7 +72,7 @@ class DynamoThreadStore(Messages):
     async def _tenant_threads(
         self, scope: Scope, limit: int, cursor: str | None
     ) -> tuple[Sequence[Thread], str | None]:
-        last = _decode_tenant_cursor(cursor) if cursor else None
+        last = decode_text(cursor) if cursor else None
         rows: list[Item] = []
         async for page in self._table.query(
             keys.tenant_listing(scope), last=last, newest_first=True, limit=limit + 2, index=_LISTING
@@ -86,7 +84,7 @@ class DynamoThreadStore(Messages):
         by_id = {t.id: t for t in await self._load(scope, [row["PK"].removeprefix("~THREAD#") for row in shown], None)}
         threads = [by_id[thread_id] for row in shown if (thread_id := row["PK"].removeprefix("~THREAD#")) in by_id]
         more = len(rows) > limit
-        return threads, _encode({"after": shown[-1]["listed_at"]}) if more else None
+        return threads, encode_text(shown[-1]["listed_at"]) if more else None
 
     async def _load(self, scope: Scope, thread_ids: list[str], below: tuple[int, str] | None) -> list[Thread]:
         """The threads, newest activity first, those at or above the cursor left out."""
@@ -112,32 +110,11 @@ def _user_page(found: list[Thread], limit: int) -> tuple[Sequence[Thread], str |
     if len(found) <= limit:
         return shown, None
     at, thread_id = _age(shown[-1])
-    return shown, _encode({"at": at, "id": thread_id})
-
-
-def _encode(cursor: dict[str, object]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(cursor).encode()).decode().rstrip("=")
-
-
-def _decode(cursor: str) -> dict[str, object]:
-    try:
-        decoded = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (binascii.Error, ValueError, RecursionError):
-        decoded = None
-    if not isinstance(decoded, dict):
-        raise InvalidRequest("cursor was not handed out by this list.")
-    return decoded
+    return shown, encode({"at": at, "id": thread_id})
 
 
 def _decode_user_cursor(cursor: str) -> tuple[int, str]:
-    match _decode(cursor):
+    match decode(cursor):
         case {"at": int(at), "id": str(thread_id)} if 0 <= at < 10**14:
             return at, thread_id
-    raise InvalidRequest("cursor was not handed out by this list.")
-
-
-def _decode_tenant_cursor(cursor: str) -> str:
-    match _decode(cursor):
-        case {"after": str(after)} if 0 < len(after) <= 100 and after.isascii():
-            return after
     raise InvalidRequest("cursor was not handed out by this list.")

@@ -19,13 +19,23 @@ from openai import (
     UnprocessableEntityError,
     omit,
 )
-from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
+from openai.types.chat import ChatCompletionChunk, ChatCompletionFunctionToolParam, ChatCompletionMessageParam
 
 from baton.adapters.openai.errors import Failure, describe, is_worth_repeating, model_error, retry_after
-from baton.adapters.openai.messages import wire_messages
+from baton.adapters.openai.messages import wire_messages, wire_tools
+from baton.adapters.openai.tool_calls import ToolCallFragments
 from baton.domain.errors import ContentFiltered, ModelError, ModelUnavailable
 from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.ports.chat_model import (
+    Finished,
+    FinishReason,
+    ModelChunk,
+    ModelSettings,
+    Prompt,
+    TextDelta,
+    ToolCall,
+    ToolSpec,
+)
 from baton.ports.files import ThreadFiles
 
 MAX_BACKOFF_SECONDS = 8.0
@@ -40,6 +50,15 @@ _REASONS = {
     "tool_calls": FinishReason.TOOL_CALLS,
     "function_call": FinishReason.TOOL_CALLS,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked, in the words of Chat Completions."""
+
+    settings: ModelSettings
+    messages: list[ChatCompletionMessageParam]
+    tools: list[ChatCompletionFunctionToolParam]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +109,24 @@ class OpenAIChatModel:
         self._logger = Logger(child=True)
 
     async def stream(
-        self, settings: ModelSettings, prompts: Sequence[Prompt], *, thread_files: ThreadFiles
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the answer's text as it comes and one ``Finished`` last; see the port.
+        """Yield the answer's text as it comes, its tool calls and one ``Finished`` last; see the port.
 
         Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
         """
-        messages = await wire_messages(prompts, thread_files)
+        question = _Question(settings, await wire_messages(prompts, thread_files), wire_tools(tools))
         loop = asyncio.get_running_loop()
         deadline = loop.time() + settings.timeout_seconds
         for attempt in range(self._max_retries + 1):
             answering = False
             try:
-                async with aclosing(self._answer(settings, messages, deadline)) as chunks:
+                async with aclosing(self._answer(question, deadline)) as chunks:
                     async for chunk in chunks:
                         answering = True
                         yield chunk
@@ -122,13 +146,11 @@ class OpenAIChatModel:
         if client is not None:
             await client.close()
 
-    async def _answer(
-        self, settings: ModelSettings, messages: list[ChatCompletionMessageParam], deadline: float
-    ) -> AsyncGenerator[ModelChunk, None]:
+    async def _answer(self, question: _Question, deadline: float) -> AsyncGenerator[ModelChunk, None]:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout_at(deadline):
-            stream = await self._open(settings, messages)
-        answer = _Answer(settings.model)
+            stream = await self._open(question)
+        answer = _Answer(question.settings.model)
         async with stream:
             while True:
                 try:
@@ -144,20 +166,22 @@ class OpenAIChatModel:
                 text = answer.take(chunk)
                 if text:
                     yield TextDelta(text)
-                silence = settings.timeout_seconds if answer.reason is None else USAGE_GRACE_SECONDS
+                for call in answer.take_calls():
+                    yield call
+                silence = question.settings.timeout_seconds if answer.reason is None else USAGE_GRACE_SECONDS
                 deadline = loop.time() + silence
         yield answer.finished()
 
-    async def _open(
-        self, settings: ModelSettings, messages: list[ChatCompletionMessageParam]
-    ) -> AsyncStream[ChatCompletionChunk]:
+    async def _open(self, question: _Question) -> AsyncStream[ChatCompletionChunk]:
+        settings = question.settings
         while True:
             dialect = self._dialects.get(settings.model, _Dialect())
             limit = omit if settings.max_output_tokens is None else settings.max_output_tokens
             try:
                 return await self._client().chat.completions.create(
                     model=settings.model,
-                    messages=messages,
+                    messages=question.messages,
+                    tools=question.tools or omit,
                     stream=True,
                     stream_options={"include_usage": True} if dialect.counts_usage else omit,
                     temperature=omit if settings.temperature is None else settings.temperature,
@@ -211,6 +235,8 @@ class _Answer:
         self.reason: FinishReason | None = None
         self._model = model
         self._usage: Usage | None = None
+        self._fragments = ToolCallFragments()
+        self._called = False
 
     def take(self, chunk: object) -> str:
         """The text in ``chunk``. Raises ``ContentFiltered``, and ``ModelUnavailable`` if it is none."""
@@ -225,6 +251,8 @@ class _Answer:
         try:
             choice = chunk.choices[0]
             text, refusal = (choice.delta.content, choice.delta.refusal) if choice.delta else (None, None)
+            if choice.delta:
+                self._fragments.add(choice.delta.tool_calls)
             reason = choice.finish_reason
         except (AttributeError, TypeError, LookupError):
             raise ModelUnavailable from None
@@ -233,6 +261,17 @@ class _Answer:
         if reason:
             self.reason = _REASONS.get(reason, FinishReason.STOP)
         return text if isinstance(text, str) else ""
+
+    def take_calls(self) -> list[ToolCall]:
+        """The tool calls, once, when the answer is complete. Raises ``ModelUnavailable`` if one names no tool."""
+        if self.reason is None:
+            return []
+        calls = self._fragments.take(cut=self.reason is FinishReason.LENGTH)
+        self._called = self._called or bool(calls)
+        if self._called and self.reason is FinishReason.STOP:
+            # Some endpoints end every answer with "stop".
+            self.reason = FinishReason.TOOL_CALLS
+        return calls
 
     def finished(self) -> Finished:
         """The end. Raises ``ModelUnavailable`` if the model never said that it had finished."""

@@ -1,6 +1,7 @@
 """Prompts in the words of Chat Completions.
 
-Images go as ``image_url``, text-like documents as text with their name, other documents as ``file`` parts.
+Images go as ``image_url``, text-like documents as text with their name, other documents as ``file`` parts. Tools go
+as functions.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import codecs
+import json
 import mimetypes
 import re
 from collections.abc import Sequence
@@ -17,14 +19,17 @@ from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart, UrlSource
 from openai.types.chat import (
     ChatCompletionAssistantMessageParam,
     ChatCompletionContentPartParam,
+    ChatCompletionFunctionToolParam,
+    ChatCompletionMessageFunctionToolCallParam,
     ChatCompletionMessageParam,
     ChatCompletionSystemMessageParam,
+    ChatCompletionToolMessageParam,
     ChatCompletionUserMessageParam,
 )
 
 from baton.domain.errors import NotFound
 from baton.domain.message import Content, Part, Role
-from baton.ports.chat_model import Prompt
+from baton.ports.chat_model import Prompt, ToolCall, ToolSpec
 from baton.ports.files import ThreadFiles
 
 MAX_INLINED_CHARACTERS = 200_000
@@ -51,19 +56,55 @@ async def wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[C
     return list(await asyncio.gather(*(_message(prompt, files) for prompt in prompts)))
 
 
+def wire_tools(tools: Sequence[ToolSpec]) -> list[ChatCompletionFunctionToolParam]:
+    """The request's tools."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
+        }
+        for tool in tools
+    ]
+
+
 async def _message(prompt: Prompt, files: ThreadFiles) -> ChatCompletionMessageParam:
     if prompt.role in (Role.SYSTEM, Role.CONTEXT):
         return ChatCompletionSystemMessageParam(role="system", content=_text(prompt.content))
     if prompt.role is Role.ASSISTANT:
-        answer = ChatCompletionAssistantMessageParam(role="assistant", content=_text(prompt.content))
-        if prompt.name:
-            answer["name"] = _name(prompt.name)
-        return answer
+        return _answer(prompt)
+    if prompt.role is Role.TOOL and prompt.tool_call_id:
+        return ChatCompletionToolMessageParam(
+            role="tool", tool_call_id=prompt.tool_call_id, content=_text(prompt.content)
+        )
     # A tool's output without its call is something the model is told about, with a user's authority only.
     question = ChatCompletionUserMessageParam(role="user", content=await _user_content(prompt.content, files))
     if prompt.name:
         question["name"] = _name(prompt.name)
     return question
+
+
+def _answer(prompt: Prompt) -> ChatCompletionAssistantMessageParam:
+    answer = ChatCompletionAssistantMessageParam(role="assistant", content=_text(prompt.content))
+    if prompt.name:
+        answer["name"] = _name(prompt.name)
+    if prompt.tool_calls:
+        # Some endpoints refuse empty text; OpenAI itself writes null beside calls.
+        answer["content"] = answer["content"] or None
+        answer["tool_calls"] = [_tool_call(call) for call in prompt.tool_calls]
+    return answer
+
+
+def _tool_call(call: ToolCall) -> ChatCompletionMessageFunctionToolCallParam:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
+
+
+def _arguments(call: ToolCall) -> str:
+    """What the model wrote. Endpoints that parse it would refuse the whole conversation for a malformed call."""
+    try:
+        whole = isinstance(json.loads(call.arguments), dict)
+    except (ValueError, RecursionError):
+        whole = False
+    return call.arguments if whole else json.dumps({"malformed": call.arguments}, ensure_ascii=False)
 
 
 def _text(content: Content) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import threading
 from typing import Any
 
 import boto3
@@ -12,6 +13,8 @@ sqs = boto3.client("sqs")
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    if event.get("wait"):
+        threading.Event().wait()
     [record] = event["Records"]
     body = json.loads(record["body"])
     if body["text"] == "poison":

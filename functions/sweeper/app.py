@@ -1,0 +1,24 @@
+"""The sweeper: every minute, ends sessions that have gone idle and queues turns whose worker has died."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from baton import composition, runtime
+
+MARGIN_SECONDS = 10
+"""Kept back from the function's time limit: what is begun by then is brought to its end."""
+
+logger = Logger()
+sweeper = composition.sweeper()  # built once per execution environment
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
+    """Sweep once and tell how much was done. The event says nothing that matters: what is due is in the table."""
+    seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
+    return asdict(runtime.run(sweeper.sweep(seconds=seconds)))

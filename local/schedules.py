@@ -1,0 +1,66 @@
+"""Invoke functions on schedule, as EventBridge Scheduler does."""
+
+import logging
+import threading
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from local.engines.clients import ACCOUNT, REGION
+from local.stack import ScheduleDefinition
+
+logger = logging.getLogger("local.schedules")
+
+STOP_SECONDS = 3.0
+
+
+def scheduler_event(schedule: ScheduleDefinition, at: datetime) -> Any:
+    """Return the schedule's own input, or what EventBridge Scheduler sends when it has none.
+
+    ``detail`` is text and not an object, other than in the events of EventBridge's rules.
+    """
+    if schedule.input is not None:
+        return schedule.input
+    return {
+        "version": "0",
+        "id": str(uuid.uuid4()),
+        "detail-type": "Scheduled Event",
+        "source": "aws.scheduler",
+        "account": ACCOUNT,
+        "time": at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "region": REGION,
+        "resources": [f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/{schedule.name}"],
+        "detail": "{}",
+    }
+
+
+class Scheduler:
+    """Fires one schedule every ``seconds``; a slow function delays the next time, it is not run twice at once."""
+
+    def __init__(self, schedule: ScheduleDefinition, invoke: Callable[[Any], Any], seconds: float) -> None:
+        self._schedule = schedule
+        self._invoke = invoke
+        self._seconds = seconds
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"schedule {schedule.name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the first time comes after one interval."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Fire no more and wait a little for what is under way."""
+        self._stopping.set()
+        self._thread.join(STOP_SECONDS)
+
+    def fire(self) -> Any:
+        """Invoke the function now and return its answer, or raise what it raises."""
+        return self._invoke(scheduler_event(self._schedule, datetime.now(UTC)))
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._seconds):
+            try:
+                self.fire()
+            except Exception:
+                logger.exception("%s failed; it is invoked again in %g s", self._schedule.function, self._seconds)

@@ -1,0 +1,72 @@
+"""A process that runs the queue-fed functions and may be killed: ``python -m local.worker_process``.
+
+Started by ``local.worker_processes``, which keeps the queue: it writes requests to standard input and reads answers
+from standard output, a JSON object a line. This ends when standard input closes, so it never outlives the local cloud.
+"""
+
+import json
+import os
+import sys
+import threading
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
+
+from local.errors import LocalCloudError
+from local.functions import Function
+from local.stack import read_stack
+from local.template import Endpoints
+
+READY = {"ready": True}
+
+
+class Answers:
+    """Writes answers, whoever finishes first."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def write(self, answer: dict[str, Any]) -> None:
+        """Write one line."""
+        line = json.dumps(answer) + "\n"
+        with self._lock:
+            self._stream.write(line)
+            self._stream.flush()
+
+    def tell(self, number: int, future: "Future[Any]") -> None:
+        """Write what came of request ``number``."""
+        problem = future.exception()
+        if problem is None:
+            self.write({"request": number, "answer": future.result()})
+        else:
+            self.write({"request": number, "error": f"{type(problem).__name__}: {problem}"})
+
+
+def main() -> int:
+    """Handle requests until standard input closes."""
+    answers = Answers(os.fdopen(os.dup(1), "w"))
+    os.dup2(2, 1)  # what functions print is no answer
+    try:
+        stack = read_stack(
+            Path(os.environ["BATON_LOCAL_TEMPLATE"]),
+            {"Stage": "local"},
+            Endpoints(gateway="", sockets="", connections="", queues=os.environ["AWS_ENDPOINT_URL_SQS"]),
+        )
+        functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
+    except LocalCloudError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    answers.write(READY)
+    for line in sys.stdin:
+        request = json.loads(line)
+        future = functions[request["function"]].invoke(request["event"])
+        future.add_done_callback(partial(answers.tell, request["request"]))
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)  # handlers may still be inside a call

@@ -1,0 +1,38 @@
+"""Cursors of lists: opaque to clients, checked when they come back."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+
+from baton.domain.errors import InvalidRequest
+
+
+def encode(cursor: dict[str, object]) -> str:
+    """A cursor as clients see it."""
+    return base64.urlsafe_b64encode(json.dumps(cursor).encode()).decode().rstrip("=")
+
+
+def decode(cursor: str) -> dict[str, object]:
+    """What ``encode`` made a cursor of. Raises ``InvalidRequest``."""
+    try:
+        decoded = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (binascii.Error, ValueError, RecursionError):
+        decoded = None
+    if not isinstance(decoded, dict):
+        raise InvalidRequest("cursor was not handed out by this list.")
+    return decoded
+
+
+def encode_text(after: str) -> str:
+    """The cursor of a list that goes on after a sort key."""
+    return encode({"after": after})
+
+
+def decode_text(cursor: str) -> str:
+    """The sort key of ``encode_text``. Raises ``InvalidRequest``."""
+    match decode(cursor):
+        case {"after": str(after)} if 0 < len(after) <= 100 and after.isascii():
+            return after
+    raise InvalidRequest("cursor was not handed out by this list.")

@@ -1,0 +1,111 @@
+"""Tool calls put together from the fragments in which they are streamed."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass, field
+
+from baton.domain.errors import ModelUnavailable
+from baton.ports.chat_model import ToolCall
+
+
+@dataclass(slots=True)
+class _Draft:
+    index: object
+    id: str
+    name: str
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces).strip()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the arguments are a complete object, which nothing can follow."""
+        try:
+            return isinstance(json.loads(self.arguments), dict)
+        except (ValueError, RecursionError):
+            return False
+
+
+class ToolCallFragments:
+    """The tool calls of one answer.
+
+    OpenAI gives each call an ``index``, its id and name in the first fragment, and then pieces of its arguments. Other
+    endpoints leave out the index or the id, send every call whole under index 0, repeat the name in each fragment,
+    send the arguments as an object, or write ``null`` for none.
+    """
+
+    def __init__(self) -> None:
+        self._drafts: list[_Draft] = []
+
+    def add(self, fragments: object) -> None:
+        """Take a delta's ``tool_calls``; ``TypeError`` if it is no list."""
+        if fragments is None:
+            return
+        if not isinstance(fragments, list):
+            raise TypeError(type(fragments))
+        for fragment in fragments:
+            self._add(fragment)
+
+    def take(self, *, cut: bool) -> list[ToolCall]:
+        """The calls, in order; they are then forgotten. Without those that were ``cut`` off in their arguments.
+
+        Raises ``ModelUnavailable`` if a call has no name.
+        """
+        drafts, self._drafts = self._drafts, []
+        calls: list[ToolCall] = []
+        taken: set[str] = set()
+        for draft in drafts:
+            if cut and not draft.is_whole:
+                continue
+            if not draft.name:
+                raise ModelUnavailable
+            # Ids must tell results apart; some endpoints send none, or the same for every call.
+            identity = draft.id if draft.id and draft.id not in taken else f"call_{uuid.uuid4().hex[:24]}"
+            taken.add(identity)
+            arguments = "{}" if draft.arguments in ("", "null") else draft.arguments
+            calls.append(ToolCall(identity, draft.name, arguments))
+        return calls
+
+    def _add(self, fragment: object) -> None:
+        # The SDK does not validate: any of these may be missing or of another type.
+        function = getattr(fragment, "function", None)
+        index, identity = getattr(fragment, "index", None), _text(getattr(fragment, "id", None))
+        name, arguments = _text(getattr(function, "name", None)), getattr(function, "arguments", None)
+        draft = self._draft(index, identity, name)
+        if draft is None or (name and _begins_another(draft, identity, name, arguments)):
+            draft = _Draft(index, identity, name)
+            self._drafts.append(draft)
+        draft.id = draft.id or identity
+        draft.name = draft.name or name
+        if isinstance(arguments, dict):
+            draft.pieces.append(json.dumps(arguments, ensure_ascii=False))
+        elif isinstance(arguments, str):
+            draft.pieces.append(arguments)
+
+    def _draft(self, index: object, identity: str, name: str) -> _Draft | None:
+        """The newest call that the fragment may belong to."""
+        if index is not None:
+            return next((draft for draft in reversed(self._drafts) if draft.index == index), None)
+        if identity:
+            same = next((draft for draft in reversed(self._drafts) if draft.id == identity), None)
+            if same is not None or name:
+                return same
+        return self._drafts[-1] if self._drafts else None
+
+
+def _begins_another(draft: _Draft, identity: str, name: str, arguments: object) -> bool:
+    """Whether a fragment with a name opens a new call, though its index is that of ``draft``."""
+    if draft.name and name != draft.name:
+        return True
+    if identity and draft.id and identity != draft.id:
+        return True
+    # Endpoints that number nothing send the same tool's calls one after the other, each of them whole.
+    return bool(arguments) and draft.is_whole
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,49 @@
+"""Starting the closing pipeline on Step Functions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from baton.adapters.aws import call, error_code
+from baton.domain.episode import EpisodeRef
+from baton.domain.errors import StoreUnavailable
+from baton.domain.identity import Scope
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions import SFNClient
+
+
+@dataclass(frozen=True, slots=True)
+class StepFunctionsClosings:
+    """``Closings`` by executions of one state machine; their input holds references only (256 KB limit)."""
+
+    client: SFNClient
+    state_machine_arn: str
+
+    async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
+        described = {
+            "tenantId": scope.tenant_id,
+            "userId": scope.user_id,
+            "threadId": ref.thread_id,
+            "episode": ref.number,
+            "episodeId": ref.id,
+            "firstOrdinal": ref.first_ordinal,
+            "endOrdinal": ref.end_ordinal,
+            "reason": ref.reason.value,
+            "attempt": attempt,
+        }
+        try:
+            await call(
+                self.client.start_execution,
+                stateMachineArn=self.state_machine_arn,
+                # A name is taken for 90 days: starting the same attempt twice is refused, and that is the point.
+                name=f"{ref.thread_id}-{ref.number}-{attempt}",
+                input=json.dumps(described),
+            )
+        except ClientError as error:
+            if error_code(error) != "ExecutionAlreadyExists":
+                raise StoreUnavailable from error

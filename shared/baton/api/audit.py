@@ -1,0 +1,62 @@
+"""Audit records: of one thread for whoever may read it, of the tenant with `audit:read`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from baton.api.authentication import Caller
+from baton.api.problems import responses
+from baton.api.schemas import AuditRecord, Listing
+from baton.api.services import Services
+from baton.api.threads import Cursor, Limit, ThreadId
+from baton.api.threads_access import readable_thread
+from baton.domain.errors import Forbidden, InvalidRequest, ThreadUnavailable, TokenExpired, Unauthorized
+from baton.domain.identity import Permission
+
+router = APIRouter(tags=["audit"])
+
+
+@router.get(
+    "/threads/{thread_id}/audit",
+    summary="Read a thread's audit records",
+    response_model=Listing[AuditRecord],
+    responses=responses(Unauthorized, TokenExpired, Forbidden, ThreadUnavailable, InvalidRequest),
+)
+async def thread_audit(
+    thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
+) -> dict[str, Any]:
+    """What was refused, closed and cancelled in this conversation, the newest first. Needs `audit:read`."""
+    caller.require(Permission.AUDIT_READ)
+    thread = await readable_thread(services, caller, thread_id)
+    records, next_cursor = await services.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
+    return {"items": [record.as_json() for record in records], "nextCursor": next_cursor}
+
+
+@router.get(
+    "/audit",
+    summary="Read the tenant's audit records",
+    response_model=Listing[AuditRecord],
+    responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
+)
+async def tenant_audit(
+    caller: Caller,
+    services: Services,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    action: Annotated[str | None, Query(max_length=64, examples=["thread.close"])] = None,
+    outcome: Annotated[str | None, Query(max_length=64, examples=["denied"])] = None,
+    user_id: Annotated[str | None, Query(alias="userId", max_length=256, examples=["alice"])] = None,
+    thread_id: Annotated[str | None, Query(alias="threadId", max_length=256)] = None,
+) -> dict[str, Any]:
+    """The tenant's records, the newest first, all of them or those that match. Needs `audit:read`."""
+    caller.require(Permission.AUDIT_READ)
+    wanted = {"action": action, "outcome": outcome, "user_id": user_id, "thread_id": thread_id}
+    records, next_cursor = await services.audit.of_tenant(
+        caller,
+        {name: value for name, value in wanted.items() if value is not None},
+        limit=limit,
+        cursor=cursor,
+    )
+    return {"items": [record.as_json() for record in records], "nextCursor": next_cursor}

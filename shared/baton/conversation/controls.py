@@ -1,0 +1,99 @@
+"""Stopping a run and asking for the end of a session: what must not wait in line behind the run itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from baton.conversation.closing import Closed, last_episode
+from baton.domain.episode import episode_id
+from baton.domain.errors import ThreadUnavailable
+from baton.domain.identity import Scope
+from baton.domain.queued import QueuedClose, QueuedTakeover
+from baton.domain.thread import RunStatus, Thread, ThreadStatus
+from baton.ports.audit import AuditLog
+from baton.ports.live import LiveRegistry
+from baton.ports.thread_store import ThreadStore
+from baton.ports.turn_queue import TurnQueue
+
+
+class Controls:
+    """The user's hand on a thread; each act checks that the thread is the caller's own, and is audited."""
+
+    def __init__(self, store: ThreadStore, live: LiveRegistry, queue: TurnQueue, audit: AuditLog) -> None:
+        self._store = store
+        self._live = live
+        self._queue = queue
+        self._audit = audit
+
+    async def cancel(self, scope: Scope, thread_id: str, run_id: str | None) -> str | None:
+        """Have the running turn stopped, or the named run when it comes; the id of the run that will stop.
+
+        None: nothing is running. Raises ``ThreadUnavailable``.
+        """
+        thread = await self._own(scope, thread_id, "run.cancel")
+        stopping = run_id or (thread.run.run_id if thread.run else None)
+        if stopping is None:
+            return None
+        await self._live.request_cancel(scope, thread_id, stopping)
+        detail = {"runId": stopping}
+        await self._audit.record(scope, "run.cancel", thread_id=thread_id, outcome="requested", detail=detail)
+        return stopping
+
+    async def close(
+        self,
+        scope: Scope,
+        thread_id: str,
+        *,
+        request_id: str,
+        connection_id: str | None = None,
+        connection_expires_at: int = 0,
+    ) -> Closed:
+        """Queue the closing behind the thread's queued turns; what it will come to, if nothing more is said.
+
+        Raises ``ThreadUnavailable`` and ``StoreUnavailable``.
+        """
+        thread = await self._own(scope, thread_id, "thread.close")
+        is_closed = thread.status is ThreadStatus.CLOSED and thread.run is None
+        if not is_closed or connection_id is not None:
+            await self._queue.send(
+                scope,
+                QueuedClose(
+                    tenant_id=scope.tenant_id,
+                    user_id=scope.user_id,
+                    permissions=tuple(sorted(scope.permissions)),
+                    connection_id=connection_id,
+                    connection_expires_at=connection_expires_at,
+                    request_id=request_id,
+                    thread_id=thread_id,
+                ),
+            )
+        if is_closed:
+            return Closed(thread_id, last_episode(thread))
+        said = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
+        return Closed(thread_id, episode_id(thread_id, thread.episode) if said else None)
+
+    async def revive(self, scope: Scope, thread: Thread, *, request_id: str) -> None:
+        """Have the thread's run finished if its worker has died. The thread must be readable to the caller."""
+        if thread.run is None or thread.run.status is not RunStatus.INTERRUPTED:
+            return
+        owner = replace(scope, user_id=thread.user_id)
+        takeover = QueuedTakeover(
+            tenant_id=scope.tenant_id,
+            user_id=thread.user_id,
+            permissions=tuple(sorted(scope.permissions)),
+            connection_id=None,
+            connection_expires_at=0,
+            request_id=request_id,
+            thread_id=thread.id,
+        )
+        await self._queue.send(owner, takeover)
+
+    async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
+        try:
+            thread = await self._store.get_thread(scope, thread_id)
+            if thread.user_id != scope.user_id:  # thread:read_all reads, it does not write
+                raise ThreadUnavailable
+        except ThreadUnavailable:
+            await self._audit.record(scope, action, thread_id=thread_id, outcome="denied", detail={})
+            raise
+        return thread

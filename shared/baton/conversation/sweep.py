@@ -1,0 +1,115 @@
+"""The idle sweeper: closes sessions nobody writes to any more, and picks up what a dead worker left behind."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+
+from aws_lambda_powertools import Logger
+
+from baton.conversation.closing import Closer
+from baton.conversation.turns import Turns
+from baton.domain.episode import EndReason, EpisodeRef
+from baton.domain.errors import BatonError, ThreadBusy
+from baton.domain.thread import RunStatus, ThreadStatus
+from baton.ports.clock import Clock
+from baton.ports.episodes import Closings, Episodes
+from baton.ports.idle_threads import IdleThread, IdleThreads
+
+logger = Logger(child=True)
+
+LOOK_AGAIN = timedelta(minutes=1)
+"""When a thread that is busy right now is looked at again."""
+CLOSING_AGAIN = timedelta(minutes=5)
+CONCURRENT = 8
+
+
+@dataclass(slots=True)
+class SweepReport:
+    """What one sweep did, as counts."""
+
+    looked_at: int = 0
+    closed: int = 0
+    postponed: int = 0
+    resumed: int = 0
+    failed: int = 0
+    is_complete: bool = True
+    """Whether every due thread was looked at; what is left is due for the next sweep."""
+
+
+class Sweeper:
+    """Looks at every thread that is due. Sweeps may overlap: each step is decided by a condition on the thread."""
+
+    def __init__(
+        self, idle: IdleThreads, closer: Closer, turns: Turns, episodes: Episodes, closings: Closings, clock: Clock
+    ) -> None:
+        self._idle = idle
+        self._closer = closer
+        self._turns = turns
+        self._episodes = episodes
+        self._closings = closings
+        self._clock = clock
+
+    async def sweep(self, *, seconds: float) -> SweepReport:
+        """Look at due threads for at most ``seconds``."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        report = SweepReport()
+        working: set[asyncio.Task[None]] = set()
+        due = self._idle.due(self._clock.now())
+        async for idle in due:
+            if loop.time() >= deadline:
+                report.is_complete = False
+                break
+            if len(working) >= CONCURRENT:
+                _, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
+            working.add(asyncio.ensure_future(self._look_at(idle, report)))
+        if working:
+            await asyncio.wait(working)
+        return report
+
+    async def _look_at(self, idle: IdleThread, report: SweepReport) -> None:
+        report.looked_at += 1
+        try:
+            await self._decide(idle, report)
+        except ThreadBusy:
+            await self._idle.postpone(idle, self._clock.now() + LOOK_AGAIN)
+            report.postponed += 1
+        except BatonError:
+            logger.exception("sweep of a thread failed", thread_id=idle.thread.id)
+            report.failed += 1
+
+    async def _decide(self, idle: IdleThread, report: SweepReport) -> None:
+        now = self._clock.now()
+        thread = idle.thread
+        await self._revive_closing(idle, report)
+        if thread.status is ThreadStatus.CLOSED:
+            await self._idle.postpone(idle, now + CLOSING_AGAIN)
+        elif thread.run is not None and thread.run.status is RunStatus.RUNNING:
+            await self._idle.postpone(idle, now + LOOK_AGAIN)
+            report.postponed += 1
+        elif thread.run is None and idle.closes_at > now:
+            if await self._idle.postpone(idle, idle.closes_at):
+                report.postponed += 1
+        elif thread.run is not None:
+            # Its worker died and nobody came: the run is finished first, the session closed by a later sweep.
+            await self._turns.finish_interrupted(idle.scope, thread.id)
+            report.resumed += 1
+        else:
+            await self._closer.close(idle.scope, thread.id, EndReason.TIMEOUT, patience=0)
+            report.closed += 1
+
+    async def _revive_closing(self, idle: IdleThread, report: SweepReport) -> None:
+        """Start the pipeline again for the session before this one, if its episode never came."""
+        number = idle.thread.episode - 1
+        if number < 1 or await self._episodes.get(idle.scope, idle.thread.id, number) is not None:
+            return
+        ref = await self._episodes.get_ref(idle.scope, idle.thread.id, number)
+        if ref is not None:
+            await self._closings.start(idle.scope, ref, attempt=self._attempt(ref))
+            report.resumed += 1
+
+    def _attempt(self, ref: EpisodeRef) -> int:
+        """The number of this try: one every five minutes, however many sweeps look at it."""
+        return 2 + int((self._clock.now() - ref.ended_at) / CLOSING_AGAIN)

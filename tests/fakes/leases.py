@@ -1,0 +1,214 @@
+"""The lease, the fence and the pointer in memory, under the same rules as the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from baton.domain.episode import EpisodeRef
+from baton.domain.errors import InvalidRequest, LeaseLost, ThreadUnavailable
+from baton.domain.identity import Scope
+from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
+from baton.domain.times import from_millis, to_millis
+from baton.domain.usage import Usage
+from baton.ports.clock import Clock
+from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, TurnRecord
+
+LEASE = timedelta(seconds=30)
+CLOSING = timedelta(minutes=5)
+RESERVED_SEQS = 10_000
+LOW_SEQS = 5_000
+NEVER = from_millis(0)
+
+Key = tuple[str, str]
+"""Tenant and thread."""
+
+
+@dataclass
+class Row:
+    """A thread, who may write to it, and when it is looked at."""
+
+    thread: Thread
+    idle: timedelta
+    check_at: datetime | None
+    """None: in no index."""
+    fence: int = 0
+    next_seq: int = 1
+    owner: str | None = None
+    until: datetime = NEVER
+    committed_fence: int = 0
+
+    def shown(self, now: datetime) -> Thread:
+        """The thread as readers see it."""
+        run = self.thread.run
+        if run is not None:
+            run = replace(run, status=RunStatus.RUNNING if self.until >= now else RunStatus.INTERRUPTED)
+        return replace(self.thread, run=run, reserved_seq=self.next_seq - 1)
+
+    def end_run(self) -> None:
+        self.thread = replace(self.thread, run=None)
+        self.owner, self.until = None, NEVER
+
+    def end_session(self, ended: EpisodeRef, first_ordinal: int, now: datetime) -> None:
+        self.thread = replace(
+            self.thread,
+            active_agent_id=self.thread.agent_id,
+            episode=ended.number + 1,
+            episode_first_ordinal=first_ordinal,
+        )
+        self.check_at = now + CLOSING
+
+
+class FakeLeases:
+    """The part of the thread store that decides who writes. Each method is one step."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.rows: dict[Key, Row] = {}
+        self.turns: dict[tuple[Key, str], TurnRecord] = {}
+        self._tenants: dict[str, str] = {}
+        """Which tenant uses a thread id."""
+
+    async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
+        now, key = self._now(), (scope.tenant_id, request.thread_id)
+        row = self.rows.get(key)
+        if row is None:
+            if request.run_id is None:
+                raise ThreadUnavailable
+            if self._tenants.get(request.thread_id, scope.tenant_id) != scope.tenant_id:
+                raise ThreadUnavailable
+            if not request.may_create:
+                raise InvalidRequest("A UUID of version 5 cannot begin a conversation.")
+            self._tenants[request.thread_id] = scope.tenant_id
+            row = self.rows[key] = _new_row(scope, request, now)
+        if row.thread.user_id != scope.user_id:
+            raise ThreadUnavailable
+        if row.owner is not None and row.until >= now:
+            raise LeaseBusy(row.shown(now).run, row.until)
+        if request.run_id is not None and request.message_id is not None:
+            run = row.thread.run or Run(request.run_id, request.message_id, attempt=0)
+            row.thread = replace(row.thread, run=replace(run, attempt=run.attempt + 1))
+        row.owner, row.until, row.fence = self._clock.new_id(), now + LEASE, row.fence + 1
+        first_seq, row.next_seq = row.next_seq, row.next_seq + RESERVED_SEQS
+        return Lease(scope, row.shown(now), row.owner, row.fence, row.until, first_seq, row.next_seq)
+
+    async def renew(self, lease: Lease, *, used_seq: int) -> Lease:
+        row = self._mine(lease)
+        row.until = self._now() + LEASE
+        row.next_seq = lease.end_seq + (RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0)
+        return replace(lease, until=row.until, end_seq=row.next_seq)
+
+    async def release(self, lease: Lease) -> None:
+        if self._holds(lease):
+            row = self._row(lease)
+            row.next_seq = lease.first_seq
+            row.end_run()
+
+    async def abandon(self, lease: Lease) -> None:
+        if self._holds(lease):
+            self._row(lease).until = NEVER
+
+    async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
+        return self._changed(lease, Run(run_id, message_id, attempt=2))
+
+    async def take_over(self, lease: Lease) -> Lease:
+        run = lease.thread.run
+        if run is None:
+            raise LeaseLost
+        return self._changed(lease, replace(run, attempt=run.attempt + 1))
+
+    async def commit(self, lease: Lease, commit: Commit) -> None:
+        row, now = self._row(lease), self._now()
+        if row.committed_fence == lease.fence:
+            return
+        self._mine(lease)
+        thread = row.thread
+        row.thread = replace(
+            thread,
+            next_ordinal=commit.next_ordinal,
+            last_seq=commit.last_seq,
+            usage=thread.usage + commit.usage,
+            stored_tokens=thread.stored_tokens + commit.tokens,
+            status=ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE,
+            last_activity_at=now,
+        )
+        row.next_seq, row.committed_fence = commit.last_seq + 1, lease.fence
+        if commit.ended is not None:
+            row.end_session(commit.ended, commit.next_ordinal, now)
+        elif lease.thread.status is ThreadStatus.CLOSED:
+            row.check_at = now + row.idle
+        row.end_run()
+
+    async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
+        row = self._row(lease)
+        if row.committed_fence == lease.fence:
+            return
+        self._mine(lease)
+        row.thread = replace(row.thread, status=ThreadStatus.CLOSED, last_seq=last_seq)
+        row.next_seq, row.committed_fence = last_seq + 1, lease.fence
+        if ended is not None:
+            row.end_session(ended, row.thread.next_ordinal, self._now())
+        row.end_run()
+
+    async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
+        row = self.rows.get((scope.tenant_id, thread_id))
+        if row is not None and row.thread.status is ThreadStatus.CLOSED and row.thread.episode == episode + 1:
+            row.check_at = None
+
+    async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
+        known = self.turns.setdefault((_key(lease), turn.message_id), turn)
+        return None if (known.fence, known.run_id) == (lease.fence, turn.run_id) else known
+
+    async def reopen_turn(self, lease: Lease, turn: TurnRecord) -> None:
+        known = self.turns.get((_key(lease), turn.message_id))
+        if known is not None and known.fence > lease.fence:
+            raise LeaseLost
+        self.turns[_key(lease), turn.message_id] = turn
+
+    async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
+        return self.turns.get(((scope.tenant_id, thread_id), message_id))
+
+    def _changed(self, lease: Lease, run: Run) -> Lease:
+        row = self._mine(lease)
+        row.thread = replace(row.thread, run=run)
+        return replace(lease, thread=replace(lease.thread, run=run))
+
+    def _now(self) -> datetime:
+        return from_millis(to_millis(self._clock.now()))
+
+    def _row(self, lease: Lease) -> Row:
+        return self.rows[_key(lease)]
+
+    def _holds(self, lease: Lease) -> bool:
+        row = self._row(lease)
+        return (row.owner, row.fence) == (lease.owner, lease.fence)
+
+    def _mine(self, lease: Lease) -> Row:
+        if not self._holds(lease):
+            raise LeaseLost
+        return self._row(lease)
+
+
+def _key(lease: Lease) -> Key:
+    return lease.scope.tenant_id, lease.thread_id
+
+
+def _new_row(scope: Scope, request: LeaseRequest, now: datetime) -> Row:
+    idle = timedelta(seconds=request.idle_seconds)
+    thread = Thread(
+        id=request.thread_id,
+        user_id=scope.user_id,
+        agent_id=request.agent_id,
+        active_agent_id=request.agent_id,
+        status=ThreadStatus.ACTIVE,
+        episode=1,
+        usage=Usage(),
+        run=None,
+        next_ordinal=0,
+        last_seq=0,
+        reserved_seq=0,
+        stored_tokens=0,
+        created_at=now,
+        last_activity_at=now,
+    )
+    return Row(thread, idle, now + idle)

@@ -1,0 +1,104 @@
+"""The state machines: what they say is sound, and the template runs them as the design wants it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.infrastructure.stack import ROOT, Stack, referred
+
+DEFINITIONS = sorted((ROOT / "statemachines").glob("*.asl.json"))
+TERMINAL = {"Succeed", "Fail"}
+TARGETS = {"Next", "Default", "StartAt"}
+
+
+def machine(path: Path) -> dict[str, Any]:
+    definition: dict[str, Any] = json.loads(path.read_text())
+    return definition
+
+
+def goes_to(value: Any) -> Iterator[str]:
+    """The states that a state names as its next ones."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key in TARGETS and isinstance(item, str):
+                yield item
+            else:
+                yield from goes_to(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from goes_to(item)
+
+
+def tasks(definition: dict[str, Any]) -> list[dict[str, Any]]:
+    return [state for state in definition["States"].values() if state["Type"] == "Task"]
+
+
+@pytest.mark.parametrize("path", DEFINITIONS, ids=lambda path: path.stem)
+class TestDefinitions:
+    def test_every_state_that_is_named_exists(self, path: Path) -> None:
+        definition = machine(path)
+        assert set(goes_to(definition)) <= set(definition["States"])
+
+    def test_every_state_is_reached(self, path: Path) -> None:
+        definition = machine(path)
+        reached: set[str] = set()
+        ahead = [definition["StartAt"]]
+        while ahead:
+            name = ahead.pop()
+            if name not in reached:
+                reached.add(name)
+                ahead += goes_to(definition["States"][name])
+        assert reached == set(definition["States"])
+
+    def test_every_state_leads_on_or_ends(self, path: Path) -> None:
+        for name, state in machine(path)["States"].items():
+            ends = state["Type"] in TERMINAL or state.get("End") is True
+            assert ends != ("Next" in state or state["Type"] == "Choice"), name
+
+    def test_it_speaks_jsonpath(self, path: Path) -> None:
+        assert machine(path)["QueryLanguage"] == "JSONPath"
+
+    def test_every_task_is_bounded_tried_again_and_caught(self, path: Path) -> None:
+        """An execution may last a year, and a task without a limit of its own waits as long."""
+        for task in tasks(machine(path)):
+            assert task["TimeoutSeconds"] > 0
+            assert all(0 < retry["MaxAttempts"] <= 10 and retry["BackoffRate"] > 1 for retry in task["Retry"])
+            assert task["Catch"][-1]["ErrorEquals"] == ["States.ALL"]
+
+    def test_the_template_gives_every_placeholder_a_value(self, path: Path, stack: Stack) -> None:
+        (properties,) = [
+            item
+            for item in stack.of_type("AWS::StepFunctions::StateMachine").values()
+            if item["DefinitionS3Location"]["Key"].endswith(path.name)
+        ]
+        assert set(re.findall(r"\$\{(\w+)\}", path.read_text())) == set(properties["DefinitionSubstitutions"])
+
+
+def test_closing_a_session_is_a_standard_logged_and_traced_execution(stack: Stack) -> None:
+    close = stack["CloseSession"]
+    assert close["StateMachineType"] == "STANDARD"
+    assert close["TracingConfiguration"] == {"Enabled": True}
+    logging = close["LoggingConfiguration"]
+    assert (logging["Level"], logging["IncludeExecutionData"]) == ("ALL", False)
+    assert set(referred(logging["Destinations"])) == {"CloseSessionLogs"}
+    assert set(referred(close["DefinitionSubstitutions"])) == {"ClosingFunction"}
+
+
+def test_the_steps_of_closing_outlast_their_function(stack: Stack) -> None:
+    for task in tasks(machine(ROOT / "statemachines/close_session.asl.json")):
+        assert task["TimeoutSeconds"] > stack["ClosingFunction"]["Timeout"]
+
+
+def test_a_failure_is_told_with_everything_the_execution_was_told() -> None:
+    """The samples in events/ are what the function gets; test_events has more of them."""
+    definition = machine(ROOT / "statemachines/close_session.asl.json")
+    sample = json.loads((ROOT / "events/states_closing_failed.json").read_text())
+    parameters = definition["States"]["MarkFailed"]["Parameters"]
+    assert {key.removesuffix(".$") for key in parameters} == set(sample)
+    assert parameters["failed"] is True

@@ -1,0 +1,27 @@
+"""A stand-in: counts its calls and records them; the user's name says how many of them fail."""
+
+import json
+import os
+from typing import Any
+
+import boto3
+
+table = boto3.resource("dynamodb").Table(os.environ["BATON_TABLE"])
+
+
+class NotStored(Exception):
+    pass
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    step = "failed" if event.get("failed") else "store"
+    item = table.update_item(
+        Key={"PK": event["threadId"], "SK": step},
+        UpdateExpression="SET event = :event ADD calls :one",
+        ExpressionAttributeValues={":event": json.dumps(event), ":one": 1},
+        ReturnValues="ALL_NEW",
+    )["Attributes"]
+    failures = int(event["userId"].removeprefix("fails-"))
+    if step == "store" and item["calls"] <= failures:
+        raise NotStored("no")
+    return {"calls": int(item["calls"])}

@@ -1,0 +1,103 @@
+"""moto's Step Functions carry out the product's state machines with functions of this machine."""
+
+import json
+import time
+import uuid
+from typing import Any
+
+import pytest
+
+from local.cloud import LocalCloud
+from local.engines.clients import client
+
+SECONDS = 40
+"""A task that fails every time is tried again for some seven seconds."""
+
+
+@pytest.fixture(scope="module")
+def stepfunctions(cloud: LocalCloud) -> Any:
+    return client("stepfunctions", cloud.environment["AWS_ENDPOINT_URL_SFN"])
+
+
+def session(failures: int = 0) -> dict[str, Any]:
+    """What the state machine is told about a session; ``failures`` calls of the function fail."""
+    return {
+        "tenantId": "acme",
+        "userId": f"fails-{failures}",
+        "threadId": str(uuid.uuid4()),
+        "episode": 1,
+        "episodeId": str(uuid.uuid4()),
+        "firstOrdinal": 0,
+        "endOrdinal": 4,
+        "reason": "Timeout",
+        "attempt": 1,
+    }
+
+
+def outcome(stepfunctions: Any, cloud: LocalCloud, ended: dict[str, Any]) -> dict[str, Any]:
+    """Close the session and return how the execution ended."""
+    execution = stepfunctions.start_execution(
+        stateMachineArn=cloud.environment["BATON_CLOSE_SESSION_ARN"],
+        name=f"{ended['threadId']}-{ended['episode']}-{ended['attempt']}",
+        input=json.dumps(ended),
+    )["executionArn"]
+    deadline = time.monotonic() + SECONDS
+    while True:
+        found: dict[str, Any] = stepfunctions.describe_execution(executionArn=execution)
+        if found["status"] != "RUNNING":
+            return found
+        assert time.monotonic() < deadline, "The execution does not end."
+        time.sleep(0.05)
+
+
+def calls(cloud: LocalCloud, ended: dict[str, Any], step: str) -> tuple[int, dict[str, Any]]:
+    """How often the function was called for this step, and with what the last time."""
+    dynamodb = client("dynamodb", cloud.environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    key = {"PK": {"S": ended["threadId"]}, "SK": {"S": step}}
+    item = dynamodb.get_item(TableName=cloud.environment["BATON_TABLE"], Key=key, ConsistentRead=True).get("Item")
+    dynamodb.close()
+    return (int(item["calls"]["N"]), json.loads(item["event"]["S"])) if item else (0, {})
+
+
+def test_a_task_calls_the_function_with_the_executions_input(cloud: LocalCloud, stepfunctions: Any) -> None:
+    ended = session()
+    found = outcome(stepfunctions, cloud, ended)
+    assert found["status"] == "SUCCEEDED"
+    assert json.loads(found["output"]) == {**ended, "stored": {"calls": 1}}
+    assert calls(cloud, ended, "store") == (1, ended)
+    assert calls(cloud, ended, "failed") == (0, {})
+
+
+def test_a_task_that_fails_is_tried_again(cloud: LocalCloud, stepfunctions: Any) -> None:
+    ended = session(failures=1)
+    assert outcome(stepfunctions, cloud, ended)["status"] == "SUCCEEDED"
+    assert calls(cloud, ended, "store") == (2, ended)
+
+
+def test_a_task_that_keeps_failing_is_marked_and_fails_the_execution(cloud: LocalCloud, stepfunctions: Any) -> None:
+    ended = session(failures=99)
+    found = outcome(stepfunctions, cloud, ended)
+    assert (found["status"], found["error"]) == ("FAILED", "NotStored")
+    assert calls(cloud, ended, "store") == (4, ended)
+    assert calls(cloud, ended, "failed") == (1, {**ended, "failed": True, "error": "NotStored"})
+
+
+def test_an_execution_is_started_once(cloud: LocalCloud, stepfunctions: Any) -> None:
+    ended = session()
+    outcome(stepfunctions, cloud, ended)
+    with pytest.raises(stepfunctions.exceptions.ExecutionAlreadyExists):
+        outcome(stepfunctions, cloud, ended)
+    assert calls(cloud, ended, "store")[0] == 1
+
+
+def test_functions_start_executions_by_the_templates_reference(cloud: LocalCloud) -> None:
+    ended = session()
+    dynamodb = client("dynamodb", cloud.environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    item = {"PK": {"S": "sweep"}, "SK": {"S": "next"}, "input": {"S": json.dumps(ended)}}
+    dynamodb.put_item(TableName=cloud.environment["BATON_TABLE"], Item=item)
+    dynamodb.close()
+    cloud.sweep_now()
+    deadline = time.monotonic() + SECONDS
+    while calls(cloud, ended, "store") != (1, ended):
+        assert time.monotonic() < deadline, "The session is not closed."
+        time.sleep(0.05)

@@ -1,0 +1,107 @@
+"""Functions in processes of their own: killed ones are replaced, and none outlives the cloud."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local.cloud import LocalCloud
+from local.errors import EngineFailed
+from local.settings import ROOT
+from local.worker_processes import WorkerEnded, WorkerProcesses
+from tests.integration.local.sockets import exchange, open_socket
+
+
+@pytest.fixture
+def killable(cloud: LocalCloud) -> Iterator[LocalCloud]:
+    """The cloud with two worker processes in place of its own threads."""
+    cloud.stop_workers()
+    cloud.start_workers(processes=2)
+    yield cloud
+    cloud.stop_workers()
+    cloud.start_workers()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def test_processes_do_the_work_and_killed_ones_are_replaced(killable: LocalCloud) -> None:
+    first, second = killable.worker_pids()
+    killable.kill_worker(first)
+    assert not is_alive(first)
+    async with open_socket(killable) as socket:
+        assert (await exchange(socket, "a"))["answer"] == "a"  # the other one goes on
+        killable.wait_for_workers()
+        assert first not in killable.worker_pids()
+        killable.kill_worker(second)
+        killable.wait_for_workers()
+        assert len(killable.worker_pids()) == 2
+        assert not {first, second} & set(killable.worker_pids())
+        assert (await exchange(socket, "b"))["answer"] == "b"
+
+
+def test_stopping_ends_them(killable: LocalCloud) -> None:
+    pids = killable.worker_pids()
+    killable.stop_workers()
+    assert not any(map(is_alive, pids))
+    assert killable.worker_pids() == []
+
+
+def test_only_workers_can_be_killed(killable: LocalCloud) -> None:
+    with pytest.raises(LookupError):
+        killable.kill_worker(os.getpid())
+
+
+def test_a_killed_worker_fails_what_it_was_at(cloud: LocalCloud) -> None:
+    processes = WorkerProcesses(1, {**os.environ, **cloud.environment})
+    processes.start()
+    [pid] = processes.pids()
+    future = processes.invoke("TurnsFunction", {"wait": True})
+    assert processes.pids(busy=True) == [pid]
+    processes.kill(pid)
+    with pytest.raises(WorkerEnded, match=rf"{pid} ended with -9"):
+        future.result(10)
+    processes.stop()
+
+
+def test_what_a_function_raises_comes_back(cloud: LocalCloud) -> None:
+    processes = WorkerProcesses(1, {**os.environ, **cloud.environment})
+    processes.start()
+    with pytest.raises(RuntimeError, match="ValueError: not enough values"):
+        processes.invoke("TurnsFunction", {"Records": []}).result(10)
+    processes.stop()
+
+
+def test_processes_that_do_not_start_are_given_up(cloud: LocalCloud, tmp_path: Path) -> None:
+    nowhere = {"BATON_LOCAL_TEMPLATE": str(tmp_path / "template.yaml")}
+    processes = WorkerProcesses(1, {**os.environ, **cloud.environment, **nowhere})
+    with pytest.raises(EngineFailed, match="3 times in a row"):
+        processes.start()
+    with pytest.raises(WorkerEnded):
+        processes.invoke("TurnsFunction", {}).result(10)
+    processes.stop()
+
+
+def test_a_worker_ends_when_the_cloud_is_killed(cloud: LocalCloud) -> None:
+    """Its standard input closes then."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "local.worker_process"],
+        env={**os.environ, **cloud.environment},
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as worker:
+        assert worker.stdin
+        assert worker.stdout
+        assert worker.stdout.readline() == '{"ready": true}\n'
+        worker.stdin.close()
+        assert worker.wait(15) == 0
