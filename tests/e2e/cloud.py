@@ -29,19 +29,22 @@ _deserialize = TypeDeserializer().deserialize
 
 @dataclass
 class RunningCloud:
-    """A local cloud in another process, whose model is at ``model_url``. Use it as a context manager."""
+    """A local cloud in another process, whose model is at ``model_url``, by default the demo model.
 
-    model_url: str
+    Use it as a context manager.
+    """
+
+    model_url: str | None = None
     url: str = ""
     socket_url: str = ""
     environment: dict[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
-        variables = {**os.environ, "OPENAI_BASE_URL": self.model_url, "OPENAI_API_KEY": "sk-very-secret-key"}
+        model = {"OPENAI_BASE_URL": self.model_url or "", "BATON_CHAT_MODEL": "fault-1" if self.model_url else ""}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.e2e.serving", str(AGENTS)],
             cwd=ROOT,
-            env=variables | {"BATON_CHAT_MODEL": "fault-1"},
+            env={**os.environ, **model, "OPENAI_API_KEY": "sk-very-secret-key"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

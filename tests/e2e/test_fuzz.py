@@ -35,7 +35,7 @@ any_json = st.recursive(
     max_leaves=12,
 )
 # Content that no message may have, so that no example ever begins a turn.
-bad_content = (
+bad_content: st.SearchStrategy[Any] = (
     st.sampled_from([None, True, 7, 1.5, "", " \n\t", "\ud800", [], [[]], [None], ["text"]])
     | st.dictionaries(any_text, any_json, max_size=3)
     | st.lists(st.fixed_dictionaries({"type": any_text}, optional={"text": any_json}), min_size=1, max_size=3).filter(
@@ -140,7 +140,7 @@ def test_any_body_is_answered_by_a_problem(client: httpx.Client, body: str, path
 def test_any_run_input_is_answered_by_a_problem(
     client: httpx.Client, thread_id: object, run_id: object, message: dict[str, Any], more: dict[str, Any]
 ) -> None:
-    base = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
+    base: dict[str, Any] = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
     body = {**base, "threadId": thread_id, "runId": run_id, "messages": [message], **more}
     check_refused(client.post("/v1/runs", content=json.dumps(body), headers={"Content-Type": "application/json"}))
 

@@ -105,6 +105,21 @@ async def test_a_message_repeated_while_it_is_answered_gets_the_same_body(alice:
     assert len(model.requests) == 1
 
 
+async def test_a_turn_goes_on_when_its_caller_leaves(alice: User, model: FaultModel) -> None:
+    gate = Gate()
+    model.script(gate.behaviour)
+    body = {"sessionId": new_id(), "messageId": "m-1"}
+    asking = asyncio.ensure_future(alice.ask("Hello", **body))
+    await model.wait_until(lambda seen: len(seen.requests) == 1)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    gate.open()
+    answer = await alice.ask("Hello", **body)
+    assert answer["messages"][1]["content"] == gate.text
+    assert (len(model.requests), model.hangups) == (1, 0)
+
+
 async def test_the_same_message_from_many_at_once_is_answered_once(
     alice: User, model: FaultModel, cloud: RunningCloud, tenant: str
 ) -> None:

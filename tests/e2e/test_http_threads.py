@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from typing import Any
 
 import httpx
 import pytest
@@ -180,7 +181,7 @@ async def test_messages_are_shown_by_role(alice: User) -> None:
     ],
     ids=str,
 )
-async def test_a_query_that_makes_no_sense_is_a_problem(alice: User, path: str, query: dict[str, object]) -> None:
+async def test_a_query_that_makes_no_sense_is_a_problem(alice: User, path: str, query: dict[str, Any]) -> None:
     thread_id = (await alice.ask("Hello"))["sessionId"]
     check_problem(await alice.get(path.format(thread=thread_id), **query), 422, "invalid_request")
 

@@ -34,7 +34,7 @@ def tampered(cloud: RunningCloud) -> str:
 
 
 def unsigned(cloud: RunningCloud) -> str:
-    return jwt.encode(cloud.claims("acme", "alice"), None, algorithm="none", headers={"kid": KEY_ID})
+    return jwt.encode(cloud.claims("acme", "alice"), "", algorithm="none", headers={"kid": KEY_ID})
 
 
 def unknown_key(cloud: RunningCloud) -> str:

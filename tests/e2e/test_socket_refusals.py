@@ -16,11 +16,13 @@ from tests.e2e.users import User
 UNAVAILABLE = "This conversation is not available to you. Please start a new one."
 
 THREAD_ID = "550e8400-e29b-41d4-a716-446655440000"
-MESSAGE = {"action": "message", "threadId": THREAD_ID, "messageId": "m-1", "content": "Hello"}
-RESUME = {"action": "resume", "threadId": THREAD_ID, "after": 0}
+Frame = dict[str, object]
+
+MESSAGE: Frame = {"action": "message", "threadId": THREAD_ID, "messageId": "m-1", "content": "Hello"}
+RESUME: Frame = {"action": "resume", "threadId": THREAD_ID, "after": 0}
 
 
-def but(base: dict[str, object], **changes: object) -> dict[str, object]:
+def but(base: Frame, **changes: object) -> Frame:
     """``base`` with other fields; None leaves one out."""
     changed = base | changes
     return {name: value for name, value in changed.items() if value is not LEFT_OUT}
@@ -31,7 +33,7 @@ LEFT_OUT = object()
 NOT_AN_OBJECT = ["", "{", "hello", "[]", "[1, 2]", "null", "true", "17", '"ping"', "{'action': 'ping'}", "NaN", "\x00"]
 NOT_QUITE_JSON = ['{"action": "ping", "n": NaN}', '{"action": "ping"} {}', "[" * 10_000, '{"action": "ping"']
 
-INVALID: list[dict[str, object]] = [
+INVALID: list[Frame] = [
     {},
     {"action": None},
     {"action": 7},
@@ -97,7 +99,7 @@ async def test_a_frame_that_is_no_json_object_is_refused(socket: SocketClient, f
 
 @pytest.mark.parametrize("frame", INVALID, ids=lambda frame: json.dumps(frame)[:80])
 async def test_a_frame_of_the_wrong_shape_is_refused(
-    socket: SocketClient, cloud: RunningCloud, tenant: str, frame: dict[str, object]
+    socket: SocketClient, cloud: RunningCloud, tenant: str, frame: Frame
 ) -> None:
     await socket.send_text(json.dumps(frame))
     refusal = await socket.refused()
@@ -125,7 +127,7 @@ async def test_an_unknown_action_is_refused(socket: SocketClient, action: str) -
     ids=lambda part: json.dumps(part)[:60],
 )
 async def test_a_part_that_is_not_taken_is_refused(
-    socket: SocketClient, cloud: RunningCloud, tenant: str, part: dict[str, object]
+    socket: SocketClient, cloud: RunningCloud, tenant: str, part: Frame
 ) -> None:
     await socket.send("message", messageId="m-1", threadId=THREAD_ID, content=[{"type": "text", "text": "Hi"}, part])
     refusal = await socket.refused()

@@ -213,6 +213,9 @@ async def test_a_large_message_is_shown_to_watchers_in_parts(
     parts = [frame for frame in socket.frames if frame.startswith('{"type": "PART"')]
     assert len(parts) >= len(text.encode()) / MAX_FRAME_BYTES
     assert model.requests[-1].prompts[-1] == ("user", text)
+    async with alice.connect() as other:
+        await other.send("resume", threadId=thread_id, after=run[0]["metadata"]["seq"] - 1)
+        assert sequenced(await other.until("RUN_FINISHED")) == run
 
 
 async def test_a_thread_made_by_omitting_its_id_is_found_again(socket: SocketClient, alice: User) -> None:

@@ -41,7 +41,7 @@ class User:
         parameters = {name: str(value) for name, value in query.items()}
         return await self.client.get(f"/v1{path}", params=parameters, headers={**self.headers, **(headers or {})})
 
-    async def read(self, path: str, **query: object) -> Json:
+    async def read(self, path: str, **query: Any) -> Json:
         """GET below /v1 what is there."""
         response = await self.get(path, **query)
         assert response.status_code == 200, response.text
