@@ -17,6 +17,7 @@ from typing import Any
 
 from baton.adapters.agent_files import AgentFiles
 from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
@@ -29,7 +30,9 @@ from baton.conversation.listener import Listener
 from baton.conversation.replay import Replays
 from baton.conversation.requests import message_request
 from baton.conversation.run import RunServices
+from baton.conversation.sessions import Sessions
 from baton.conversation.turns import Turns
+from baton.domain.episode import EpisodeRef
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.ports.clock import SystemClock
@@ -63,6 +66,13 @@ class HourClock(SystemClock):
 
     def now(self) -> datetime:
         return super().now() - self._behind + self.ahead
+
+
+class NoClosings:
+    """No plain turn ends a session."""
+
+    async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
+        raise NotImplementedError
 
 
 @dataclass
@@ -174,6 +184,7 @@ class Baton:
         counter.count("")  # loads the vocabulary now, not in the first turn
         store = DynamoThreadStore(table, S3Bodies(s3, bucket), self.clock)
         log = DynamoStreamLog(table, self.clock)
+        audit = DynamoAuditLog(table, self.clock)
         services = RunServices(
             store=store,
             log=log,
@@ -184,11 +195,10 @@ class Baton:
             default_model="scripted",
             counter=counter,
             files=S3Files(s3, bucket, self.clock),
+            sessions=Sessions(DynamoEpisodes(table), NoClosings(), audit),
             clock=self.clock,
         )
-        self.turns = Turns(
-            services, services.agents, Replays(store, log, self.clock), DynamoAuditLog(table, self.clock)
-        )
+        self.turns = Turns(services, services.agents, Replays(store, log, self.clock), audit)
 
     def _count_s3(self, **_: Any) -> None:
         self.s3_requests += 1

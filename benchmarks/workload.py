@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from baton.ports.files import ThreadFiles
 
 STREAM_SECONDS = 3.0
@@ -51,7 +51,12 @@ class PacedModel:
     """Seconds before the first token."""
 
     async def stream(
-        self, settings: ModelSettings, prompts: Sequence[Prompt], *, thread_files: ThreadFiles
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         """The answer. The pauses are kept by the clock, so that no lateness adds up."""
         loop = asyncio.get_running_loop()

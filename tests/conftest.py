@@ -1,6 +1,11 @@
 """Fixtures for every test."""
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Machines are busy: how long an example takes says nothing about the code.
+settings.register_profile("baton", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("baton")
 
 pytest.register_assert_rewrite("tests.e2e")  # the checks that its tests share explain themselves as tests do
 
