@@ -23,6 +23,8 @@ DEVELOPERS_CHOICE = (
 )
 """Variables that win over the template's when the developer has set them."""
 
+OPENAI = "https://api.openai.com/v1"
+
 NEVER_THE_REAL_CLOUD = (
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
@@ -56,6 +58,9 @@ def variables(
     merged["OPENAI_API_KEY"] = "offline"
     merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
     chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
+    if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:
+        # A key alone may be there for another program; a key and a model name are meant for us.
+        merged["OPENAI_BASE_URL"] = OPENAI
     merged.update(chosen)
     if merged["OPENAI_BASE_URL"] == demo:
         for name in ("BATON_CHAT_MODEL", "BATON_LIGHT_MODEL"):
