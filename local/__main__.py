@@ -5,25 +5,35 @@ import os
 import signal
 import sys
 import threading
+import time
+from typing import TYPE_CHECKING
 
-from local.cloud import LocalCloud
 from local.errors import LocalCloudError
+
+if TYPE_CHECKING:
+    from local.cloud import LocalCloud
+
+ONE_CTRL_C_SECONDS = 1.0
+"""``uv run`` may pass on the Ctrl-C that the terminal has sent us already."""
 
 
 def main() -> int:
     """Run until Ctrl-C or SIGTERM; return the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    stopping = threading.Event()
+    asked_at: list[float] = []
 
     def stop(*_: object) -> None:
-        if stopping.is_set():
-            os._exit(130)  # asked twice; the engines end with us
-        stopping.set()
-        raise KeyboardInterrupt
+        asked_at.append(time.monotonic())
+        if len(asked_at) == 1:
+            raise KeyboardInterrupt
+        if asked_at[-1] - asked_at[0] > ONE_CTRL_C_SECONDS:
+            os._exit(130)  # asked again; the engines end with us
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     try:
+        from local.cloud import LocalCloud  # a second's work: Ctrl-C is answered well from here on
+
         cloud = LocalCloud(progress=_say)
         try:
             cloud.start()
@@ -42,7 +52,7 @@ def main() -> int:
     return 0
 
 
-def _welcome(cloud: LocalCloud) -> str:
+def _welcome(cloud: "LocalCloud") -> str:
     settings = cloud.settings
     kept = f"kept in {settings.data_dir}" if settings.data_dir else "in memory; BATON_DATA_DIR=folder keeps it"
     return "\n".join(

@@ -22,8 +22,10 @@ def environment(template: Path, **settings: str) -> dict[str, str]:
 
 
 @contextmanager
-def running(template: Path, **settings: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """Start it; yield the process and the URL that it prints."""
+def running(
+    template: Path, until: str = "Baton is running at ", **settings: str
+) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """Start it; yield the process and the URL that it prints, once it has printed a line that begins with ``until``."""
     with subprocess.Popen(
         [sys.executable, "-m", "local"],
         env=environment(template, PORT="0", **settings),
@@ -34,8 +36,8 @@ def running(template: Path, **settings: str) -> Iterator[tuple["subprocess.Popen
     ) as process:
         try:
             assert process.stdout
-            line = next(line for line in process.stdout if line.startswith("Baton is running at "))
-            yield process, line.split()[4]
+            line = next(line for line in process.stdout if line.startswith(until))
+            yield process, line.removeprefix(until).split(" ")[0].strip()
         finally:
             process.kill()
 
@@ -62,6 +64,14 @@ def test_it_says_where_it_is_and_stops_cleanly(stand_in_template: Path, number: 
         out, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (0, "")
         assert out.endswith("Stopping ...\nStopped.\n")
+
+
+def test_ctrl_c_while_it_starts_is_no_trouble(stand_in_template: Path) -> None:
+    with running(stand_in_template, until="Starting the engines") as (process, _):
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, "")
+        assert out.endswith("Stopped.\n")
 
 
 def test_a_taken_port_is_said_before_anything_starts(stand_in_template: Path) -> None:
