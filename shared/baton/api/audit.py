@@ -45,10 +45,16 @@ async def tenant_audit(
     services: Services,
     limit: Limit = 50,
     cursor: Cursor = None,
-    action: Annotated[str | None, Query(max_length=64, examples=["thread.close"])] = None,
-    outcome: Annotated[str | None, Query(max_length=64, examples=["denied"])] = None,
-    user_id: Annotated[str | None, Query(alias="userId", max_length=256, examples=["alice"])] = None,
-    thread_id: Annotated[str | None, Query(alias="threadId", max_length=256)] = None,
+    action: Annotated[
+        str | None, Query(max_length=64, description="Only this action.", examples=["thread.close"])
+    ] = None,
+    outcome: Annotated[str | None, Query(max_length=64, description="Only this outcome.", examples=["denied"])] = None,
+    user_id: Annotated[
+        str | None, Query(alias="userId", max_length=256, description="Only of this user.", examples=["alice"])
+    ] = None,
+    thread_id: Annotated[
+        str | None, Query(alias="threadId", max_length=256, description="Only about this thread.")
+    ] = None,
 ) -> dict[str, Any]:
     """The tenant's records, the newest first, all of them or those that match. Needs `audit:read`."""
     caller.require(Permission.AUDIT_READ)

@@ -6,7 +6,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from baton.api.problems import Problem
+from baton.api.problems import Problem, responses
+from baton.domain.errors import InvalidRequest
 
 
 class DescribedApi(FastAPI):
@@ -15,8 +16,19 @@ class DescribedApi(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI 3.1 document."""
         if self.openapi_schema is None:
-            schemas = super().openapi()["components"]["schemas"]
-            schemas["Problem"] = Problem.model_json_schema()
-            for unused in ("HTTPValidationError", "ValidationError"):
-                schemas.pop(unused, None)
-        return super().openapi()
+            self.openapi_schema = _with_problems(super().openapi())
+        return self.openapi_schema
+
+
+def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
+    [(status, invalid)] = responses(InvalidRequest).items()
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            described = operation["responses"].get(str(status))
+            if described is not None and "application/json" in described["content"]:
+                operation["responses"][str(status)] = invalid
+    schemas = document["components"]["schemas"]
+    schemas["Problem"] = Problem.model_json_schema()
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    return document
