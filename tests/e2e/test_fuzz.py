@@ -48,7 +48,7 @@ bad_content: st.SearchStrategy[Any] = (
     )
 )
 ids = any_text | st.none() | st.integers() | st.uuids().map(str) | st.just("m-1") | st.text(min_size=200, max_size=300)
-actions = st.sampled_from(["message", "resume", "cancel", "answer", "", "$default"]) | any_json
+actions = st.sampled_from(["message", "resume", "cancel", "close", "answer", "", "$default"]) | any_json
 frames = (
     any_text.map(lambda text: text.encode(errors="replace").decode())
     | any_json.map(json.dumps)
@@ -149,7 +149,9 @@ def test_any_run_input_is_answered_by_a_problem(
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]),
     segments=st.lists(
-        st.sampled_from(["v1", "threads", "messages", "events", "files", "agents", "assistant", "health", "runs"])
+        st.sampled_from(
+            ["v1", "threads", "messages", "events", "files", "cancel", "close", "audit", "agents", "health", "runs"]
+        )
         | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20),
         min_size=1,  # the address / is the local cloud's own
         max_size=5,

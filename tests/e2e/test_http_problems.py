@@ -24,6 +24,10 @@ PROTECTED = [
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/messages"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/events"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/files"),
+    ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/cancel"),
+    ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/close"),
+    ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/audit"),
+    ("GET", "/v1/audit"),
     ("GET", "/v1/agents"),
     ("GET", "/v1/agents/assistant"),
 ]
