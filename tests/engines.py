@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import pytest
 
 from local import resources
-from local.cloud import LocalCloud
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
 from local.engines.elasticmq import ElasticMQ
@@ -121,12 +120,3 @@ def new_queue(product_stack: Stack, elasticmq: str) -> Callable[..., QueueAt]:
         return QueueAt(elasticmq, urls[fresh_live.name], urls[fresh_dead.name])
 
     return make
-
-
-@pytest.fixture(scope="session")
-def local_cloud() -> Iterator[LocalCloud]:
-    """The product itself in the local cloud, in memory, on a free port."""
-    cloud = LocalCloud(port=0, data_dir=None)
-    cloud.start()
-    yield cloud
-    cloud.stop()

@@ -10,11 +10,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from local.cloud import LocalCloud
+from tests.e2e.cloud import RunningCloud
 from tests.unit.docs.pages import Block, blocks, name, pages
 
 WRITTEN = "http://127.0.0.1:8080"
@@ -23,13 +24,18 @@ PATIENCE_SECONDS = 300
 TESTED = [page for page in pages() if any(block.mark == "test" for block in blocks(page))]
 
 
+@pytest.fixture(scope="module")
+def demo_cloud() -> Iterator[RunningCloud]:
+    """The product as ``make run`` starts it, in a process of its own."""
+    with RunningCloud() as cloud:
+        yield cloud
+
+
 @pytest.mark.parametrize("page", TESTED, ids=name)
-def test_the_snippets_of_a_page_do_what_it_says(page: Path, local_cloud: LocalCloud, tmp_path: Path) -> None:
+def test_the_snippets_of_a_page_do_what_it_says(page: Path, demo_cloud: RunningCloud, tmp_path: Path) -> None:
     marked = [block for block in blocks(page) if block.mark in ("test", "output")]
     script = "".join(_as_shell(block) for block in marked if block.mark == "test")
-    script = script.replace(WRITTEN, local_cloud.url).replace(
-        WRITTEN.replace("http", "ws"), local_cloud.socket_url[:-3]
-    )
+    script = script.replace(WRITTEN, demo_cloud.url).replace(WRITTEN.replace("http", "ws"), demo_cloud.socket_url[:-3])
 
     finished = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
