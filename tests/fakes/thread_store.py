@@ -32,7 +32,7 @@ class FakeThreadStore(FakeLeases):
         messages = self._messages[lease.scope.tenant_id, lease.thread_id]
         if message.ordinal in messages and messages[message.ordinal][0] > lease.fence:
             raise LeaseLost
-        kept = replace(message, timestamp=from_millis(to_millis(message.timestamp)))
+        kept = replace(message, timestamp=from_millis(to_millis(message.timestamp)), fence=lease.fence)
         messages[message.ordinal] = (lease.fence, kept)
 
     # What readers see
