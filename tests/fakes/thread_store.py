@@ -37,6 +37,11 @@ class FakeThreadStore(FakeLeases):
 
     # What readers see
 
+    def committed(self, tenant_id: str, thread_id: str) -> list[StoredMessage]:
+        """The messages below the pointer."""
+        row = self.rows[tenant_id, thread_id]
+        return [self._messages[tenant_id, thread_id][ordinal][1] for ordinal in range(row.thread.next_ordinal)]
+
     async def check_writable(self, scope: Scope, thread_id: str) -> None:
         row = self.rows.get((scope.tenant_id, thread_id))
         if row is not None and row.thread.user_id != scope.user_id:
