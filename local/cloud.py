@@ -175,6 +175,9 @@ class LocalCloud:
         self._progress("Loading the functions ...")
         functions, web_apps = self._load_functions()
         self._functions = functions
+        machines = client("stepfunctions", moto)
+        for machine in self.stack.state_machines:
+            resources.create_state_machine(machines, machine)
         server = self._server = Server(self._application(functions, web_apps), listener)
         self._running.callback(server.stop)
         server.start()
@@ -213,9 +216,6 @@ class LocalCloud:
             here.get("BATON_EMBED_KEYS_SECRET", ""): self._key.as_secret(),
             here.get("BATON_MODEL_KEY_SECRET", ""): here["OPENAI_API_KEY"],
         }
-        machines = client("stepfunctions", here["AWS_ENDPOINT_URL_SFN"])
-        for machine in self.stack.state_machines:
-            resources.create_state_machine(machines, machine)
         for name in {*self.stack.secrets, *values} - {""}:
             resources.put_secret(secrets, name, values.get(name, "{}"))
 

@@ -78,7 +78,7 @@ def put_secret(secrets: "SecretsManagerClient", name: str, value: str) -> None:
 def create_state_machine(stepfunctions: Any, machine: StateMachineDefinition) -> None:
     """Create the state machine. Its role means nothing on this machine."""
     created = stepfunctions.create_state_machine(
-        name=machine.name, definition=machine.definition, roleArn=f"arn:aws:iam::{ACCOUNT}:role/{machine.name}"
+        name=machine.name, definition=machine.definition(), roleArn=f"arn:aws:iam::{ACCOUNT}:role/{machine.name}"
     )
     if created["stateMachineArn"] != machine.arn:
         raise TemplateProblem(f"The state machine {machine.arn} came to be as {created['stateMachineArn']}.")

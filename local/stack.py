@@ -58,8 +58,24 @@ class StateMachineDefinition:
 
     name: str
     arn: str
-    definition: str
-    """In the Amazon States Language, with the ARNs of this machine put in."""
+    file: Path
+    """Its definition in the Amazon States Language, with placeholders."""
+    substitutions: Mapping[str, str]
+
+    def definition(self) -> str:
+        """Return the definition with values in place of its ``${placeholders}``. Raises ``TemplateProblem``."""
+        try:
+            text = self.file.read_text()
+            for name, value in self.substitutions.items():
+                text = text.replace(f"${{{name}}}", json.dumps(value)[1:-1])
+            json.loads(text)
+        except (OSError, ValueError) as problem:
+            raise TemplateProblem(f"Cannot read the state machine {self.file}: {problem}") from problem
+        if forgotten := re.search(r"\$\{\w+\}", text):
+            raise TemplateProblem(
+                f"{self.file} uses {forgotten[0]}, which the template's DefinitionSubstitutions lack."
+            )
+        return text
 
 
 @dataclass(frozen=True)
@@ -239,26 +255,11 @@ def _state_machines(template: Template) -> list[StateMachineDefinition]:
         StateMachineDefinition(
             name=template.attribute(name, "Name"),
             arn=template.attribute(name, None),
-            definition=_definition(
-                template.folder / template.definition_files[name], properties.get("DefinitionSubstitutions", {})
-            ),
+            file=template.folder / template.definition_files[name],
+            substitutions={key: str(value) for key, value in properties.get("DefinitionSubstitutions", {}).items()},
         )
         for name, properties in template.of_type("AWS::StepFunctions::StateMachine")
     ]
-
-
-def _definition(file: Path, substitutions: Mapping[str, Any]) -> str:
-    """Return the text of ``file`` with ``${name}`` replaced as CloudFormation does for DefinitionSubstitutions."""
-    try:
-        text = file.read_text()
-        for name, value in substitutions.items():
-            text = text.replace(f"${{{name}}}", json.dumps(str(value))[1:-1])
-        json.loads(text)
-    except (OSError, ValueError) as problem:
-        raise TemplateProblem(f"Cannot read the state machine {file}: {problem}") from problem
-    if forgotten := re.search(r"\$\{\w+\}", text):
-        raise TemplateProblem(f"{file} uses {forgotten[0]}, which the template's DefinitionSubstitutions lack.")
-    return text
 
 
 def _schedules(template: Template) -> list[ScheduleDefinition]:

@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from local.engines.clients import ACCOUNT
 from local.engines.kept_objects import KeptObjects
@@ -19,7 +19,9 @@ Wsgi = Callable[..., Iterable[bytes]]
 
 
 class MotoServer:
-    """One moto server on a free port. Its state belongs to the process: ``stop`` empties it."""
+    """One moto server on a free port. Its state belongs to the process, and goes when the last one stops."""
+
+    _running: ClassVar[set["MotoServer"]] = set()
 
     def __init__(self, data_dir: Path | None = None) -> None:
         self._data_dir = data_dir
@@ -41,13 +43,14 @@ class MotoServer:
         self._server.block_on_close = False  # type: ignore[attr-defined]
         self._thread = threading.Thread(target=self._server.serve_forever, name="moto", daemon=True)
         self._thread.start()
+        self._running.add(self)
         endpoint = f"http://127.0.0.1:{self._server.server_port}"
         if kept:
             kept.restore(endpoint)
         return endpoint
 
     def stop(self) -> None:
-        """End it and forget everything it held. Harmless when it does not run."""
+        """End it and, unless another one runs, forget everything it held. Harmless when it does not run."""
         if self._server and self._thread:
             from moto.core.model_instances import reset_model_data
             from moto.s3.models import s3_backends
@@ -58,6 +61,9 @@ class MotoServer:
             self._thread.join(5)
             self._server.server_close()
             self._server = self._thread = None
+            self._running.discard(self)
+            if self._running:
+                return
             s3_backends.reset()
             secretsmanager_backends.reset()
             stepfunctions_parser_backends.reset()

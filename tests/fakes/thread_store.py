@@ -32,10 +32,15 @@ class FakeThreadStore(FakeLeases):
         messages = self._messages[lease.scope.tenant_id, lease.thread_id]
         if message.ordinal in messages and messages[message.ordinal][0] > lease.fence:
             raise LeaseLost
-        kept = replace(message, timestamp=from_millis(to_millis(message.timestamp)))
+        kept = replace(message, timestamp=from_millis(to_millis(message.timestamp)), fence=lease.fence)
         messages[message.ordinal] = (lease.fence, kept)
 
     # What readers see
+
+    def committed(self, tenant_id: str, thread_id: str) -> list[StoredMessage]:
+        """The messages below the pointer."""
+        row = self.rows[tenant_id, thread_id]
+        return [self._messages[tenant_id, thread_id][ordinal][1] for ordinal in range(row.thread.next_ordinal)]
 
     async def check_writable(self, scope: Scope, thread_id: str) -> None:
         row = self.rows.get((scope.tenant_id, thread_id))

@@ -26,7 +26,7 @@ ALLOWED = {
     "DeadTurnsFunction": LOGGING | BATCHES | OBJECTS | POST | CONSUME | CLOSE,
     "StreamsFunction": LOGGING | BATCHES | OBJECTS | POST | SECRETS | SEND | CLOSE,
     "HttpFunction": LOGGING | BATCHES | OBJECTS | POST | SECRETS | SEND | CLOSE,
-    "SweeperFunction": LOGGING | ITEMS | POST | SEND | CLOSE,
+    "SweeperFunction": LOGGING | ITEMS | OBJECTS | POST | SECRETS | SEND | CLOSE,
     "ClosingFunction": LOGGING | (ITEMS - {"dynamodb:DeleteItem"}) | OBJECTS,
 }
 READ_SECRETS = {
@@ -34,6 +34,7 @@ READ_SECRETS = {
     "TurnsFunction": {"ModelKeySecret"},
     "StreamsFunction": {"EmbedKeysSecret", "ModelKeySecret"},
     "HttpFunction": {"EmbedKeysSecret", "ModelKeySecret"},
+    "SweeperFunction": {"ModelKeySecret"},
 }
 
 

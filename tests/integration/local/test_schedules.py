@@ -20,9 +20,8 @@ SCHEDULE = ScheduleDefinition("Sweep", "SweeperFunction", 60, None, enabled=True
 
 def with_schedule(stand_in_template: Path, folder: Path, expression: str, more: str = "") -> Stack:
     """The stand-ins' stack with another schedule."""
-    there = json.dumps(str(ROOT / "statemachines/close_session.asl.json"))
-    text = stand_in_template.read_text().replace("../../../../statemachines/close_session.asl.json", there)
     path = folder / "template.yaml"
+    text = stand_in_template.read_text()
     path.write_text(text.replace("rate(1 minute), State: ENABLED", f"{expression}, {more or 'State: ENABLED'}"))
     return read_stack(path, {"Stage": "local"}, NOWHERE)
 

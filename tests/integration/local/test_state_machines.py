@@ -3,12 +3,15 @@
 import json
 import time
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from local.cloud import LocalCloud
 from local.engines.clients import client
+from local.errors import TemplateProblem
+from local.stack import StateMachineDefinition
 
 SECONDS = 40
 """A task that fails every time is tried again for some seven seconds."""
@@ -101,3 +104,19 @@ def test_functions_start_executions_by_the_templates_reference(cloud: LocalCloud
     while calls(cloud, ended, "store") != (1, ended):
         assert time.monotonic() < deadline, "The session is not closed."
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (None, "No such file"),
+        ("{", "Cannot read the state machine"),
+        ('{"Resource": "${Forgotten}"}', "DefinitionSubstitutions lack"),
+    ],
+)
+def test_a_definition_that_cannot_be_used_is_named(tmp_path: Path, text: str | None, complaint: str) -> None:
+    file = tmp_path / "broken.asl.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(TemplateProblem, match=rf"broken\.asl\.json.*{complaint}|{complaint}.*broken\.asl\.json"):
+        StateMachineDefinition("Broken", "arn", file, {"Known": "value"}).definition()

@@ -1,0 +1,163 @@
+"""One schedule: who comes when, what goes wrong at which of their requests; and what must be true in the end."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from enum import StrEnum
+
+from baton.domain.episode import EndReason
+from baton.domain.errors import BatonError, LeaseLost, MessageIdConflict, StoreUnavailable, ThreadBusy, ThreadUnavailable
+from baton.domain.events import Event
+from tests.unit.lease_protocol.screen import Said, Screen
+from tests.unit.lease_protocol.theatre import Fault, SlowModel, Theatre
+from tests.unit.lease_protocol.virtual_time import Process, VirtualLoop
+
+HIDDEN_SECONDS = 45.0
+DELIVERIES = 5
+
+
+class Comes(StrEnum):
+    """What somebody comes for, and by which way."""
+
+    BY_SOCKET = "a message by socket"
+    BY_HTTP = "a message by HTTP"
+    CLOSE = "a close"
+    RESUME = "a resume that finds a dead run"
+    CANCEL = "a cancel"
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Somebody comes. Messages that fail come again; of the faults, each delivery but the first two has none."""
+
+    comes: Comes
+    message_id: str = "m1"
+    content: str = "Hello"
+    at: float = 0.0
+    faults: tuple[tuple[int, int, Fault], ...] = ()
+    """Number of the delivery, number of its request, what happens there."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A schedule, whole: carried out twice, it goes the same way."""
+
+    arrivals: tuple[Arrival, ...]
+    delays: tuple[int, ...] = (1,)
+    model_seconds: float = 0.3
+    failing: frozenset[int] = frozenset()
+
+
+class Performance:
+    """A plan being carried out."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.loop = VirtualLoop()
+        self.theatre = Theatre(self.loop, SlowModel(plan.model_seconds, plan.failing), plan.delays)
+        self._stage = self.theatre.stage
+        self._answered: dict[str, str] = {}
+        """Content of the messages that somebody was told an answer to."""
+        self._emitted: list[tuple[str, list[Event]]] = []
+        self._stuck: list[str] = []
+        self._processes: list[Process] = []
+
+    def run(self) -> None:
+        """Raises ``AssertionError`` with the story of what led there."""
+        try:
+            self.loop.run_until_complete(self._play())
+        except AssertionError as error:
+            raise AssertionError("\n".join((str(error), *self.theatre.trace))) from None
+        finally:
+            self.loop.run_until_complete(self.theatre.end(self._processes))
+            self.loop.close()
+
+    async def _play(self) -> None:
+        expires = self._stage.clock.now().replace(year=2041)
+        await self._stage.live.attach(self._stage.ada, self.theatre.thread_id, "tab", expires)
+        await asyncio.gather(*(self._arrive(number, arrival) for number, arrival in enumerate(self._plan.arrivals)))
+        await asyncio.sleep(120)  # whoever was frozen has gone on, whatever lease was left has run out
+        await self._recover()
+        await self._check()
+
+    async def _arrive(self, number: int, arrival: Arrival) -> None:
+        await asyncio.sleep(arrival.at)
+        for delivery in range(DELIVERIES):
+            process = Process(f"{arrival.comes.value} {number}.{delivery}")
+            self.theatre.faults[process.name] = {step: fault for d, step, fault in arrival.faults if d == delivery}
+            self._processes.append(process)
+            task = self.loop.start(process, self._deliver(number, arrival))
+            await asyncio.wait([task], timeout=HIDDEN_SECONDS)
+            if task.done() and _is_over(task):
+                return
+            await asyncio.sleep(2)
+        self._stuck.append(f"{arrival} was never carried out")
+
+    async def _deliver(self, number: int, arrival: Arrival) -> None:
+        stage, thread_id = self._stage, self.theatre.thread_id
+        match arrival.comes:
+            case Comes.BY_SOCKET:
+                listener = stage.listener(f"connection-{number}")
+                request = stage.request(arrival.message_id, arrival.content)
+                await self.theatre.turns.run(
+                    stage.ada, request, lambda event: None, seconds=60, patience=20, listener=listener
+                )
+                self._answered[arrival.message_id] = arrival.content
+            case Comes.BY_HTTP:
+                events: list[Event] = []
+                request = stage.request(arrival.message_id, arrival.content)
+                await self.theatre.turns.run(stage.ada, request, events.append, seconds=60)
+                self._answered[arrival.message_id] = arrival.content
+                self._emitted.append((arrival.message_id, events))
+            case Comes.CLOSE:
+                await self.theatre.closer.close(stage.ada, thread_id, EndReason.USER_CLOSED, patience=20)
+            case Comes.RESUME:
+                await self.theatre.turns.finish_interrupted(stage.ada, thread_id)
+            case Comes.CANCEL:
+                run_id = stage.request(arrival.message_id).run_id
+                await self.theatre.live.request_cancel(stage.ada, thread_id, run_id)
+
+    async def _recover(self) -> None:
+        """Somebody looks after whatever was left; nothing goes wrong any more."""
+        try:
+            await self.theatre.turns.finish_interrupted(self._stage.ada, self.theatre.thread_id)
+        except ThreadUnavailable:
+            assert not self._answered
+
+    async def _check(self) -> None:
+        assert not self._stuck, self._stuck
+        row = self._stage.store.rows.get(("acme", self.theatre.thread_id))
+        if row is None:
+            return
+        assert row.owner is None, "a lease is left"
+        assert row.thread.run is None, "a run is left"
+        messages = self._stage.store.committed("acme", self.theatre.thread_id)
+        stored: list[Said] = [(message.id, message.text) for message in messages]
+        ids = [message.id for message in messages]
+        assert len(ids) == len(set(ids)), f"stored twice: {ids}"
+        for message_id, content in self._answered.items():
+            assert (message_id, content) in stored, f"{message_id} was answered and is not stored: {stored}"
+        for connection_id in ("tab", *self._stage.connections.frames, "newcomer"):
+            screen = Screen()
+            screen.show(self._stage.connections.events(connection_id))
+            replay = await self._stage.replays.after(self._stage.ada, row.shown(self._stage.clock.now()), screen.seen)
+            screen.show([event.body for event in (*([replay.snapshot] if replay.snapshot else []), *replay.events)])
+            assert screen.messages == stored, f"{connection_id} shows {screen.messages}, stored is {stored}"
+        for message_id, events in self._emitted:
+            run_id = self._stage.request(message_id).run_id
+            screen = Screen(seen=min((event.seq for event in events if event.seq is not None), default=1) - 1)
+            screen.show([event.body for event in events])
+            run = [(m.id, m.text) for m in messages if m.run_id == run_id]
+            assert screen.messages == run, f"the caller of {message_id} was told {screen.messages}, stored is {run}"
+
+
+def _is_over(task: asyncio.Task[None]) -> bool:
+    """Whether the record need not come again."""
+    error = task.exception()
+    if error is None or isinstance(error, MessageIdConflict | ThreadUnavailable):
+        return True
+    if isinstance(error, LeaseLost | StoreUnavailable | ThreadBusy):
+        return False
+    assert isinstance(error, BatonError), f"{error!r}"
+    raise AssertionError(f"refused: {error!r}")
