@@ -63,7 +63,8 @@ class Closer:
             await self._store.release(lease)
             closed = Closed(thread_id, last_episode(lease.thread))
             if listener is not None:
-                event = unsequenced(thread_closed(reason, closed.episode_id), threadId=thread_id)
+                why = await self._services.sessions.last_reason(scope, lease.thread)
+                event = unsequenced(thread_closed(why, closed.episode_id), threadId=thread_id)
                 await send_to(self._services.connections, listener.connection_id, [event])
             return closed
         return await self._end(lease, reason, listener)

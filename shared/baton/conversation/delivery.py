@@ -52,8 +52,8 @@ class Delivery:
     async def refresh(self, logged_seq: int) -> None:
         """Find out who is watching now; ``logged_seq`` is the last number that is in the log.
 
-        A client registers before it reads the log, so a newcomer has whatever was logged before the last refresh and
-        is given everything after that: nothing is missed, and what comes twice is dropped by its number.
+        A client that is attached reads the log once more, so a newcomer has whatever was logged before the last
+        refresh and is given everything after that: nothing is missed, and what comes twice is dropped by its number.
         """
         live = await self._live.live(self._scope, self._thread_id)
         if self._stopped:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.episode import EpisodeRef
+from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
+from baton.domain.thread import Thread
 from baton.ports.audit import AuditLog
 from baton.ports.episodes import Closings, Episodes
 from baton.ports.thread_store import Lease
@@ -39,3 +40,8 @@ class Sessions:
             await self._closings.start(scope, ended, attempt=1)
         except StoreUnavailable:
             logger.warning("closing not started", thread_id=thread_id, episode=ended.number)
+
+    async def last_reason(self, scope: Scope, thread: Thread) -> EndReason:
+        """Why a closed thread was closed."""
+        ended = await self._episodes.get_ref(scope, thread.id, thread.episode - 1)
+        return ended.reason if ended is not None else EndReason.USER_CLOSED

@@ -16,6 +16,7 @@ from baton.domain.thread import RunStatus, ThreadStatus
 from baton.ports.clock import Clock
 from baton.ports.episodes import Closings, Episodes
 from baton.ports.idle_threads import IdleThread, IdleThreads
+from baton.ports.thread_store import ThreadStore
 
 logger = Logger(child=True)
 
@@ -42,9 +43,17 @@ class Sweeper:
     """Looks at every thread that is due. Sweeps may overlap: each step is decided by a condition on the thread."""
 
     def __init__(
-        self, idle: IdleThreads, closer: Closer, turns: Turns, episodes: Episodes, closings: Closings, clock: Clock
+        self,
+        idle: IdleThreads,
+        store: ThreadStore,
+        closer: Closer,
+        turns: Turns,
+        episodes: Episodes,
+        closings: Closings,
+        clock: Clock,
     ) -> None:
         self._idle = idle
+        self._store = store
         self._closer = closer
         self._turns = turns
         self._episodes = episodes
@@ -83,32 +92,38 @@ class Sweeper:
     async def _decide(self, idle: IdleThread, report: SweepReport) -> None:
         now = self._clock.now()
         thread = idle.thread
-        await self._revive_closing(idle, report)
-        if thread.status is ThreadStatus.CLOSED:
-            await self._idle.postpone(idle, now + CLOSING_AGAIN)
-        elif thread.run is not None and thread.run.status is RunStatus.RUNNING:
+        is_carried_through = await self._revive_closing(idle, report)
+        if thread.run is not None and thread.run.status is RunStatus.RUNNING:
             await self._idle.postpone(idle, now + LOOK_AGAIN)
             report.postponed += 1
-        elif thread.run is None and idle.closes_at > now:
-            if await self._idle.postpone(idle, idle.closes_at):
-                report.postponed += 1
         elif thread.run is not None:
             # Its worker died and nobody came: the run is finished first, the session closed by a later sweep.
             await self._turns.finish_interrupted(idle.scope, thread.id)
             report.resumed += 1
+        elif thread.status is ThreadStatus.CLOSED and is_carried_through:
+            await self._store.settle(idle.scope, thread.id, episode=thread.episode - 1)
+        elif thread.status is ThreadStatus.CLOSED:
+            await self._idle.postpone(idle, now + CLOSING_AGAIN)
+        elif idle.closes_at > now:
+            if await self._idle.postpone(idle, idle.closes_at):
+                report.postponed += 1
         else:
             await self._closer.close(idle.scope, thread.id, EndReason.TIMEOUT, patience=0)
             report.closed += 1
 
-    async def _revive_closing(self, idle: IdleThread, report: SweepReport) -> None:
-        """Start the pipeline again for the session before this one, if its episode never came."""
+    async def _revive_closing(self, idle: IdleThread, report: SweepReport) -> bool:
+        """Start the pipeline again for the session before this one, if its episode never came.
+
+        Returns whether there is nothing to wait for: the episode is there, or there was no such session.
+        """
         number = idle.thread.episode - 1
         if number < 1 or await self._episodes.get(idle.scope, idle.thread.id, number) is not None:
-            return
+            return True
         ref = await self._episodes.get_ref(idle.scope, idle.thread.id, number)
         if ref is not None:
             await self._closings.start(idle.scope, ref, attempt=self._attempt(ref))
             report.resumed += 1
+        return ref is None
 
     def _attempt(self, ref: EpisodeRef) -> int:
         """The number of this try: one every five minutes, however many sweeps look at it."""

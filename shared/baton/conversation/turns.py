@@ -170,6 +170,8 @@ class Turns:
         run = lease.thread.run
         if run is None or run.message_id != call.request.message_id:
             orphan = await self._orphan(lease)
+            if orphan is not None and call.gives_up:
+                raise ThreadBusy  # another message's run, which its own delivery or a sweep will finish
             if orphan is not None:
                 await self._finish(lease, orphan, call.deadline)
                 return None
