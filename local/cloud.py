@@ -5,7 +5,7 @@ import importlib
 import importlib.util
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from local import environment, resources
-from local.engines import state_machines
+from local.engines import Engine, state_machines
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
 from local.engines.elasticmq import ElasticMQ
@@ -194,13 +194,21 @@ class LocalCloud:
         table_engine = DynamoDBLocal(settings.cache_dir, data_dir and data_dir / "table", self._progress)
         moto_engine = MotoServer(data_dir and data_dir / "objects")
         self._progress("Starting the engines ...")
-        for engine in (queue_engine, table_engine, moto_engine):
-            self._running.callback(engine.stop)
-        with ThreadPoolExecutor(3) as pool:
+        engines: tuple[Engine, ...] = (queue_engine, table_engine, moto_engine)
+        self._running.callback(_stop_together, engines)
+        pool = ThreadPoolExecutor(3)
+        wait = True
+        try:
             queues = pool.submit(queue_engine.start)
             table = pool.submit(table_engine.start) if not settings.table_endpoint else None
             moto = pool.submit(moto_engine.start)
-        return queues.result(), table.result() if table else str(settings.table_endpoint), moto.result()
+            importlib.import_module("samtranslator.translator.translator")  # a second's work, done meanwhile
+            return queues.result(), table.result() if table else str(settings.table_endpoint), moto.result()
+        except KeyboardInterrupt:
+            wait = False  # a download may take half a minute; children that still start end with this process
+            raise
+        finally:
+            pool.shutdown(wait=wait, cancel_futures=True)
 
     def _create_resources(self) -> None:
         here = self.environment
@@ -256,6 +264,11 @@ class LocalCloud:
     def _invoke(self, name: str, event: Any) -> Any:
         """Have the function handle ``event`` and return its answer, or raise what it raises."""
         return self._functions[name].invoke(event).result()
+
+
+def _stop_together(engines: Iterable[Engine]) -> None:
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda engine: engine.stop(), engines))
 
 
 def _web_app(definition: FunctionDefinition) -> AsgiApp:

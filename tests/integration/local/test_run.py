@@ -97,7 +97,8 @@ def test_a_wrong_setting_is_named(stand_in_template: Path, name: str, value: str
 
 def test_a_function_that_does_not_load_is_named(stand_in_template: Path, tmp_path: Path) -> None:
     template = tmp_path / "template.yaml"
-    template.write_text(stand_in_template.read_text())
+    machines = f"DefinitionUri: {ROOT}/"
+    template.write_text(stand_in_template.read_text().replace("DefinitionUri: ../../../../", machines))
     code, said = refused(template, PORT="0")
     assert code == 1
     assert said.startswith("Baton cannot start. There is no function code at ")
