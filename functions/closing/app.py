@@ -18,12 +18,12 @@ closing = composition.closing()  # built once per execution environment
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Store the episode of the session that ``event`` refers to, or mark that it could not be.
 
-    Returns what the state machine keeps of it: references and counts, no content.
+    Returns what the state machine keeps of it beside its input: no content.
     """
     logger.append_keys(tenant_id=event["tenantId"], thread_id=event["threadId"], episode=event["episode"])
     scope = Scope(event["tenantId"], event["userId"])
     if event.get("failed"):
         runtime.run(closing.give_up(scope, event["threadId"], event["episode"]))
-        return {**event, "status": "failed"}
+        return {"status": "failed"}
     episode = runtime.run(closing.write(scope, event["threadId"], event["episode"]))
-    return {**event, "status": episode.status.value, "messageCount": episode.message_count}
+    return {"status": episode.status.value, "messageCount": episode.message_count}

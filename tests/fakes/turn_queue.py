@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
-from baton.domain.queued import QueuedMessage
+from baton.domain.queued import Queued
 
 
 @dataclass
 class FakeTurnQueue:
     """``ports.turn_queue.TurnQueue``: in order within a thread, one of each request id."""
 
-    sent: list[tuple[Scope, QueuedMessage]] = field(default_factory=list)
+    sent: list[tuple[Scope, Queued]] = field(default_factory=list)
     is_down: bool = False
 
-    async def send(self, scope: Scope, message: QueuedMessage) -> None:
+    async def send(self, scope: Scope, message: Queued) -> None:
         if self.is_down:
             raise StoreUnavailable
         if all(message.request_id != known.request_id for _, known in self.sent):

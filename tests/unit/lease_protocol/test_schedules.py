@@ -25,7 +25,8 @@ def arrivals(*comes: Comes, **fields: Any) -> st.SearchStrategy[Arrival]:
     )
 
 
-messages = arrivals(Comes.BY_SOCKET, Comes.BY_HTTP, message_id=st.sampled_from(["m1", "m2"]))
+contents = st.sampled_from(["Hello", "Hello", "Hello", "Something else"])
+messages = arrivals(Comes.BY_SOCKET, Comes.BY_HTTP, message_id=st.sampled_from(["m1", "m2"]), content=contents)
 others = arrivals(Comes.CLOSE, Comes.RESUME, Comes.CANCEL)
 plans = st.builds(
     Plan,

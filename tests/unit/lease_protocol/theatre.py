@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from baton.conversation.actions import Actions, ActionServices
 from baton.conversation.closing import Closer
 from baton.conversation.replay import Replays
 from baton.conversation.sessions import Sessions
@@ -17,8 +18,9 @@ from baton.domain.errors import ModelUnavailable, StoreUnavailable
 from baton.domain.usage import Usage
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 from baton.ports.connections import ConnectionBusy
+from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.clock import NOON, FakeClock
-from tests.unit.conversation.stage import Stage
+from tests.unit.conversation.stage import ASSISTANT, Stage
 from tests.unit.lease_protocol.virtual_time import PROCESS, Process, VirtualLoop
 
 FROZEN_SECONDS = 50.0
@@ -99,6 +101,19 @@ class Theatre:
         replays = Replays(services.store, services.log, stage.clock)
         self.turns = Turns(services, stage.agents, replays, stage.audit)
         self.closer = Closer(services, self.turns, stage.audit)
+        self.actions = Actions(
+            ActionServices(
+                store=services.store,
+                queue=stage.queue,
+                live=services.live,
+                connections=services.connections,
+                controls=stage.controls,
+                replays=replays,
+                catalog=FakeAgentCatalog(ASSISTANT),
+                audit=stage.audit,
+                clock=stage.clock,
+            )
+        )
 
     def _watched(self, name: str, port: object) -> Any:
         return _Watched(name, port, self._request)

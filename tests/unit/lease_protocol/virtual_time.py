@@ -66,7 +66,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def call_soon(
         self,
         callback: Callable[[Unpack[Ts]], object],
-        *args: Unpack[Ts],
+        *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
         box: list[asyncio.Handle] = []
@@ -79,7 +79,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self,
         when: float,
         callback: Callable[[Unpack[Ts]], object],
-        *args: Unpack[Ts],
+        *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         box: list[asyncio.Handle] = []
