@@ -11,14 +11,14 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from baton import composition
+from baton.composition import authorizer
 from baton.domain.errors import Unauthorized
 
 SUBPROTOCOL = "baton.v1"
 HEADER = "sec-websocket-protocol"
 
 logger = Logger()
-verifier = composition.authorizer()  # built once per execution environment
+verifier = authorizer()  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True, log_event=False)  # the event holds the token

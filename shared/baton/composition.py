@@ -107,7 +107,7 @@ def sweeper() -> Sweeper:
     from baton.conversation.sweep import Sweeper
 
     idle = DynamoIdleThreads(_table(), clock)
-    return Sweeper(idle, store(), closer(), turns(), _episodes(), _closings(), clock)
+    return Sweeper(idle, store(), closer(), controls(), _episodes(), _closings(), clock)
 
 
 @cache

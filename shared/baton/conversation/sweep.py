@@ -9,7 +9,7 @@ from datetime import timedelta
 from aws_lambda_powertools import Logger
 
 from baton.conversation.closing import Closer
-from baton.conversation.turns import Turns
+from baton.conversation.controls import Controls
 from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.errors import BatonError, ThreadBusy
 from baton.domain.thread import RunStatus, ThreadStatus
@@ -47,7 +47,7 @@ class Sweeper:
         idle: IdleThreads,
         store: ThreadStore,
         closer: Closer,
-        turns: Turns,
+        controls: Controls,
         episodes: Episodes,
         closings: Closings,
         clock: Clock,
@@ -55,7 +55,7 @@ class Sweeper:
         self._idle = idle
         self._store = store
         self._closer = closer
-        self._turns = turns
+        self._controls = controls
         self._episodes = episodes
         self._closings = closings
         self._clock = clock
@@ -97,8 +97,9 @@ class Sweeper:
             await self._idle.postpone(idle, now + LOOK_AGAIN)
             report.postponed += 1
         elif thread.run is not None:
-            # Its worker died and nobody came: the run is finished first, the session closed by a later sweep.
-            await self._turns.finish_interrupted(idle.scope, thread.id)
+            # Its worker died and nobody came: a worker finishes the run first, a later sweep closes the session.
+            await self._controls.revive(idle.scope, thread, request_id=self._clock.new_id())
+            await self._idle.postpone(idle, now + LOOK_AGAIN)
             report.resumed += 1
         elif thread.status is ThreadStatus.CLOSED and is_carried_through:
             await self._store.settle(idle.scope, thread.id, episode=thread.episode - 1)

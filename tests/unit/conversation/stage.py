@@ -94,7 +94,9 @@ class Stage:
         self.closer = Closer(self.services, self.turns, self.audit)
         self.controls = Controls(self.store, self.live, self.queue, self.audit)
         self.idle = FakeIdleThreads(self.store, self.clock)
-        self.sweeper = Sweeper(self.idle, self.store, self.closer, self.turns, self.episodes, self.closings, self.clock)
+        self.sweeper = Sweeper(
+            self.idle, self.store, self.closer, self.controls, self.episodes, self.closings, self.clock
+        )
         self.ada = Scope("acme", "ada")
         self.thread_id = str(uuid.uuid4())
 

@@ -217,7 +217,7 @@ async def test_sweeps_at_the_same_time_close_a_session_once(stage: Stage) -> Non
     assert len(closed) == 1
 
 
-async def test_a_sweep_finishes_the_run_of_a_dead_worker(stage: Stage) -> None:
+async def test_a_sweep_queues_the_run_of_a_dead_worker(stage: Stage) -> None:
     stage.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1), "taken over")
     dead = asyncio.ensure_future(stage.say())
     await stage.model_is_asked()
@@ -228,6 +228,8 @@ async def test_a_sweep_finishes_the_run_of_a_dead_worker(stage: Stage) -> None:
     assert thread.run is not None
     assert thread.run.status is RunStatus.INTERRUPTED
     assert (await stage.sweeper.sweep(seconds=5)).resumed == 1
+    assert [queued.action for _, queued in stage.queue.sent] == ["takeover"]
+    await stage.turns.finish_interrupted(stage.ada, stage.thread_id)
     thread = await stage.store.get_thread(stage.ada, stage.thread_id)
     assert (thread.run, thread.next_ordinal) == (None, 2)
 
