@@ -9,24 +9,14 @@ from fastapi import APIRouter
 
 from baton.api.authentication import Caller
 from baton.api.problems import responses
-from baton.api.runs import TURN_SECONDS
+from baton.api.runs import TURN_ERRORS, TURN_SECONDS
 from baton.api.schemas import MessageAnswer, MessageRequest
 from baton.api.services import ApiServices, Services
 from baton.conversation.requests import message_request
 from baton.conversation.run import FinishedRun
 from baton.domain.errors import (
-    AgentMismatch,
-    InvalidRequest,
-    MalformedJson,
-    MessageIdConflict,
-    MessageTooLarge,
     ModelError,
     ThreadBusy,
-    ThreadUnavailable,
-    TokenExpired,
-    Unauthorized,
-    UnknownAgent,
-    UnsupportedPart,
     error_from_code,
 )
 from baton.domain.message import OutcomeType
@@ -40,20 +30,7 @@ router = APIRouter(tags=["messages"])
     "/messages",
     summary="Send a message and wait for the answer",
     response_model=MessageAnswer,
-    responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
-        ThreadUnavailable,
-        UnknownAgent,
-        AgentMismatch,
-        MessageIdConflict,
-        MessageTooLarge,
-        InvalidRequest,
-        UnsupportedPart,
-        ModelError,
-        ThreadBusy,
-    ),
+    responses=responses(*TURN_ERRORS, ModelError, ThreadBusy),
 )
 async def send_message(scope: Caller, services: Services, message: MessageRequest) -> dict[str, Any]:
     """Answer one message and return the turn's messages.

@@ -32,6 +32,20 @@ from baton.domain.events import Event
 TURN_SECONDS = 840.0
 """Lambda's fifteen minutes, less what it takes to commit and to say goodbye."""
 
+TURN_ERRORS = (
+    MalformedJson,
+    Unauthorized,
+    TokenExpired,
+    ThreadUnavailable,
+    UnknownAgent,
+    AgentMismatch,
+    MessageIdConflict,
+    MessageTooLarge,
+    InvalidRequest,
+    UnsupportedPart,
+)
+"""What a message may be refused with before its run begins."""
+
 router = APIRouter(tags=["runs"])
 
 EXAMPLE = {
@@ -55,18 +69,7 @@ STREAM_EXAMPLE = (
     response_class=StreamingResponse,
     responses={
         200: {"description": "AG-UI events.", "content": {sse.MEDIA_TYPE: {"example": STREAM_EXAMPLE}}},
-        **responses(
-            MalformedJson,
-            Unauthorized,
-            TokenExpired,
-            ThreadUnavailable,
-            UnknownAgent,
-            AgentMismatch,
-            MessageIdConflict,
-            MessageTooLarge,
-            InvalidRequest,
-            UnsupportedPart,
-        ),
+        **responses(*TURN_ERRORS),
     },
 )
 async def run(
