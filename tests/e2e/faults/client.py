@@ -1,0 +1,194 @@
+"""What a client shows of a conversation: put together from events exactly as the protocol tells clients to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+_ENDS = {"TEXT_MESSAGE_END": "TEXT_MESSAGE_START"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A message on the screen."""
+
+    id: str
+    role: str
+    content: str
+    """Text, or parts as JSON."""
+    status: str
+
+
+@dataclass
+class Screen:
+    """One client's view of one thread. ``take`` every frame; resume from ``last`` whenever ``gap`` is set."""
+
+    last: int = 0
+    """The last sequence number up to which nothing is missing."""
+    gap: bool = False
+    """Whether something later came: what follows ``last`` has to be asked for."""
+    events: dict[int, Json] = field(default_factory=dict)
+    """The events that count, by number: those of attempts that died are dropped."""
+    accepted: set[str] = field(default_factory=set)
+    refused: list[Json] = field(default_factory=list)
+    replayed: set[str] = field(default_factory=set)
+    """Messages that were answered with a short form, because their events are no longer kept."""
+    contradictions: list[str] = field(default_factory=list)
+    """What a client could not notice, but a test does: the same number with another event."""
+    base: list[Json] = field(default_factory=list)
+    """The messages of a snapshot, where the log did not reach back to ``last``."""
+    _resumed_to: int = 0
+    _rebased: bool = False
+    _parts: dict[Any, dict[int, str]] = field(default_factory=dict)
+
+    def take_frame(self, frame: str) -> Json | None:
+        """Take a WebSocket frame; the event it completes, if it does."""
+        event: Json = json.loads(frame)
+        if event["type"] != "PART":
+            self.take(event)
+            return event
+        where = event["metadata"]
+        parts = self._parts.setdefault(where.get("seq"), {})
+        parts[where["part"]] = event["data"]
+        if len(parts) < where["of"]:
+            return None
+        del self._parts[where.get("seq")]
+        whole: Json = json.loads("".join(parts[number] for number in sorted(parts)))
+        self.take(whole)
+        return whole
+
+    def take(self, event: Json) -> None:
+        """Take an event, in whatever order and however often it comes."""
+        metadata = event.get("metadata", {})
+        seq = metadata.get("seq")
+        if seq is None:
+            self._take_unnumbered(event, metadata)
+            return
+        if seq in self.events and self.events[seq] != event:
+            self.contradictions.append(f"{seq} differs: {difference(self.events[seq], event)}")
+        if seq <= self.last:
+            return
+        jump = metadata.get("previousSeq")
+        if jump is not None and (jump <= self.last or self._rebased):
+            self.events = {number: kept for number, kept in self.events.items() if number <= jump}
+        elif seq != self.last + 1 and not self._rebased:
+            self.gap = True
+            return
+        self.events[seq] = event
+        self.last, self._rebased = seq, False
+
+    def disconnected(self) -> None:
+        """The connection is lost: half a frame stays half."""
+        self._parts.clear()
+
+    def resume_after(self) -> int:
+        """What to ask for: everything after this number."""
+        self.gap = False
+        return max(self.last, self._resumed_to) if self._rebased else self.last
+
+    @property
+    def runs(self) -> dict[str, list[Json]]:
+        """The events of each run, in order; those that belong to none are left out."""
+        runs: dict[str, list[Json]] = {}
+        for seq in sorted(self.events):
+            run_id = self.events[seq]["metadata"]["runId"]
+            if run_id is not None:
+                runs.setdefault(run_id, []).append(self.events[seq])
+        return runs
+
+    @property
+    def answered(self) -> set[str]:
+        """The ids of the messages whose runs have ended."""
+        ended = {
+            run[0]["metadata"]["messageId"]
+            for run in self.runs.values()
+            if run[0]["type"] == "RUN_STARTED" and run[-1]["type"] in ("RUN_FINISHED", "RUN_ERROR")
+        }
+        return ended | self.replayed | {message["id"] for message in self.base if message["role"] == "user"}
+
+    @property
+    def conversation(self) -> list[Shown]:
+        """The messages, as they stand on the screen."""
+        shown = {message["id"]: shown_message(message) for message in self.base}
+        for run in self.runs.values():
+            for message in _messages_of(run):
+                shown[message.id] = message
+        return list(shown.values())
+
+    def problems(self) -> list[str]:
+        """Where the events break AG-UI's rules or the sequence's, once every run has ended."""
+        found = list(self.contradictions)
+        for run_id, run in self.runs.items():
+            kinds = [event["type"] for event in run]
+            attempts = {event["metadata"]["attempt"] for event in run}
+            if kinds[0] != "RUN_STARTED" or kinds.count("RUN_STARTED") != 1 or len(attempts) != 1:
+                found.append(f"run {run_id} does not begin once: {kinds}, attempts {attempts}")
+            if kinds[-1] not in ("RUN_FINISHED", "RUN_ERROR"):
+                found.append(f"run {run_id} does not end: {kinds}")
+            for end, start in _ENDS.items():
+                if kinds.count(end) != kinds.count(start):
+                    found.append(f"run {run_id} leaves something open: {kinds}")
+        return found
+
+    def _take_unnumbered(self, event: Json, metadata: Json) -> None:
+        match event["type"]:
+            case "STATE_SNAPSHOT" if "resume" in metadata:
+                self._resumed_to = metadata["resume"]["lastSeq"]
+            case "MESSAGES_SNAPSHOT" if metadata.get("replayed"):
+                self.replayed |= {m["id"] for m in event["messages"] if m["role"] == "user"}
+            case "MESSAGES_SNAPSHOT":
+                self.base, self.events, self._rebased = event["messages"], {}, True
+            case "RUN_ERROR" if "requestId" in metadata:
+                self.refused.append(event)
+            case "CUSTOM" if event["name"] == "message_accepted":
+                self.accepted.add(event["value"]["messageId"])
+
+
+def difference(one: Any, other: Any, at: str = "") -> str:
+    """Where two events differ, for people."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = sorted(one.keys() | other.keys())
+        return " ".join(
+            difference(one.get(key), other.get(key), f"{at}.{key}") for key in keys if one.get(key) != other.get(key)
+        )
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = enumerate(zip(one, other, strict=True))
+        return " ".join(difference(a, b, f"{at}.{number}") for number, (a, b) in pairs if a != b)
+    return f"{at}: {one!r} / {other!r}"
+
+
+def shown_message(message: Json) -> Shown:
+    """A message of ``GET /v1/threads/{id}/messages`` or of a MESSAGES_SNAPSHOT as a screen shows it."""
+    return Shown(message["id"], message["role"], _text(message["content"]), message["metadata"]["status"])
+
+
+def conversation_of(messages: Iterable[Json]) -> list[Shown]:
+    """The store's messages as a screen shows them."""
+    return [shown_message(message) for message in messages]
+
+
+def _messages_of(run: list[Json]) -> list[Shown]:
+    ended = run[-1]
+    succeeded = ended["type"] == "RUN_FINISHED" and ended["outcome"]["type"] == "success"
+    status = "complete" if succeeded else "cancelled"
+    texts: dict[str, str] = {}
+    for event in run:
+        if event["type"] == "TEXT_MESSAGE_START":
+            texts[event["messageId"]] = ""
+        elif event["type"] == "TEXT_MESSAGE_CONTENT":
+            texts[event["messageId"]] += event["delta"]
+    question = [
+        Shown(message["id"], message["role"], _text(message["content"]), "complete")
+        for event in run
+        if event["type"] == "RUN_STARTED"
+        for message in event["input"]["messages"][-1:]
+    ]
+    return question + [Shown(message_id, "assistant", text, status) for message_id, text in texts.items()]
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else json.dumps(content, sort_keys=True)

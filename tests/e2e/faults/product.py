@@ -1,0 +1,93 @@
+"""The product as its composition joins it, on the wires of a generated case."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from baton.adapters.agent_files import AgentFiles
+from baton.adapters.api_gateway import ApiGatewayConnections
+from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.dynamodb.episodes import DynamoEpisodes
+from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.sqs import SqsRecords, SqsTurnQueue
+from baton.adapters.token_counter import TiktokenCounter
+from baton.conversation.actions import Actions, ActionServices
+from baton.conversation.agents import Agents
+from baton.conversation.closing import Closer
+from baton.conversation.controls import Controls
+from baton.conversation.follow import Follower
+from baton.conversation.queued_turns import QueuedTurns
+from baton.conversation.replay import Replays
+from baton.conversation.run import RunServices
+from baton.conversation.sessions import Sessions
+from baton.conversation.turns import Turns
+from baton.ports.chat_model import ChatModel
+from local.settings import ROOT
+from tests.fakes.episodes import FakeClosings
+from tests.fakes.files import FakeFiles
+
+if TYPE_CHECKING:
+    from tests.e2e.faults.case import Case
+
+QUEUE_URL = "http://queue.test/turns.fifo"
+
+
+class Product:
+    """What ``baton.composition`` builds, with the case's clock. Only pipelines and uploads are doubles."""
+
+    def __init__(self, case: Case, model: ChatModel) -> None:
+        engines, clock = case.engines, case.clock
+        table = Table(engines.dynamodb, engines.table)
+        connections = ApiGatewayConnections(engines.gateway)
+        self.store = DynamoThreadStore(table, S3Bodies(engines.s3, "case-bodies"), clock)
+        log = DynamoStreamLog(table, clock)
+        live = DynamoLiveRegistry(table, clock)
+        audit = DynamoAuditLog(table, clock)
+        queue = SqsTurnQueue(engines.sqs, QUEUE_URL)
+        self.replays = Replays(self.store, log, clock)
+        self.follower = Follower(self.store, self.replays)
+        services = RunServices(
+            store=self.store,
+            log=log,
+            live=live,
+            connections=connections,
+            agents=Agents(_agents()),
+            model=model,
+            default_model="scripted",
+            counter=_counter(),
+            files=FakeFiles(),
+            sessions=Sessions(DynamoEpisodes(table), FakeClosings(), audit),
+            clock=clock,
+        )
+        self.turns = Turns(services, services.agents, self.replays, audit)
+        closer = Closer(services, self.turns, audit)
+        self.queued = QueuedTurns(self.turns, closer, connections, SqsRecords(engines.sqs, QUEUE_URL), clock)
+        self.dead = QueuedTurns(self.turns, closer, connections, None, clock)
+        self.actions = Actions(
+            ActionServices(
+                store=self.store,
+                queue=queue,
+                controls=Controls(self.store, live, queue, audit),
+                live=live,
+                connections=connections,
+                replays=self.replays,
+                catalog=_agents(),
+                audit=audit,
+                clock=clock,
+            )
+        )
+
+
+@cache
+def _agents() -> AgentFiles:
+    return AgentFiles.load(ROOT / "agents", "assistant")
+
+
+@cache
+def _counter() -> TiktokenCounter:
+    return TiktokenCounter(ROOT / "layers" / "tokenizer")

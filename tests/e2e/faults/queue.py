@@ -1,0 +1,86 @@
+"""A FIFO queue in virtual time, behind the product's own SQS adapter; and the workers it feeds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+
+from tests.e2e.faults.virtual_time import VirtualTimeLoop
+from tests.e2e.faults.wire import answer
+
+VISIBILITY_SECONDS = 960
+DEDUPLICATION_SECONDS = 300
+
+
+@dataclass
+class Record:
+    """A message in the queue."""
+
+    id: str
+    body: str
+    group: str
+    visible_at: float = 0.0
+    receives: int = 0
+    handle: str = ""
+
+
+@dataclass
+class Queue:
+    """SQS FIFO as far as Baton uses it: groups in order, deduplication by id, visibility, redelivery."""
+
+    loop: VirtualTimeLoop
+    records: list[Record] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+    """Every body ever taken, for those who deliver again what was delivered."""
+    _known: dict[tuple[str, str], tuple[str, float]] = field(default_factory=dict)
+
+    def serve(self, operation: str, request: AWSPreparedRequest) -> AWSResponse | None:
+        """Answer the product's requests."""
+        body: dict[str, Any] = json.loads(request.body or b"{}")
+        if operation == "SendMessage":
+            message_id = self.put(body["MessageBody"], body["MessageGroupId"], body["MessageDeduplicationId"])
+            md5 = hashlib.md5(body["MessageBody"].encode()).hexdigest()  # noqa: S324 - the SDK compares it
+            return answer(200, {"MessageId": message_id, "MD5OfMessageBody": md5, "SequenceNumber": "1"})
+        if operation == "ChangeMessageVisibility":
+            for record in self.records:
+                if record.handle == body["ReceiptHandle"]:
+                    record.visible_at = self.loop.time() + body["VisibilityTimeout"]
+            return answer(200, {})
+        return None
+
+    def put(self, body: str, group: str, deduplication_id: str) -> str:
+        """Queue a body, unless its deduplication id was used within five minutes; its message id."""
+        now = self.loop.time()
+        known = self._known.get((group, deduplication_id))
+        if known is not None and now - known[1] < DEDUPLICATION_SECONDS:
+            return known[0]
+        record = Record(f"message-{len(self.sent)}", body, group)
+        self._known[group, deduplication_id] = (record.id, now)
+        self.sent.append(body)
+        self.records.append(record)
+        return record.id
+
+    def receive(self) -> Record | None:
+        """The first record whose group nobody is at, now hidden from others."""
+        now = self.loop.time()
+        heads: dict[str, list[Record]] = defaultdict(list)
+        for record in self.records:
+            heads[record.group].append(record)
+        for group in heads.values():
+            if all(record.visible_at <= now for record in group):
+                record = group[0]
+                record.receives += 1
+                record.handle = f"{record.id}/{record.receives}"
+                record.visible_at = now + VISIBILITY_SECONDS
+                return record
+        return None
+
+    def delete(self, record: Record) -> None:
+        """The record was handled."""
+        if record in self.records:
+            self.records.remove(record)

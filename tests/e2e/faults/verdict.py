@@ -1,0 +1,86 @@
+"""What must hold once a case is over, whatever happened on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from baton.domain.message import Role, StoredMessage
+from tests.e2e.faults.client import Screen, conversation_of, difference
+
+if TYPE_CHECKING:
+    from tests.e2e.faults.case import Case
+    from tests.e2e.faults.people import Person
+
+
+async def judge(case: Case, people: list[Person]) -> list[str]:
+    """Every violation of: store = what clients reconstruct = exactly one turn per message id."""
+    store, scope = case.product.store, case.scope
+    thread = await store.get_thread(scope, case.thread_id)
+    messages: list[StoredMessage] = []
+    before: int | None = None
+    while True:
+        page = await store.read_messages(scope, thread, limit=100, before=before)
+        messages = [*page.messages, *messages]
+        before = page.next_before
+        if before is None:
+            break
+    found = _of_store(case, messages)
+    if thread.run is not None:
+        found.append(f"a run is left over: {thread.run}")
+    found += await _of_lease(case)
+    fresh = Screen()
+    replay = await case.product.replays.after(scope, thread, 0)
+    for event in (*((replay.snapshot,) if replay.snapshot else ()), *replay.events):
+        fresh.take(event.body)
+    if fresh.gap:
+        found.append("a client that comes anew finds a gap")
+    stored = conversation_of(m.as_ag_ui().model_dump(by_alias=True, mode="json") for m in messages)
+    for name, screen in (("a fresh client", fresh), *((person.name, person.screen) for person in people)):
+        if screen.conversation != stored:
+            found.append(f"{name} shows {screen.conversation}, the store has {stored}")
+        found += [f"{name}: {problem}" for problem in screen.problems()]
+        if not screen.base and not fresh.base and screen.events != fresh.events:
+            odd = _difference(screen, fresh)
+            found.append(f"{name} has other events than a fresh client: {odd}")
+    return found
+
+
+def _of_store(case: Case, messages: list[StoredMessage]) -> list[str]:
+    found: list[str] = []
+    if [message.ordinal for message in messages] != list(range(len(messages))):
+        found.append(f"ordinals are not whole: {[message.ordinal for message in messages]}")
+    questions = [message for message in messages if message.role is Role.USER]
+    counts = Counter(message.id for message in questions)
+    if counts != Counter(case.asked.keys()):
+        found.append(f"asked {sorted(case.asked)}, stored {sorted(counts.elements())}")
+    for question in questions:
+        if question.text != case.asked.get(question.id):
+            found.append(f"{question.id} was stored with other content")
+    for index, message in enumerate(messages):
+        is_last = index + 1 == len(messages) or messages[index + 1].role is Role.USER
+        if is_last != (message.end is not None):
+            found.append(f"message {index} ends a run, or does not: {message}")
+        if message.role is Role.ASSISTANT:
+            question = messages[index - 1]
+            if question.role is not Role.USER or question.run_id != message.run_id:
+                found.append(f"answer {index} follows no question of its run")
+            elif not f"{question.id}:".startswith(message.text[: len(question.id) + 1]):
+                found.append(f"answer {index} answers something else: {message.text!r}")
+    return found
+
+
+async def _of_lease(case: Case) -> list[str]:
+    engines = case.engines
+    key = {"PK": {"S": f"{case.scope.tenant_id}#{case.thread_id}"}, "SK": {"S": "THREAD"}}
+    item = engines.dynamodb.get_item(TableName=engines.table, Key=key, ConsistentRead=True)["Item"]
+    left = {"lease_owner", "lease_until", "run_id"} & item.keys()
+    return [f"an orphan lease: {left}"] if left else []
+
+
+def _difference(one: Screen, other: Screen) -> list[str]:
+    return [
+        f"{seq}: {difference(one.events.get(seq), other.events.get(seq))}"
+        for seq in sorted(one.events.keys() | other.events.keys())
+        if one.events.get(seq) != other.events.get(seq)
+    ][:3]
