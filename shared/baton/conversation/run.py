@@ -141,6 +141,7 @@ class RunExecution:
             known = await store.open_turn(lease, self._turn)
             if known is not None and known.digest != self._request.digest:
                 return known
+            await self._keep_first_timestamp(known)
         budget = history_budget(self._agent, self._question.tokens, self._services.counter)
         opened, _, self._history, _ = await asyncio.gather(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
@@ -149,6 +150,17 @@ class RunExecution:
             self._delivery.refresh(self._log.logged_seq),
         )
         return known or opened
+
+    async def _keep_first_timestamp(self, known: TurnRecord | None) -> None:
+        """Date the question as the attempt before did, whose RUN_STARTED clients may have seen."""
+        if known is None or known.first_ordinal != self._question.ordinal:
+            return
+        lease = self._holder.lease
+        stored = await self._services.store.run_messages(
+            lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None
+        )
+        if stored and stored[0].id == self._question.id:
+            self._question = replace(self._question, timestamp=stored[0].timestamp)
 
     async def reopen(self) -> None:
         """Take over a message id whose earlier attempt came to nothing."""
