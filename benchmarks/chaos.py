@@ -56,7 +56,7 @@ def outcomes(seconds: float, first_seed: int, kinds: tuple[str, ...]) -> Iterato
         dynamodb, s3 = table_engine.start(), objects.start()
         while time.monotonic() < until:
             with engines_of(dynamodb, s3) as engines:
-                for seed in range(seed, seed + CASES_A_TABLE):  # noqa: B020, PLR1704
+                for seed in range(seed, seed + CASES_A_TABLE):  # noqa: B020
                     if time.monotonic() >= until:
                         break
                     yield run_case(engines, Plan.of(seed, kinds[seed % len(kinds)]))

@@ -35,6 +35,8 @@ class RunningCloud:
     """
 
     model_url: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    """More environment variables of the local cloud."""
     url: str = ""
     socket_url: str = ""
     environment: dict[str, str] = field(default_factory=dict)
@@ -44,7 +46,7 @@ class RunningCloud:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.e2e.serving", str(AGENTS)],
             cwd=ROOT,
-            env={**os.environ, **model, "OPENAI_API_KEY": "sk-very-secret-key"},
+            env={**os.environ, **model, **self.settings, "OPENAI_API_KEY": "sk-very-secret-key"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -61,10 +63,21 @@ class RunningCloud:
 
     def throttle(self, posts: int) -> None:
         """Have the next ``posts`` posts to WebSocket connections refused with 429."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"throttle {posts}\n")
-        self._process.stdin.flush()
-        assert self._answer() == "done\n"
+        self._command("throttle", posts)
+
+    def kill_workers(self) -> int:
+        """Kill every worker process that is at work, as ``kill -9`` does; the number of them. Others follow."""
+        killed: int = self._command("kill")
+        return killed
+
+    def sweep(self) -> Any:
+        """Fire the sweeper's schedule; its answer."""
+        return self._command("sweep")
+
+    def deliver(self, function: str, *bodies: str) -> list[Any]:
+        """Give records with these bodies to a queue-fed function, all at the same time; its answers."""
+        answers: list[Any] = self._command("deliver", {"function": function, "bodies": bodies})
+        return answers
 
     def token(self, tenant: str, user: str, *permissions: str, seconds: float = 3600) -> str:
         """A token that is good for ``seconds`` more (negative: it has expired)."""
@@ -111,6 +124,12 @@ class RunningCloud:
             TableName=self.environment["BATON_TABLE"], ConsistentRead=True
         )
         return [{k: _deserialize(v) for k, v in item.items()} for page in pages for item in page["Items"]]
+
+    def _command(self, name: str, argument: Any = None) -> Any:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{name} {json.dumps(argument)}\n")
+        self._process.stdin.flush()
+        return json.loads(self._answer())
 
     def _answer(self) -> str:
         assert self._process.stdout is not None

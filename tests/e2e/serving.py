@@ -1,7 +1,8 @@
 """The product in a process of its own, for the end-to-end tests: ``python -m tests.e2e.serving AGENTS_FOLDER``.
 
-It writes one line of JSON to standard output when it serves requests, takes ``throttle N`` on standard input, and
-ends when standard input is closed.
+It writes one line of JSON to standard output when it serves requests. Then it takes commands on standard input, one a
+line: ``NAME ARGUMENT`` with the argument as JSON. Each is answered by a line of JSON. It ends when standard input is
+closed.
 """
 
 import json
@@ -9,7 +10,10 @@ import os
 import shutil
 import sys
 import tempfile
+import uuid
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 from local.cloud import LocalCloud
 from local.settings import ROOT
@@ -19,6 +23,11 @@ class _CloudWithAgents(LocalCloud):
     """The local cloud with the shipped agents and others beside them."""
 
     agents: Path
+
+    def invoke(self, function: str, event: Any) -> "Future[Any]":
+        """Have a queue-fed function handle an event beside the queue, in a worker process if there are any."""
+        workers = self._worker_processes
+        return workers.invoke(function, event) if workers else self._functions[function].invoke(event)
 
     def _create_resources(self) -> None:
         self.environment["BATON_AGENTS_DIR"] = str(self.agents)
@@ -39,10 +48,43 @@ def main(more_agents: Path) -> None:
         answers.write(json.dumps(ready) + "\n")
         for line in sys.stdin:
             command, _, argument = line.strip().partition(" ")
-            if command == "throttle":
-                cloud.throttle_posts(int(argument))
-                answers.write("done\n")
+            answers.write(json.dumps(_do(cloud, command, json.loads(argument))) + "\n")
         cloud.stop()
+
+
+def _do(cloud: _CloudWithAgents, command: str, argument: Any) -> Any:
+    match command:
+        case "throttle":
+            return cloud.throttle_posts(argument)
+        case "sweep":
+            return cloud.sweep_now()
+        case "kill":
+            busy = cloud.worker_pids(busy=True)
+            for pid in busy:
+                cloud.kill_worker(pid)
+            return len(busy)
+        case "deliver":
+            events = [_sqs_event(body) for body in argument["bodies"]]
+            futures = [cloud.invoke(argument["function"], event) for event in events]
+            return [future.result() for future in futures]
+        case _:
+            raise ValueError(command)
+
+
+def _sqs_event(body: str) -> dict[str, Any]:
+    """A record as the queue would deliver it, but known to no queue."""
+    record = {
+        "messageId": str(uuid.uuid4()),
+        "receiptHandle": "none",
+        "body": body,
+        "attributes": {"ApproximateReceiveCount": "1"},
+        "messageAttributes": {},
+        "md5OfBody": "",
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:turns.fifo",
+        "awsRegion": "us-east-1",
+    }
+    return {"Records": [record]}
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from botocore import UNSIGNED
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 from baton.domain.errors import BatonError
@@ -47,8 +48,9 @@ class Engines:
         self.wire = Wire()
         self.dynamodb: Any = client("dynamodb", table.endpoint, **_AS_PRODUCT)
         self.s3: Any = client("s3", s3_endpoint, **_AS_PRODUCT)
-        self.sqs: Any = client("sqs", "http://queue.test", **_AS_PRODUCT)
-        self.gateway: Any = client("apigatewaymanagementapi", "http://gateway.test", **_AS_PRODUCT)  # type: ignore[call-overload]
+        unsigned = {**_AS_PRODUCT, "signature_version": UNSIGNED}
+        self.sqs: Any = client("sqs", "http://queue.test", **unsigned)
+        self.gateway: Any = client("apigatewaymanagementapi", "http://gateway.test", **unsigned)  # type: ignore[call-overload]
         create_bucket(self.s3, BUCKET)
         self.wire.attach(self.dynamodb)
         self.wire.attach(self.s3)
@@ -217,8 +219,9 @@ class Case:
         await asyncio.sleep(max(0.0, FAULTY_SECONDS - self.loop.time()))
         store, turns = self.product.store, self.product.turns
         while True:
-            while self.queue.records:
-                await asyncio.sleep(1)
+            await asyncio.sleep(1)
+            if self.queue.records:
+                continue
             try:
                 thread = await store.get_thread(self.scope, self.thread_id)
                 if thread.run is None:
@@ -226,7 +229,6 @@ class Case:
                 await self.act("sweeper", turns.finish_interrupted(self.scope, self.thread_id))
             except BatonError as error:
                 self.violations.append(f"after the faults were over: {error!r}")
-            await asyncio.sleep(5)
 
     def _latency(self) -> tuple[float, float]:
         actor, chance = current(), self.plan.random
@@ -250,5 +252,3 @@ class Case:
     def _state(self, devices: list[Device], callers: list[Caller]) -> str:
         waiting = [(p.name, sorted(p.waiting_for), p.screen.last) for p in (*devices, *callers) if p.waiting_for]
         return json.dumps({"waiting": waiting, "queue": [record.body for record in self.queue.records]})
-
-

@@ -80,8 +80,9 @@ class Device(Person):
         frame = {"action": "message", "threadId": self.case.thread_id, "messageId": message_id, "content": content}
         if len(content) >= LARGE:
             await _over_http(self.case, message_id, content, lambda event: None)
-        else:
-            self.send(frame)
+            await self.catch_up()
+            return
+        self.send(frame)
         repeated = 0
         while message_id not in self.screen.answered:
             await asyncio.sleep(1)

@@ -41,7 +41,8 @@ class Queue:
 
     def serve(self, operation: str, request: AWSPreparedRequest) -> AWSResponse | None:
         """Answer the product's requests."""
-        body: dict[str, Any] = json.loads(request.body or b"{}")
+        assert isinstance(request.body, bytes | str)
+        body: dict[str, Any] = json.loads(request.body)
         if operation == "SendMessage":
             message_id = self.put(body["MessageBody"], body["MessageGroupId"], body["MessageDeduplicationId"])
             md5 = hashlib.md5(body["MessageBody"].encode()).hexdigest()  # noqa: S324 - the SDK compares it

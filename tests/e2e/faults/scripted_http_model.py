@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 from openai import AsyncOpenAI
 
 from baton.adapters.openai import OpenAIChatModel

@@ -54,9 +54,7 @@ def _of_store(case: Case, messages: list[StoredMessage]) -> list[str]:
     counts = Counter(message.id for message in questions)
     if counts != Counter(case.asked.keys()):
         found.append(f"asked {sorted(case.asked)}, stored {sorted(counts.elements())}")
-    for question in questions:
-        if question.text != case.asked.get(question.id):
-            found.append(f"{question.id} was stored with other content")
+    found += [f"{m.id} was stored with other content" for m in questions if m.text != case.asked.get(m.id)]
     for index, message in enumerate(messages):
         is_last = index + 1 == len(messages) or messages[index + 1].role is Role.USER
         if is_last != (message.end is not None):
