@@ -168,7 +168,7 @@ def _thread_ids(count: int) -> list[str]:
 
 
 @contextmanager
-def _model() -> Iterator[str]:
+def model_endpoint() -> Iterator[str]:
     """The model endpoint's base URL."""
 
     def command(port: int) -> list[str]:
@@ -183,7 +183,7 @@ def _model() -> Iterator[str]:
 
 
 @contextmanager
-def _local_cloud(model_url: str) -> Iterator[str]:
+def local_cloud(model_url: str) -> Iterator[str]:
     """The local cloud's URL; its model is the one at ``model_url``."""
 
     def command(port: int) -> list[str]:
@@ -211,8 +211,8 @@ def _answers(url: str) -> bool:
 async def _ways(threads: int) -> AsyncIterator[dict[str, Way]]:
     """Every way, over everything it needs."""
     async with AsyncExitStack() as stack:
-        model_url = stack.enter_context(_model())
-        url = stack.enter_context(_local_cloud(model_url))
+        model_url = stack.enter_context(model_endpoint())
+        url = stack.enter_context(local_cloud(model_url))
         http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=30, trust_env=False))
         answer = await http.post("/local/token", json={"tenant": TENANT, "user": USER})
         token = answer.raise_for_status().json()["token"]

@@ -1,0 +1,194 @@
+"""Many conversations at once over WebSocket: ``python -m benchmarks.load``.
+
+The local cloud and a model endpoint that answers at once run in processes of their own. Every conversation has a
+connection of its own and several turns, one after the other; all conversations talk at the same time. Every event is
+counted: the numbers of a thread's events must grow by one, and afterwards the log, read anew from the beginning, must
+hold exactly what was received.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import time
+import uuid
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import websockets.asyncio.client as websocket
+from websockets.typing import Subprotocol
+
+from benchmarks.report import machine, table
+from benchmarks.turn_latency import Figures, local_cloud, model_endpoint
+from benchmarks.workload import ANSWER, QUESTION
+
+CONVERSATIONS = 200
+TURNS = 3
+WORKERS = 64
+PATIENCE_SECONDS = 600.0
+TENANT = "load"
+
+
+@dataclass
+class Conversation:
+    """One connection, one thread."""
+
+    thread_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    events: dict[int, dict[str, Any]] = field(default_factory=dict)
+    lost: int = 0
+    duplicated: int = 0
+    wrong: int = 0
+    """Answers that are not what the model said."""
+    first_token: list[float] = field(default_factory=list)
+    """Seconds from the sending of the question, a turn each."""
+    whole: list[float] = field(default_factory=list)
+
+    async def talk(self, connection: websocket.ClientConnection, turns: int) -> None:
+        """Ask, take the answer to its end, ask again."""
+        for _ in range(turns):
+            await self._turn(connection)
+
+    async def check(self, connection: websocket.ClientConnection) -> None:
+        """Compare what was received with the log as a client finds it that comes anew."""
+        last = max(self.events, default=0)
+        await connection.send(json.dumps({"action": "resume", "threadId": self.thread_id, "after": 0}))
+        seen: dict[int, dict[str, Any]] = {}
+        while len(seen) < last:
+            event = await _next(connection)
+            seq = event.get("metadata", {}).get("seq")
+            if seq is not None:
+                seen[seq] = event
+        self.lost += len(seen.keys() - self.events.keys())
+        self.wrong += sum(self.events.get(seq) != event for seq, event in seen.items())
+
+    async def _turn(self, connection: websocket.ClientConnection) -> None:
+        frame = {"action": "message", "threadId": self.thread_id, "messageId": str(uuid.uuid4()), "content": QUESTION}
+        began, text = time.perf_counter(), ""
+        await connection.send(json.dumps(frame))
+        while True:
+            event = await _next(connection)
+            self._take(event)
+            match event["type"]:
+                case "TEXT_MESSAGE_CONTENT":
+                    if not text:
+                        self.first_token.append(time.perf_counter() - began)
+                    text += event["delta"]
+                case "RUN_ERROR":
+                    raise RuntimeError(f"a turn failed: {event}")
+                case "RUN_FINISHED":
+                    self.whole.append(time.perf_counter() - began)
+                    self.wrong += text != ANSWER
+                    return
+
+    def _take(self, event: dict[str, Any]) -> None:
+        seq = event.get("metadata", {}).get("seq")
+        if seq is None:
+            return
+        self.duplicated += seq in self.events
+        self.lost += max(0, seq - max(self.events, default=0) - 1)
+        self.events[seq] = event
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a load."""
+
+    conversations: list[Conversation]
+    seconds: float
+
+    @property
+    def turns(self) -> int:
+        return sum(len(each.whole) for each in self.conversations)
+
+    @property
+    def lost(self) -> int:
+        return sum(each.lost for each in self.conversations)
+
+    @property
+    def duplicated(self) -> int:
+        return sum(each.duplicated for each in self.conversations)
+
+    @property
+    def wrong(self) -> int:
+        return sum(each.wrong for each in self.conversations)
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.lost and not self.duplicated and not self.wrong
+
+    def __str__(self) -> str:
+        events = sum(len(each.events) for each in self.conversations)
+        counts = [
+            ("conversations at the same time", len(self.conversations)),
+            ("turns", self.turns),
+            ("events received", events),
+            ("events lost", self.lost),
+            ("events duplicated", self.duplicated),
+            ("answers or events that differ", self.wrong),
+            ("seconds", self.seconds),
+            ("turns a second", self.turns / self.seconds),
+        ]
+        timings = {
+            "first token": Figures.of([value for each in self.conversations for value in each.first_token]),
+            "whole turn": Figures.of([value for each in self.conversations for value in each.whole]),
+        }
+        rows = [(name, timing.p50, timing.p95) for name, timing in timings.items()]
+        return "\n\n".join((table(["counted", "number"], counts), table(["seconds", "p50", "p95"], rows)))
+
+
+async def load(url: str, conversations: int, turns: int) -> Result:
+    """Have ``conversations`` of ``turns`` turns each, all at once, at the local cloud at ``url``."""
+    async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as http:
+        answer = await http.post("/local/token", json={"tenant": TENANT, "user": "ada"})
+        token = answer.raise_for_status().json()["token"]
+    talks = [Conversation() for _ in range(conversations)]
+    async with AsyncExitStack() as stack:
+        pairs = [(talk, await stack.enter_async_context(_connect(url, token))) for talk in talks]
+        began = time.perf_counter()
+        await asyncio.gather(*(talk.talk(connection, turns) for talk, connection in pairs))
+        seconds = time.perf_counter() - began
+        for talk, connection in pairs:
+            await talk.check(connection)
+    return Result(talks, seconds)
+
+
+def _connect(url: str, token: str) -> websocket.connect:
+    return websocket.connect(
+        url.replace("http", "ws", 1) + "/ws",
+        subprotocols=[Subprotocol("baton.v1"), Subprotocol(token)],
+        open_timeout=60,
+        ping_interval=None,
+        max_queue=None,
+        proxy=None,
+    )
+
+
+async def _next(connection: websocket.ClientConnection) -> dict[str, Any]:
+    event: dict[str, Any] = json.loads(await asyncio.wait_for(connection.recv(), PATIENCE_SECONDS))
+    return event
+
+
+def main() -> int:
+    """Measure and print; 1 if an event was lost or came twice."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
+    parser.add_argument("--conversations", type=int, default=CONVERSATIONS, help="default: %(default)s")
+    parser.add_argument("--turns", type=int, default=TURNS, help="of each conversation (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=WORKERS, help="turns at work at once (default: %(default)s)")
+    arguments = parser.parse_args()
+    os.environ["BATON_LOCAL_WORKERS"] = str(arguments.workers)
+    before = os.getloadavg()[0]
+    with model_endpoint() as model_url, local_cloud(model_url) as url:
+        result = asyncio.run(load(url, arguments.conversations, arguments.turns))
+    print(f"Measured on {machine()}; load average before it {before:.1f}.")
+    print(f"Up to {arguments.workers} turns at work at once; the model answers without delay.\n")
+    print(result)
+    return 0 if result.is_clean else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
