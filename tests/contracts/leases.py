@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.errors import InvalidRequest, LeaseLost
+from baton.domain.errors import LeaseLost
 from baton.domain.thread import Run, RunStatus
 from baton.domain.usage import Usage
 from baton.ports.stream_log import LogPiece
-from baton.ports.thread_store import Commit, LeaseBusy
+from baton.ports.thread_store import Commit, LeaseBusy, NoSuchThread
 from tests.contracts.house import House, answered, new_thread_id, said, texts, turn
 
 LEASE_SECONDS = 30
@@ -134,15 +134,16 @@ class LeaseContract:
 
         lease = await house.store.begin_run(found, run_id="r2", message_id="m2")
 
-        assert lease.thread.run == Run("r2", "m2", attempt=1)
-        assert (await house.store.get_thread(house.ada, lease.thread_id)).run == Run("r2", "m2", attempt=1)
-        assert lease.first_seq == lease.thread.last_seq + 1
+        # Clients are told of a second attempt: it is why the numbers do not follow the last committed one.
+        assert lease.thread.run == Run("r2", "m2", attempt=2)
+        assert (await house.store.get_thread(house.ada, lease.thread_id)).run == Run("r2", "m2", attempt=2)
+        assert lease.first_seq == found.first_seq > lease.thread.last_seq + 1
         house.clock.advance(60)
         assert (await house.acquire(lease.thread_id)).first_seq == lease.end_seq
 
     async def test_a_thread_that_must_not_be_created_is_not(self, house: House) -> None:
         thread_id = new_thread_id()
-        with pytest.raises(InvalidRequest):
+        with pytest.raises(NoSuchThread):
             await house.acquire(thread_id, may_create=False)
         await house.store.check_writable(house.stranger, thread_id)
 

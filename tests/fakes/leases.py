@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from baton.domain.episode import EpisodeRef
-from baton.domain.errors import InvalidRequest, LeaseLost, ThreadUnavailable
+from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
 from baton.ports.clock import Clock
-from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, TurnRecord
+from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
 LEASE = timedelta(seconds=30)
 CLOSING = timedelta(minutes=5)
@@ -73,12 +73,10 @@ class FakeLeases:
         now, key = self._now(), (scope.tenant_id, request.thread_id)
         row = self.rows.get(key)
         if row is None:
-            if request.run_id is None:
-                raise ThreadUnavailable
+            if not request.may_create:
+                raise NoSuchThread
             if self._tenants.get(request.thread_id, scope.tenant_id) != scope.tenant_id:
                 raise ThreadUnavailable
-            if not request.may_create:
-                raise InvalidRequest("A UUID of version 5 cannot begin a conversation.")
             self._tenants[request.thread_id] = scope.tenant_id
             row = self.rows[key] = _new_row(scope, request, now)
         if row.thread.user_id != scope.user_id:

@@ -102,6 +102,8 @@ class FakeThreadStore(FakeLeases):
             if found and message.run_id != found[0].run_id:
                 break
             found.append(message)
+            if message.end is not None:
+                break
             ordinal += 1
         return found
 

@@ -52,9 +52,9 @@ class Answer:
         return OutcomeType.CANCELLED if self.cancelled else OutcomeType.SUCCESS
 
     @classmethod
-    def begin(cls, run: Run) -> Answer:
+    def begin(cls, thread_id: str, run: Run) -> Answer:
         """An answer with nothing said yet; each attempt at the run has message ids of its own."""
-        return cls(derived_message_id(run.run_id, run.attempt, 1))
+        return cls(derived_message_id(thread_id, run.message_id, run.attempt, 1))
 
     def closing(self) -> BaseEvent:
         """The event that closes the open message."""

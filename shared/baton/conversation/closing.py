@@ -20,7 +20,7 @@ from baton.domain.thread import Thread, ThreadStatus
 from baton.domain.usage import Usage
 from baton.ports.audit import AuditLog
 from baton.ports.episodes import Episodes
-from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, ThreadStore
+from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, ThreadStore
 
 POLL_SECONDS = 0.25
 
@@ -47,19 +47,27 @@ class Closer:
         self._audit = audit
 
     async def close(
-        self, scope: Scope, thread_id: str, reason: EndReason, *, patience: float, listener: Listener | None = None
+        self,
+        scope: Scope,
+        thread_id: str,
+        reason: EndReason,
+        *,
+        patience: float,
+        episode: int | None = None,
+        listener: Listener | None = None,
     ) -> Closed:
         """Close the thread after the run in progress, and start the pipeline that makes its episode.
 
-        A closed thread is left as it is and answered the same. Raises ``ThreadUnavailable`` (audited), and
-        ``ThreadBusy`` when the run takes longer than ``patience`` seconds.
+        A closed thread is left as it is and answered the same; so is one whose ``episode``-th session, the one that
+        was to be closed, has ended meanwhile: a closing that comes late ends no later session. Raises
+        ``ThreadUnavailable`` (audited), and ``ThreadBusy`` when the run takes longer than ``patience`` seconds.
         """
         try:
             lease = await self._lease(scope, thread_id, patience)
-        except ThreadUnavailable:
+        except (ThreadUnavailable, NoSuchThread):
             await self._audit.record(scope, "thread.close", thread_id=thread_id, outcome="denied", detail={})
-            raise
-        if lease.thread.status is ThreadStatus.CLOSED:
+            raise ThreadUnavailable from None
+        if lease.thread.status is ThreadStatus.CLOSED or (episode is not None and lease.thread.episode > episode):
             await self._store.release(lease)
             closed = Closed(thread_id, last_episode(lease.thread))
             if listener is not None:

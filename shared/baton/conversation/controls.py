@@ -53,21 +53,19 @@ class Controls:
         Raises ``ThreadUnavailable`` and ``StoreUnavailable``.
         """
         thread = await self._own(scope, thread_id, "thread.close")
-        is_closed = thread.status is ThreadStatus.CLOSED and thread.run is None
-        if not is_closed or connection_id is not None:
-            await self._queue.send(
-                scope,
-                QueuedClose(
-                    tenant_id=scope.tenant_id,
-                    user_id=scope.user_id,
-                    permissions=tuple(sorted(scope.permissions)),
-                    connection_id=connection_id,
-                    connection_expires_at=connection_expires_at,
-                    request_id=request_id,
-                    thread_id=thread_id,
-                ),
-            )
-        if is_closed:
+        closing = QueuedClose(
+            tenant_id=scope.tenant_id,
+            user_id=scope.user_id,
+            permissions=tuple(sorted(scope.permissions)),
+            connection_id=connection_id,
+            connection_expires_at=connection_expires_at,
+            request_id=request_id,
+            thread_id=thread_id,
+            episode=thread.episode,
+        )
+        # Also for a closed thread: a message that waits in the queue may be about to reopen it.
+        await self._queue.send(scope, closing)
+        if thread.status is ThreadStatus.CLOSED and thread.run is None:
             return Closed(thread_id, last_episode(thread))
         said = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
         return Closed(thread_id, episode_id(thread_id, thread.episode) if said else None)
@@ -80,7 +78,7 @@ class Controls:
         takeover = QueuedTakeover(
             tenant_id=scope.tenant_id,
             user_id=thread.user_id,
-            permissions=tuple(sorted(scope.permissions)),
+            permissions=(),  # the reader's are not the author's
             connection_id=None,
             connection_expires_at=0,
             request_id=request_id,

@@ -60,6 +60,7 @@ class QueuedTurns:
                 queued.thread_id,
                 EndReason.USER_CLOSED,
                 patience=min(seconds, PATIENCE_SECONDS),
+                episode=queued.episode,
                 listener=listener,
             )
             return

@@ -74,17 +74,16 @@ class Replays:
         pieces = await self._log.read(scope, thread.id, after=after)
         messages = await self._messages_since(scope, thread, after)
         segments = [*_from_pieces(thread.id, _valid(pieces, thread, messages)), *_from_tails(thread.id, messages)]
-        segments = sorted((s for s in segments if s.last_seq > after), key=lambda s: s.first_seq)
+        segments = _without_dead(sorted(segments, key=lambda s: s.first_seq))
+        segments = [segment for segment in segments if segment.last_seq > after]
         last_seq = max([thread.last_seq, *(s.last_seq for s in segments)])
         # Events are posted before they are logged: a client may well be ahead of the log.
         if after > max(last_seq, thread.reserved_seq):
             raise InvalidSequence
         last_seq = max(last_seq, after)
         start = _contiguous_from(segments, after, last_seq)
-        # The first wins: while a repeat holds the lease, its question stands beyond the pointer a second time.
-        questions = {message.run_id: message for message in reversed(messages) if message.role is Role.USER}
         events = tuple(
-            restored(body, segment.stamp, seq, question=questions.get(segment.stamp.run_id or ""), text=segment.text)
+            restored(body, segment.stamp, seq, question=_question(segment, messages), text=segment.text)
             for segment in segments[start if start is not None else _last_whole(segments) :]
             for seq, body in enumerate(segment.bodies, segment.first_seq)
             if seq > after
@@ -152,7 +151,8 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
 
 def _valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]) -> list[LogPiece]:
     """The pieces of runs that were committed and of the run in progress, without those of attempts that died."""
-    committed = {m.run_id: (m.attempt, m.end.first_seq) for m in messages if m.end is not None}
+    ends = [(m.run_id, m.attempt, m.end) for m in messages if m.end is not None]
+    committed = {run_id for run_id, _, _ in ends}
 
     def is_valid(piece: LogPiece) -> bool:
         if piece.first_seq > thread.last_seq:
@@ -160,10 +160,30 @@ def _valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[Stored
             return run is not None and (piece.run_id, piece.attempt) == (run.run_id, run.attempt)
         if piece.run_id is None or piece.run_id not in committed:
             return True
-        attempt, first_seq = committed[piece.run_id]
-        return piece.attempt == attempt and piece.first_seq >= first_seq
+        return any(
+            (piece.run_id, piece.attempt) == (run_id, attempt) and end.first_seq <= piece.first_seq <= end.last_seq
+            for run_id, attempt, end in ends
+        )
 
     return [piece for piece in pieces if is_valid(piece)]
+
+
+def _without_dead(segments: Sequence[_Segment]) -> list[_Segment]:
+    """The segments without those that a later one jumps over: what a dead worker logged and nobody committed."""
+    jumps = [(s.previous_seq, s.first_seq) for s in segments if s.previous_seq is not None]
+    return [s for s in segments if not any(before < s.first_seq < after for before, after in jumps)]
+
+
+def _question(segment: _Segment, messages: Sequence[StoredMessage]) -> StoredMessage | None:
+    """The message that the segment's run answers; a run id alone does not tell, for it is the client's choice."""
+    question = None
+    for message in messages:
+        if message.role is Role.USER:
+            question = message
+        if message.end is not None and message.end.first_seq <= segment.first_seq <= message.end.last_seq:
+            return question
+    # Not committed: the question of the run in progress is the last, unless a repeat has put an answered one there.
+    return question if question is not None and question.run_id == segment.stamp.run_id else None
 
 
 def _from_pieces(thread_id: str, pieces: Iterable[LogPiece]) -> list[_Segment]:

@@ -195,7 +195,7 @@ class RunExecution:
 
     async def execute(self) -> FinishedRun:
         """Answer, commit and deliver. After ``LeaseLost`` or ``StoreUnavailable`` it is up for takeover."""
-        answer = Answer.begin(self._run)
+        answer = Answer.begin(self._thread.id, self._run)
         if self._listener is not None:
             await self._delivery.join(self._listener.connection_id, self._listener.token_expires_at)
         upkeep = Upkeep(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from baton.conversation.agents import Agents
 from baton.conversation.delivery import send_to
@@ -28,7 +28,7 @@ from baton.domain.identity import Scope, ThreadRef
 from baton.domain.message import Role
 from baton.domain.thread import RunStatus, Thread
 from baton.ports.audit import AuditLog
-from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, TurnRecord
+from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
 POLL_SECONDS = 0.25
 """How often a message that waits its turn looks whether the thread is free; a GetItem each."""
@@ -103,30 +103,36 @@ class Turns:
         """Take over the thread's run if its worker has died; somebody else may have done so already."""
         try:
             lease = await self._store.acquire(scope, LeaseRequest(thread_id))
-        except LeaseBusy:
+        except (LeaseBusy, NoSuchThread):
             return
         if lease.thread.run is None or not await self.finish_orphan(lease):
             await self._store.release(lease)
 
     async def _take(self, call: _Call) -> FinishedRun:
         request = call.request
-        agent = self._agents.for_new_thread(call.scope, request.agent_id)
-        wanted = LeaseRequest(
-            thread_id=request.thread.id,
-            run_id=request.run_id,
-            message_id=request.message_id,
-            may_create=request.thread.may_create,
-            agent_id=agent.id,
-            idle_seconds=agent.timeouts.idle_minutes * 60,
-        )
+        wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id)
+        refusal: BatonError | None = None
+        try:
+            agent = self._agents.for_new_thread(call.scope, request.agent_id)
+        except UnknownAgent as unknown:
+            refusal = unknown  # unless the thread exists: then its own agent answers
+        else:
+            wanted = replace(
+                wanted,
+                may_create=request.thread.may_create,
+                agent_id=agent.id,
+                idle_seconds=agent.timeouts.idle_minutes * 60,
+            )
         try:
             return await self._answer_once(call, wanted)
-        except ThreadUnavailable:
+        except (NoSuchThread, ThreadUnavailable) as error:
+            if refusal is not None and isinstance(error, NoSuchThread):
+                raise refusal from None
             detail = {"messageId": request.message_id}
             await self._audit.record(
                 call.scope, "thread.write", thread_id=request.thread.id, outcome="denied", detail=detail
             )
-            raise
+            raise ThreadUnavailable from None
 
     async def _answer_once(self, call: _Call, wanted: LeaseRequest) -> FinishedRun:
         while True:
@@ -234,12 +240,15 @@ class Turns:
             for event in events:
                 call.emit(event)
         else:
-            await self._attach(call, finished.thread.id, call.listener)
-            await send_to(self._services.connections, call.listener.connection_id, events)
+            await self._show(call, finished.thread.id, call.listener, events)
         return finished
 
-    async def _attach(self, call: _Call, thread_id: str, listener: Listener) -> None:
+    async def _show(self, call: _Call, thread_id: str, listener: Listener, events: Sequence[Event]) -> None:
+        """Attach the listener and send it the events, while its token is good."""
+        if self._services.clock.now() >= listener.token_expires_at:
+            return
         await self._services.live.attach(call.scope, thread_id, listener.connection_id, listener.token_expires_at)
+        await send_to(self._services.connections, listener.connection_id, events)
 
     async def _follow(self, call: _Call, thread_id: str, run_id: str) -> None:
         """Give out the events of this message's run while another worker carries it out.
@@ -248,10 +257,9 @@ class Turns:
         the run has ended, so that the message is answered even if that worker dies.
         """
         if call.listener is not None:
-            await self._attach(call, thread_id, call.listener)
             thread = await self._store.get_thread(call.scope, thread_id)
             replay = await self._replays.after(call.scope, thread, thread.last_seq)
-            await send_to(self._services.connections, call.listener.connection_id, replay.events)
+            await self._show(call, thread_id, call.listener, replay.events)
             return
         seconds = call.deadline - asyncio.get_running_loop().time()
         events = self._follower.events_of_run(call.scope, thread_id, run_id, seconds=seconds)

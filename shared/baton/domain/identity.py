@@ -100,9 +100,9 @@ def derived_run_id(thread_id: str, message_id: str) -> str:
     return str(uuid.uuid5(uuid.UUID(thread_id), f"run\0{message_id}"))
 
 
-def derived_message_id(run_id: str, attempt: int, index: int) -> str:
-    """The id of the ``index``-th message an attempt at a run writes."""
-    return str(uuid.uuid5(_THREADS, f"{run_id}\0{attempt}\0{index}"))
+def derived_message_id(thread_id: str, message_id: str, attempt: int, index: int) -> str:
+    """The id of the ``index``-th message that an attempt at answering ``message_id`` writes."""
+    return str(uuid.uuid5(uuid.UUID(thread_id), f"answer\0{message_id}\0{attempt}\0{index}"))
 
 
 def _tenant_space(tenant_id: str) -> uuid.UUID:

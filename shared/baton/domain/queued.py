@@ -44,6 +44,8 @@ class QueuedClose(_Queued):
     """A wish to close the thread after everything that was queued before."""
 
     action: Literal["close"] = "close"
+    episode: int
+    """The session that is to end, by its number; a later one is left alone."""
 
 
 class QueuedTakeover(_Queued):

@@ -23,6 +23,14 @@ class LeaseBusy(Exception):
         super().__init__(f"leased until {until.isoformat()}")
 
 
+class NoSuchThread(Exception):
+    """The thread does not exist in this tenant and must not begin now.
+
+    Callers are told ``ThreadUnavailable``, the same as for another tenant's: whether an id that hosts can guess is in
+    use elsewhere is nobody's business.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
     """What a worker wants the thread for. The values for a new thread are used only if it does not exist yet."""
@@ -108,7 +116,7 @@ class ThreadStore(Protocol):
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
         """Take the thread's lease, creating the thread if allowed, and reserve sequence numbers.
 
-        Raises ``LeaseBusy`` while another lease lives and ``InvalidRequest`` for an unknown thread that must not be
+        Raises ``LeaseBusy`` while another lease lives and ``NoSuchThread`` for an unknown thread that must not be
         created.
         """
         ...

@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 
 from baton.domain.errors import (
     AgentMismatch,
-    InvalidRequest,
     MessageIdConflict,
     ModelRateLimited,
     ModelUnavailable,
@@ -154,7 +153,7 @@ async def test_a_foreign_thread_is_refused_and_the_attempt_audited(stage: Stage)
 
 
 async def test_a_new_uuid_of_version_5_begins_no_conversation(stage: Stage) -> None:
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(ThreadUnavailable):
         await stage.say(thread_id="2ed6657d-e927-568b-95e1-2665a8aea6a2")
 
 

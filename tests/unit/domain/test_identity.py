@@ -137,7 +137,8 @@ def test_a_message_without_a_thread_has_one_of_its_own(tenant: str, user: str, m
 def test_run_and_message_ids_are_the_same_for_every_retry(thread_id: uuid.UUID, message_id: str) -> None:
     run_id = derived_run_id(str(thread_id), message_id)
     assert run_id == derived_run_id(str(thread_id), message_id)
-    ids = {derived_message_id(run_id, attempt, index) for attempt in (1, 2, 11) for index in (1, 2, 11)}
+    numbers = [(attempt, index) for attempt in (1, 2, 11) for index in (1, 2, 11)]
+    ids = {derived_message_id(str(thread_id), message_id, attempt, index) for attempt, index in numbers}
     assert len(ids) == 9
 
 

@@ -10,13 +10,13 @@ from typing import Any
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.episode import EpisodeRef
-from baton.domain.errors import InvalidRequest, LeaseLost, ThreadUnavailable
+from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
 from baton.ports.clock import Clock
-from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, TurnRecord
+from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
 LEASE_SECONDS = 30
 RESERVED_SEQS = 10_000
@@ -24,8 +24,6 @@ CLOSING_MS = 5 * 60 * 1000
 """A closing that has not been carried through by then is started again by the sweeper."""
 LOW_SEQS = 5_000
 """A renewal that finds fewer reserved numbers than this left reserves more."""
-
-NO_VERSION_5 = "A UUID of version 5 cannot begin a conversation. Use version 4, or any other stable id."
 
 _FREE_AND_MINE = (
     "user_id = :user AND thread_status <> :deleted AND (attribute_not_exists(lease_until) OR lease_until < :now)"
@@ -92,12 +90,8 @@ class Leases:
                 keys.thread(scope, request.thread_id), expression, values, condition=condition
             )
         except ConditionFailed as failure:
-            if failure.item is None and request.run_id is None:
-                raise ThreadUnavailable from None
             if failure.item is None:
-                # Another tenant's thread is refused as what it is, not as an id that could not begin one.
-                owned = await self._table.get(keys.owner(request.thread_id))
-                raise (ThreadUnavailable() if owned else InvalidRequest(NO_VERSION_5)) from None
+                raise NoSuchThread from None
             item = _own_retry_or_raise(failure.item, scope, owner, now)
         if request.may_create and not item.get("owner_claimed"):
             await self._claim_id(scope, request.thread_id, item, now)

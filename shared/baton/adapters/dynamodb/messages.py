@@ -90,9 +90,9 @@ class Messages(Leases):
         ):
             for item in page:
                 if found and (item["run_id"] != found[0]["run_id"] or _ordinal(item) != _ordinal(found[-1]) + 1):
-                    return await self._messages(scope, thread_id, found)
+                    return _one_run(await self._messages(scope, thread_id, found))
                 found.append(item)
-        return await self._messages(scope, thread_id, found)
+        return _one_run(await self._messages(scope, thread_id, found))
 
     def _backwards(self, scope: Scope, thread_id: str, top: int, limit: int) -> AsyncIterator[list[Item]]:
         return self._table.query(
@@ -122,6 +122,14 @@ class Messages(Leases):
             body: bytes = item["body"]
             return body
         return await self._bodies.get(scope, thread_id, item["body_sha256"])
+
+
+def _one_run(messages: list[StoredMessage]) -> list[StoredMessage]:
+    """The messages up to the run's end: the next run may bear the same id, which is the client's choice."""
+    for index, message in enumerate(messages):
+        if message.end is not None:
+            return messages[: index + 1]
+    return messages
 
 
 def _ordinal(item: Item) -> int:
