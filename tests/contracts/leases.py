@@ -134,9 +134,10 @@ class LeaseContract:
 
         lease = await house.store.begin_run(found, run_id="r2", message_id="m2")
 
-        assert lease.thread.run == Run("r2", "m2", attempt=1)
-        assert (await house.store.get_thread(house.ada, lease.thread_id)).run == Run("r2", "m2", attempt=1)
-        assert lease.first_seq == lease.thread.last_seq + 1
+        # Not a first attempt: clients are told to jump over the numbers that the dead worker may have used.
+        assert lease.thread.run == Run("r2", "m2", attempt=2)
+        assert (await house.store.get_thread(house.ada, lease.thread_id)).run == Run("r2", "m2", attempt=2)
+        assert (lease.first_seq, lease.end_seq) == (found.first_seq, found.end_seq)
         house.clock.advance(60)
         assert (await house.acquire(lease.thread_id)).first_seq == lease.end_seq
 
@@ -298,7 +299,7 @@ class FenceContract:
         await house.store.abandon(zombie)
         lease = await house.acquire(zombie.thread_id, message_id="m2", run_id="r2")
         lease = await house.store.begin_run(lease, run_id="r2", message_id="m2")
-        await house.log.append(lease, LogPiece("r2", 1, lease.first_seq, ({"type": "A"},)))
+        await house.log.append(lease, LogPiece("r2", 1, zombie.first_seq, ({"type": "A"},)))
 
         with pytest.raises(LeaseLost):
             await house.log.append(zombie, LogPiece("r1", 1, zombie.first_seq, ({"type": "Z"},)))
