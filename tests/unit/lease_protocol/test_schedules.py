@@ -58,7 +58,7 @@ ONCE_BROKEN = {
     ),
     "an orphan's question that a dead conflicting repeat has written": Plan(
         (
-            Arrival(Comes.BY_SOCKET, faults=((0, 2, Fault.DIES_BEFORE),)),
+            Arrival(Comes.BY_SOCKET, faults=((0, 2, Fault.DIES_BEFORE), (1, 0, Fault.DIES_BEFORE))),
             Arrival(Comes.RESUME, at=32.0),
             Arrival(Comes.BY_HTTP, content="Something else", at=33.0, faults=((0, 5, Fault.DIES_BEFORE),)),
             Arrival(Comes.RESUME, at=70.0),
