@@ -11,6 +11,8 @@ from baton.domain.identity import Scope
 from baton.domain.message import Content, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.usage import Usage
 from baton.ports.audit import AuditLog
+from baton.ports.episodes import Episodes
+from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, ThreadStore, TurnRecord
@@ -28,6 +30,8 @@ class House:
     log: StreamLog
     live: LiveRegistry
     audit: AuditLog
+    episodes: Episodes
+    idle: IdleThreads
     clock: FakeClock
     audit_records: Callable[[Scope], Awaitable[list[dict[str, Any]]]]
     """The audit records of a tenant, oldest first: action, outcome, user_id, thread_id and detail."""
@@ -52,6 +56,10 @@ class House:
         """Take the lease for a run, as ``ada`` unless ``scope`` says otherwise."""
         request = LeaseRequest(thread_id, run_id, message_id, may_create, agent_id="assistant", idle_seconds=1800)
         return await self.store.acquire(scope or self.ada, request)
+
+    async def lease(self, thread_id: str, *, scope: Scope | None = None) -> Lease:
+        """Take the lease for something else than a run."""
+        return await self.store.acquire(scope or self.ada, LeaseRequest(thread_id))
 
     async def commit(self, lease: Lease, *messages: StoredMessage, events: int = 5, spent: Usage | None = None) -> None:
         """Write the messages and commit a run of ``events`` events that ends with them."""
@@ -100,6 +108,7 @@ def said(lease: Lease, content: Content = "Hello", *, index: int = 0, tokens: in
         timestamp=lease.thread.last_activity_at,
         tokens=tokens,
         attempt=run.attempt,
+        fence=lease.fence,
     )
 
 

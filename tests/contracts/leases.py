@@ -299,7 +299,7 @@ class FenceContract:
         await house.store.abandon(zombie)
         lease = await house.acquire(zombie.thread_id, message_id="m2", run_id="r2")
         lease = await house.store.begin_run(lease, run_id="r2", message_id="m2")
-        await house.log.append(lease, LogPiece("r2", 1, lease.first_seq, ({"type": "A"},)))
+        await house.log.append(lease, LogPiece("r2", 1, zombie.first_seq, ({"type": "A"},)))
 
         with pytest.raises(LeaseLost):
             await house.log.append(zombie, LogPiece("r1", 1, zombie.first_seq, ({"type": "Z"},)))

@@ -138,7 +138,7 @@ class OneWriter(RuleBasedStateMachine):
             assert answer is LeaseLost
             return
         assert isinstance(answer, Lease)
-        worker.lease, self.run = answer, (run_id, 1)
+        worker.lease, self.run = answer, (run_id, 2)
 
     @precondition(lambda self: self.workers)
     @rule(data=st.data())

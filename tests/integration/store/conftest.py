@@ -11,6 +11,8 @@ import pytest
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.dynamodb.episodes import DynamoEpisodes
+from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
@@ -23,6 +25,8 @@ from tests.contracts.house import House
 from tests.engines import TableAt
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.clock import FakeClock
+from tests.fakes.episodes import FakeEpisodes
+from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
@@ -30,7 +34,7 @@ from tests.fakes.thread_store import FakeThreadStore
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
-for contract in ("leases", "one_writer", "messages", "streams", "threads"):
+for contract in ("endings", "leases", "one_writer", "messages", "streams", "takeovers", "threads"):
     pytest.register_assert_rewrite(f"tests.contracts.{contract}")
 
 BUCKET = "test-bodies"
@@ -60,6 +64,8 @@ class Engine:
             DynamoStreamLog(self.table, clock),
             DynamoLiveRegistry(self.table, clock),
             DynamoAuditLog(self.table, clock),
+            DynamoEpisodes(self.table),
+            DynamoIdleThreads(self.table, clock),
             clock,
             audit_records,
         )
@@ -112,7 +118,17 @@ def in_memory(clock: FakeClock | None = None) -> House:
             if record.scope.tenant_id == scope.tenant_id
         ]
 
-    return House(FakeThreadStore(clock), FakeStreamLog(clock), FakeLiveRegistry(clock), audit, clock, audit_records)
+    store = FakeThreadStore(clock)
+    return House(
+        store,
+        FakeStreamLog(clock),
+        FakeLiveRegistry(clock),
+        audit,
+        FakeEpisodes(),
+        FakeIdleThreads(store, clock),
+        clock,
+        audit_records,
+    )
 
 
 def _engine(at: TableAt, s3: S3Client) -> Iterator[Engine]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.lease_protocol.schedules import Arrival, Comes, Performance, Plan
 from tests.unit.lease_protocol.theatre import Fault
 
-faults = st.tuples(st.integers(0, 1), st.integers(0, 35), st.sampled_from(list(Fault)))
+faults = st.tuples(st.integers(0, 1), st.one_of(st.integers(0, 6), st.integers(0, 35)), st.sampled_from(list(Fault)))
 
 
 def arrivals(*comes: Comes, **fields: Any) -> st.SearchStrategy[Arrival]:
@@ -37,6 +37,39 @@ plans = st.builds(
     model_seconds=st.sampled_from([0.0, 0.3, 0.9, 4.0]),
     failing=st.frozensets(st.integers(1, 3), max_size=1),
 )
+
+
+ONCE_BROKEN = {
+    "a dead closer's piece, then a release, then a run that logs nothing": Plan(
+        (
+            Arrival(Comes.BY_SOCKET),
+            Arrival(Comes.CLOSE, at=5.0, faults=((0, 2, Fault.DIES_AFTER),)),
+            Arrival(Comes.BY_HTTP, at=40.0),
+            Arrival(Comes.BY_HTTP, "m2", at=42.0),
+        ),
+        model_seconds=0.0,
+    ),
+    "a dead run, a conflicting repeat of its message, then a resume": Plan(
+        (
+            Arrival(Comes.BY_SOCKET, faults=((0, 9, Fault.DIES_BEFORE),)),
+            Arrival(Comes.BY_HTTP, content="Something else", at=33.0),
+            Arrival(Comes.RESUME, at=35.0),
+        )
+    ),
+    "an orphan's question that a dead conflicting repeat has written": Plan(
+        (
+            Arrival(Comes.BY_SOCKET, faults=((0, 2, Fault.DIES_BEFORE), (1, 0, Fault.DIES_BEFORE))),
+            Arrival(Comes.RESUME, at=32.0),
+            Arrival(Comes.BY_HTTP, content="Something else", at=33.0, faults=((0, 5, Fault.DIES_BEFORE),)),
+            Arrival(Comes.RESUME, at=70.0),
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONCE_BROKEN)
+def test_what_was_once_broken_stays_mended(name: str) -> None:
+    Performance(ONCE_BROKEN[name]).run()
 
 
 @settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)

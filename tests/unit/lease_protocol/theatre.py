@@ -88,6 +88,7 @@ class Theatre:
         self._requests = 0
         self._seen_by_monitor: tuple[int, int, int] = (0, 0, 0)
         self._committed: dict[int, tuple[str, str, str]] = {}
+        self._taken_up: dict[str, str] = {}
         services = replace(
             stage.services,
             store=self._watched("store", stage.store),
@@ -168,6 +169,9 @@ class Theatre:
         now = (row.fence, row.thread.next_ordinal, row.thread.last_seq)
         assert all(new >= old for new, old in zip(now, self._seen_by_monitor, strict=True)), "something went back"
         self._seen_by_monitor = now
+        for (_, message_id), turn in self.stage.store.turns.items():
+            first = self._taken_up.setdefault(message_id, turn.digest)
+            assert turn.digest == first, f"{message_id} was taken up with one content and then with another"
         for message in self.stage.store.committed("acme", self.thread_id):
             what = (message.id, message.run_id, message.text)
             assert self._committed.setdefault(message.ordinal, what) == what, "a committed message changed"

@@ -1,0 +1,81 @@
+"""How a dead worker's run is taken over: for every store."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton.domain.errors import LeaseLost, ThreadUnavailable
+from baton.domain.thread import Run
+from tests.contracts.house import House, answered, new_thread_id, said, turn
+
+
+class TakeoverContract:
+    """A lease taken without a run, and a dead worker's run found with it."""
+
+    async def test_a_lease_for_something_else_begins_no_run(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        lease = await house.lease(thread_id)
+        assert lease.thread.run is None
+        assert lease.first_seq == lease.thread.last_seq + 1
+        assert (await house.store.get_thread(house.ada, thread_id)).run is None
+
+    async def test_only_a_thread_that_exists_is_leased_for_something_else(self, house: House) -> None:
+        with pytest.raises(ThreadUnavailable):
+            await house.lease(new_thread_id())
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        for other in (house.bob, house.stranger):
+            with pytest.raises(ThreadUnavailable):
+                await house.lease(thread_id, scope=other)
+
+    async def test_a_dead_workers_run_is_found_as_it_was_and_taken_over_by_name(self, house: House) -> None:
+        dead = await house.acquire(new_thread_id())
+        house.clock.advance(60)
+        lease = await house.lease(dead.thread_id)
+        assert lease.thread.run == Run("r1", "m1", attempt=1)
+
+        lease = await house.store.take_over(lease)
+
+        assert lease.thread.run == Run("r1", "m1", attempt=2)
+        assert (await house.store.get_thread(house.ada, dead.thread_id)).run == Run("r1", "m1", attempt=2)
+
+    async def test_a_takeover_that_is_repeated_counts_once(self, house: House) -> None:
+        dead = await house.acquire(new_thread_id())
+        await house.store.abandon(dead)
+        lease = await house.lease(dead.thread_id)
+        assert await house.store.take_over(lease) == await house.store.take_over(lease)
+
+    async def test_a_zombie_takes_nothing_over(self, house: House) -> None:
+        dead = await house.acquire(new_thread_id())
+        await house.store.abandon(dead)
+        zombie = await house.lease(dead.thread_id)
+        house.clock.advance(60)
+        await house.acquire(dead.thread_id)
+        with pytest.raises(LeaseLost):
+            await house.store.take_over(zombie)
+
+    async def test_a_release_gives_back_its_own_numbers_only(self, house: House) -> None:
+        dead = await house.lease((await house.turn(new_thread_id())).thread_id)
+        house.clock.advance(60)
+        await house.store.release(await house.acquire(dead.thread_id, message_id="m2", run_id="r2"))
+
+        lease = await house.acquire(dead.thread_id, message_id="m3", run_id="r3")
+
+        assert lease.first_seq == dead.end_seq
+        assert lease.thread.last_seq < dead.first_seq
+
+    async def test_an_answer_tells_under_which_fence_it_was_written(self, house: House) -> None:
+        dead = await house.acquire(new_thread_id())
+        await house.store.open_turn(dead, turn(dead))
+        for message in (said(dead), answered(dead, "complete")):
+            await house.store.put_message(dead, message)
+        await house.store.abandon(dead)
+        lease = await house.acquire(dead.thread_id)
+        await house.store.put_message(lease, said(lease))
+
+        known = await house.store.get_turn(house.ada, lease.thread_id, "m1")
+        messages = await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=None)
+
+        assert known is not None
+        assert [message.fence for message in messages] == [lease.fence, dead.fence]
+        assert known.fence == dead.fence == lease.fence - 1
+        assert messages[-1].end == answered(dead).end

@@ -1,0 +1,26 @@
+"""Every store ends and takes over as its contract says."""
+
+from __future__ import annotations
+
+from tests.contracts.endings import CancelContract, CloseContract, EpisodeContract, IdleContract
+from tests.contracts.takeovers import TakeoverContract
+
+
+class TestTakeovers(TakeoverContract):
+    pass
+
+
+class TestClosing(CloseContract):
+    pass
+
+
+class TestIdle(IdleContract):
+    pass
+
+
+class TestEpisodes(EpisodeContract):
+    pass
+
+
+class TestCancels(CancelContract):
+    pass
