@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import socket
 import threading
 from typing import Any
@@ -68,6 +69,8 @@ class Server:
 
     def stop(self) -> None:
         """End connections and return when the port is free."""
+        # Answers that are cut off now are no errors: whoever stops the cloud knows.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join(GRACE_SECONDS + 3)

@@ -17,7 +17,8 @@ export class Conversation {
     const about = frame.metadata ?? {};
     if (about.threadId && about.threadId !== this.threadId) return "known";
     if (about.seq != null && this.lastSeq !== null) {
-      const takeover = frame.type === "RUN_STARTED" && about.attempt > 1;
+      // A worker died and left a hole in the numbers: the event after it says from where to jump.
+      const takeover = about.previousSeq != null && about.previousSeq <= this.lastSeq;
       if (about.seq <= this.lastSeq) return "known";
       if (about.seq !== this.lastSeq + 1 && !takeover) {
         this.early.set(about.seq, frame);

@@ -69,7 +69,10 @@ function received(frame) {
     resuming = false;
     // The log is written about once a second, so it may be a moment behind what was seen here.
     if (about.action === "resume" && frame.code === "invalid_sequence") setTimeout(resume, 1500);
-    else if (about.action === "resume") loadHistory().catch(() => {});
+    else if (about.action === "resume") {
+      conversation.lastSeq = 0; // the server has forgotten this conversation: it will count from the beginning
+      loadHistory().catch(() => {});
+    }
     return;
   }
   if (conversation.take(frame) === "gap") resume();

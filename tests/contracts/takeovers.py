@@ -6,6 +6,7 @@ import pytest
 
 from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.thread import Run
+from baton.ports.thread_store import NoSuchThread
 from tests.contracts.house import House, answered, new_thread_id, said, turn
 
 
@@ -20,11 +21,11 @@ class TakeoverContract:
         assert (await house.store.get_thread(house.ada, thread_id)).run is None
 
     async def test_only_a_thread_that_exists_is_leased_for_something_else(self, house: House) -> None:
-        with pytest.raises(ThreadUnavailable):
+        with pytest.raises(NoSuchThread):
             await house.lease(new_thread_id())
         thread_id = (await house.turn(new_thread_id())).thread_id
         for other in (house.bob, house.stranger):
-            with pytest.raises(ThreadUnavailable):
+            with pytest.raises((ThreadUnavailable, NoSuchThread)):
                 await house.lease(thread_id, scope=other)
 
     async def test_a_dead_workers_run_is_found_as_it_was_and_taken_over_by_name(self, house: House) -> None:

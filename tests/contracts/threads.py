@@ -10,6 +10,7 @@ import pytest
 from baton.domain.errors import Forbidden, InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
+from baton.ports.thread_store import NoSuchThread
 from tests.contracts.house import House, new_thread_id
 
 HOUR = 3600
@@ -77,9 +78,11 @@ class OwnershipContract:
         assert await house.store.list_threads(everything, limit=10, cursor=None) == ([], None)
         assert await house.store.list_threads(everything, limit=10, cursor=None, whole_tenant=True) == ([], None)
 
-    async def test_another_tenants_mapped_id_is_unavailable_too(self, house: House) -> None:
+    async def test_another_tenants_mapped_id_is_the_same_as_an_unused_one(self, house: House) -> None:
         thread_id = (await house.turn(new_thread_id())).thread_id
-        with pytest.raises(ThreadUnavailable):
+        with pytest.raises(NoSuchThread):
+            await house.acquire(new_thread_id(), scope=house.stranger, may_create=False)
+        with pytest.raises(NoSuchThread):
             await house.acquire(thread_id, scope=house.stranger, may_create=False)
 
     async def test_whoever_may_read_all_reads_but_does_not_write(self, house: House) -> None:

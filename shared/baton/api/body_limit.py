@@ -7,8 +7,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from baton.domain.errors import MessageTooLarge
 
-MAX_BODY_BYTES = 1024 * 1024 + 64 * 1024
-"""A message of 1 MiB, and what may stand around it."""
+MAX_BODY_BYTES = 5 * 1024 * 1024
+"""AG-UI clients send the whole conversation each time, though only its last message counts (at most 1 MiB, checked
+where it is read). A Lambda function takes 6 MB."""
 
 
 class BodyLimit:

@@ -97,6 +97,8 @@ def _part(item: object, where: str) -> Part:
             f"{where}: parts of type {kind[:40]!r} are not taken. Send text, image or document parts."
         )
     _check_representable(item, where)
+    if not isinstance(item.get("metadata"), dict | None):
+        raise InvalidRequest(f"{where}.metadata must be an object.")
     try:
         part: Part = _PARTS[kind].validate_python(item)
     except ValidationError as error:
