@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Literal, Self
 
-import httpx
+import urllib3
 from starlette.types import Message, Receive, Scope, Send
 
 from tests.fault_model import Broken, ThreadedServer
 
 PATIENCE_SECONDS = 60.0
+THREADS = 64
 ACQUIRE, COMMIT = "SET lease_owner", "committed_fence"
 """What stands in the expression of the update that takes a lease, and of the one that commits a run."""
 _HOP_BY_HOP = {b"host", b"content-length", b"connection", b"transfer-encoding"}
@@ -33,6 +36,11 @@ class Hold:
     reached: threading.Event = field(default_factory=threading.Event)
     over: threading.Event = field(default_factory=threading.Event)
 
+    def stay(self) -> None:
+        """Wait until it is let go."""
+        self.reached.set()
+        self.over.wait(PATIENCE_SECONDS)
+
     def stops(self, body: bytes) -> bool:
         return not self.over.is_set() and self.thread_id.encode() in body and self.expression.encode() in body
 
@@ -43,7 +51,8 @@ class TableProxy:
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
         self._serving = ThreadedServer(self._app)
-        self._client: httpx.AsyncClient | None = None
+        self._pool = urllib3.PoolManager(maxsize=THREADS, block=True, retries=False)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="table proxy")
         self.holds: list[Hold] = []
         self.url = ""
 
@@ -61,11 +70,11 @@ class TableProxy:
         for hold in self.holds:
             hold.over.set()
         self._serving.stop()
+        self._threads.shutdown()
+        self._pool.clear()
 
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._client is None:
-            limits = httpx.Limits(max_connections=200)
-            self._client = httpx.AsyncClient(trust_env=False, timeout=PATIENCE_SECONDS, limits=limits)
+        run = asyncio.get_running_loop().run_in_executor
         body = b""
         more = True
         while more:
@@ -74,17 +83,14 @@ class TableProxy:
             more = message.get("more_body", False)
         held = next((hold for hold in self.holds if hold.stops(body)), None)
         if held is not None and held.when == "before":
-            await _stay(held)
-        headers = [(name, value) for name, value in scope["headers"] if name not in _HOP_BY_HOP]
-        answer = await self._client.post(self._endpoint, content=body, headers=headers)
+            await run(self._threads, held.stay)
+            raise Broken
+        headers = {name.decode(): value.decode() for name, value in scope["headers"] if name not in _HOP_BY_HOP}
+        answer = await run(self._threads, partial(self._pool.request, "POST", self._endpoint, body, headers=headers))
         if held is not None:
-            await _stay(held)
-        kept = [(name, value) for name, value in answer.headers.raw if name.lower() not in _HOP_BY_HOP]
-        await send({"type": "http.response.start", "status": answer.status_code, "headers": kept})
-        await send({"type": "http.response.body", "body": answer.content})
-
-
-async def _stay(held: Hold) -> None:
-    held.reached.set()
-    await asyncio.to_thread(held.over.wait, PATIENCE_SECONDS)
-    raise Broken
+            await run(self._threads, held.stay)
+            raise Broken
+        kept = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
+        kept = [(name, value) for name, value in kept if name.lower() not in _HOP_BY_HOP]
+        await send({"type": "http.response.start", "status": answer.status, "headers": kept})
+        await send({"type": "http.response.body", "body": answer.data})
