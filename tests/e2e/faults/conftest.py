@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import threading
 import uuid
 from collections.abc import AsyncIterator, Iterator
 
@@ -11,40 +9,13 @@ import httpx
 import pytest
 
 from tests.e2e.cloud import RunningCloud
+from tests.e2e.faults import counts
+from tests.e2e.faults.casualties import Conversation, killed
+from tests.e2e.faults.gated_model import GatedModel
 from tests.e2e.faults.table_proxy import TableProxy
 from tests.e2e.faults.viewer import PATIENCE_SECONDS
-from tests.e2e.gates import Gate
 from tests.e2e.users import User
-from tests.fault_model import Exchange, FaultModel, answers
-
-
-class GatedModel:
-    """Answers "<question>: one two three", or, where a gate has the question's name, what the gate lets through."""
-
-    def __init__(self) -> None:
-        self.gates: dict[str, Gate] = {}
-        self.pause = 0.0
-        """Seconds between two words of an answer."""
-        self._asked: set[str] = set()
-        self._changed = threading.Condition()
-
-    def wait_until_asked(self, question: str) -> None:
-        """Return when the model has been asked this. Raises ``TimeoutError``."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: question in self._asked, PATIENCE_SECONDS):
-                raise TimeoutError(question)
-
-    async def behave(self, exchange: Exchange) -> None:
-        question = next(content for role, content in reversed(exchange.received.prompts) if role == "user")
-        question = question if isinstance(question, str) else json.dumps(question)
-        with self._changed:
-            self._asked.add(question)
-            self._changed.notify_all()
-        gate = self.gates.pop(question, None)
-        if gate is not None:
-            await gate.behaviour(exchange)
-        else:
-            await answers(f"{question}: one two three", delay=self.pause)(exchange)
+from tests.fault_model import FaultModel
 
 
 @pytest.fixture(scope="session")
@@ -81,3 +52,19 @@ async def ada(killable_cloud: RunningCloud) -> AsyncIterator[User]:
         base_url=killable_cloud.url, timeout=PATIENCE_SECONDS, trust_env=False, limits=limits
     ) as client:
         yield User(killable_cloud, client, tenant, "ada", killable_cloud.token(tenant, "ada"))
+
+
+@pytest.fixture(scope="session")
+async def casualties(
+    ada: User, gated_model: GatedModel, table_proxy: TableProxy
+) -> AsyncIterator[dict[tuple[str, str], Conversation]]:
+    """Conversations whose worker was killed; other tests go on beside them while they recover."""
+    async with killed(ada, gated_model, table_proxy) as conversations:
+        yield conversations
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many cases were generated, and what happened in them."""
+    if counts.cases:
+        terminalreporter.section("generated faults")
+        terminalreporter.write_line(counts.summary())

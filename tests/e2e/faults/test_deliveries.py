@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from local.engines.clients import client
-from tests.e2e.faults.test_kill import queued_body
+from tests.e2e.faults.casualties import queued_body
 from tests.e2e.faults.viewer import Viewer, check_thread
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User
+
+pytestmark = pytest.mark.usefixtures("casualties")
+"""The workers have been killed before; meanwhile the dead ones' leases run out."""
 
 DONE: dict[str, list[Any]] = {"batchItemFailures": []}
 
@@ -20,12 +23,12 @@ DONE: dict[str, list[Any]] = {"batchItemFailures": []}
 @pytest.mark.parametrize("writers", [2, 8])
 async def test_concurrent_writers_lose_nothing(writers: int, ada: User) -> None:
     thread_id = new_id()
-    asked = {f"w{writer}-{number}": f"{writer}.{number}" for writer in range(writers) for number in range(2)}
+    asked = {f"w{writer}-{number}": f"{writer}.{number}" for writer in range(writers) for number in range(4 // writers or 1)}
     async with AsyncExitStack() as stack:
         viewers = [await stack.enter_async_context(Viewer(ada, thread_id)) for _ in range(writers)]
 
         async def write(writer: int) -> None:
-            for number in range(2):
+            for number in range(4 // writers or 1):
                 message_id = f"w{writer}-{number}"
                 if writer % 2:
                     await ada.ask(asked[message_id], sessionId=thread_id, messageId=message_id)

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.faults.client import Screen
-from tests.e2e.faults.conftest import GatedModel
+from tests.e2e.faults.gated_model import GatedModel
 from tests.e2e.faults.viewer import Viewer, check_thread
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User, run_input
+
+pytestmark = pytest.mark.usefixtures("casualties")
+"""The workers have been killed before; meanwhile the dead ones' leases run out."""
 
 EVENTS = range(1, 11)
 """RUN_STARTED, STATE_SNAPSHOT, the start of the text, its pieces, its end, RUN_FINISHED."""

@@ -7,19 +7,17 @@ it is asked to. A failing case names its seed: ``BATON_FAULT_SEED=17`` runs that
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e.faults import counts
 from tests.e2e.faults.case import Engines, run_case
 from tests.e2e.faults.plan import KINDS, Plan
 from tests.engines import TableAt
 
 CASES = int(os.environ.get("BATON_FAULT_CASES", "110"))
 ONLY = os.environ.get("BATON_FAULT_SEED")
-
-happened: Counter[str] = Counter()
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +33,6 @@ def test_after_any_disaster_the_store_and_every_screen_agree(kind: str, engines:
     seeds = [int(ONLY)] if ONLY else range(share)
     for seed in seeds:
         outcome = run_case(engines, Plan.of(seed, kind))
-        happened.update(outcome.counts)
-        happened[f"cases of {kind}"] += 1
+        counts.cases[kind] += 1
+        counts.faults.update(outcome.counts)
         assert not outcome.violations, f"seed {seed}: " + "\n".join(outcome.violations)
