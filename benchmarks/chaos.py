@@ -1,19 +1,21 @@
 """Generated disasters for as long as you like: ``python -m benchmarks.chaos --minutes 5``.
 
-Each case is a conversation on the product's own adapters (DynamoDB Local, moto's S3, botocore and HTTP at the wire) in
-virtual time; see ``tests/e2e/faults``. Prints the counts of cases and faults of each kind. Violations must be 0.
+Each case is a conversation in virtual time: on doubles, or on the product's own adapters with DynamoDB Local, moto's S3
+and faults at the level of HTTP (see ``tests/e2e/faults``). Prints the counts of cases and of what happened in them.
+Violations must be 0.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from benchmarks.report import machine, table
 from local import resources
@@ -23,22 +25,24 @@ from local.engines.moto import MotoServer
 from local.settings import ROOT, default_cache_dir
 from local.stack import read_stack
 from local.template import Endpoints
-from tests.e2e.faults.case import Engines, Outcome, run_case
+from tests.e2e.faults.case import Outcome, run_case
+from tests.e2e.faults.engines import RealEngines
+from tests.e2e.faults.in_memory import InMemory
 from tests.e2e.faults.plan import KINDS, Plan
 from tests.engines import TableAt
 
-CASES_A_TABLE = 500
-"""A table that grows slows DynamoDB Local down; every so often another is taken."""
+SORTS = ("memory", "real")
+"""Doubles, or the product's adapters on DynamoDB Local and moto."""
 NOWHERE = Endpoints(gateway="", sockets="", connections="", queues="http://queues.invalid")
 
 
 @contextmanager
-def engines_of(dynamodb: str, s3: str) -> Iterator[Engines]:
+def engines_of(dynamodb: str, s3: str) -> Iterator[RealEngines]:
     """Engines with a fresh table of the template's definition."""
     admin = client("dynamodb", dynamodb)
     definition = read_stack(ROOT / "template.yaml", {"Stage": "local"}, NOWHERE).table
     name = resources.create_table(admin, definition, f"chaos-{uuid.uuid4()}")
-    engines = Engines(TableAt(dynamodb, name), s3)
+    engines = RealEngines(TableAt(dynamodb, name), s3)
     try:
         yield engines
     finally:
@@ -47,23 +51,25 @@ def engines_of(dynamodb: str, s3: str) -> Iterator[Engines]:
         admin.close()
 
 
-def outcomes(seconds: float, first_seed: int, kinds: tuple[str, ...]) -> Iterator[Outcome]:
-    """Run cases, kinds in turn about, until ``seconds`` have passed."""
-    until = time.monotonic() + seconds
-    seed = first_seed
-    table_engine, objects = DynamoDBLocal(default_cache_dir()), MotoServer()
-    try:
-        dynamodb, s3 = table_engine.start(), objects.start()
-        while time.monotonic() < until:
-            with engines_of(dynamodb, s3) as engines:
-                for seed in range(seed, seed + CASES_A_TABLE):  # noqa: B020
-                    if time.monotonic() >= until:
-                        break
-                    yield run_case(engines, Plan.of(seed, kinds[seed % len(kinds)]))
-                seed += 1
-    finally:
-        objects.stop()
-        table_engine.stop()
+def outcomes(seconds: float, first_seed: int, kinds: tuple[str, ...], where: str) -> Iterator[Outcome]:
+    """Run cases, kinds in turn about, until ``seconds`` have passed: half of the time on each sort of engines."""
+    began = time.monotonic()
+    seeds = itertools.count(first_seed)
+    spent = {sort: 0.0 for sort in SORTS if where in (sort, "both")}
+    with ExitStack() as stack:
+        if "memory" in spent:
+            in_memory = InMemory()
+        if "real" in spent:
+            table_engine, objects = DynamoDBLocal(default_cache_dir()), MotoServer()
+            stack.callback(table_engine.stop)
+            stack.callback(objects.stop)
+            real = stack.enter_context(engines_of(table_engine.start(), objects.start()))
+        while (now := time.monotonic()) - began < seconds:
+            sort = min(spent, key=lambda sort: spent[sort])
+            seed = next(seeds)
+            plan = Plan.of(seed, kinds[seed % len(kinds)])
+            yield run_case(in_memory if sort == "memory" else real, plan)
+            spent[sort] += time.monotonic() - now
 
 
 def report(cases: Counter[str], turns: Counter[str], violations: Counter[str], faults: Counter[str]) -> str:
@@ -82,12 +88,14 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0, help="how long (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=100_000, help="the first case (default: %(default)s)")
     parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind; may be repeated")
+    parser.add_argument("--engines", choices=[*SORTS, "both"], default="both", help="default: %(default)s")
     arguments = parser.parse_args()
+    kinds = tuple(arguments.kind or KINDS)
     cases: Counter[str] = Counter()
     turns: Counter[str] = Counter()
     violations: Counter[str] = Counter()
     faults: Counter[str] = Counter()
-    for outcome in outcomes(arguments.minutes * 60, arguments.seed, tuple(arguments.kind or KINDS)):
+    for outcome in outcomes(arguments.minutes * 60, arguments.seed, kinds, arguments.engines):
         kind = outcome.plan.kind
         cases[kind] += 1
         turns[kind] += outcome.turns

@@ -9,16 +9,11 @@ from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
-
-from botocore import UNSIGNED
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
-from local.engines.clients import client
-from local.resources import create_bucket
 from tests.e2e.faults.actors import Actor, CaseClock, Killed, acting, current
+from tests.e2e.faults.engines import Engines
 from tests.e2e.faults.people import Caller, Device
 from tests.e2e.faults.plan import FAULTY_SECONDS, Plan
 from tests.e2e.faults.product import Product
@@ -26,45 +21,9 @@ from tests.e2e.faults.queue import Queue, Record
 from tests.e2e.faults.scripted_http_model import ModelEndpoint
 from tests.e2e.faults.verdict import judge
 from tests.e2e.faults.virtual_time import VirtualTimeLoop
-from tests.e2e.faults.wire import Wire, answer
-from tests.engines import TableAt
 
-BUCKET = "case-bodies"
 END_SECONDS = 4000.0
 """Virtual seconds within which a case must have come right: the queue's own visibility timeout, a few times."""
-_AS_PRODUCT = {
-    "retries": {"mode": "standard", "total_max_attempts": 4},
-    "max_pool_connections": 4,
-    "parameter_validation": False,
-}
-
-
-class Engines:
-    """The clients that all cases share, one case at a time."""
-
-    def __init__(self, table: TableAt, s3_endpoint: str) -> None:
-        self.table = table.name
-        self.case: Case | None = None
-        self.wire = Wire()
-        self.dynamodb: Any = client("dynamodb", table.endpoint, **_AS_PRODUCT)
-        self.s3: Any = client("s3", s3_endpoint, **_AS_PRODUCT)
-        unsigned = {**_AS_PRODUCT, "signature_version": UNSIGNED}
-        self.sqs: Any = client("sqs", "http://queue.test", **unsigned)
-        self.gateway: Any = client("apigatewaymanagementapi", "http://gateway.test", **unsigned)  # type: ignore[call-overload]
-        create_bucket(self.s3, BUCKET)
-        self.wire.attach(self.dynamodb)
-        self.wire.attach(self.s3)
-        self.wire.attach(self.sqs, lambda operation, request: self._case.queue.serve(operation, request))
-        self.wire.attach(self.gateway, lambda operation, request: self._case.post(operation, request))
-
-    @property
-    def _case(self) -> Case:
-        assert self.case is not None
-        return self.case
-
-    def close(self) -> None:
-        for each in (self.dynamodb, self.s3, self.sqs, self.gateway):
-            each.close()
 
 
 @dataclass
@@ -165,15 +124,12 @@ class Case:
         finally:
             task.cancel()
 
-    def post(self, operation: str, request: AWSPreparedRequest) -> AWSResponse:
-        """API Gateway's @connections: the frame is received by its device at once."""
-        device = self.devices.get(unquote(str(request.url).rpartition("/")[2]))
-        if device is None:
-            return answer(410, {"message": "gone"}, "GoneException")
-        if operation == "PostToConnection":
-            assert isinstance(request.body, bytes)
-            device.receive(request.body.decode())
-        return answer(200, {})
+    def post(self, connection_id: str, frame: bytes) -> bool:
+        """API Gateway's @connections: the frame is received by its device at once; False if that has gone."""
+        device = self.devices.get(connection_id)
+        if device is not None:
+            device.receive(frame.decode())
+        return device is not None
 
     async def deliver(self, body: str, handle: str) -> bool:
         """Give a record to a worker; whether it was handled."""

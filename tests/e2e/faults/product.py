@@ -7,13 +7,6 @@ from typing import TYPE_CHECKING
 
 from baton.adapters.agent_files import AgentFiles
 from baton.adapters.api_gateway import ApiGatewayConnections
-from baton.adapters.dynamodb.audit import DynamoAuditLog
-from baton.adapters.dynamodb.episodes import DynamoEpisodes
-from baton.adapters.dynamodb.live import DynamoLiveRegistry
-from baton.adapters.dynamodb.stream_log import DynamoStreamLog
-from baton.adapters.dynamodb.table import Table
-from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.sqs import SqsRecords, SqsTurnQueue
 from baton.adapters.token_counter import TiktokenCounter
 from baton.conversation.actions import Actions, ActionServices
@@ -42,12 +35,9 @@ class Product:
 
     def __init__(self, case: Case, model: ChatModel) -> None:
         engines, clock = case.engines, case.clock
-        table = Table(engines.dynamodb, engines.table)
+        stores = engines.stores(clock)
         connections = ApiGatewayConnections(engines.gateway)
-        self.store = DynamoThreadStore(table, S3Bodies(engines.s3, "case-bodies"), clock)
-        log = DynamoStreamLog(table, clock)
-        live = DynamoLiveRegistry(table, clock)
-        audit = DynamoAuditLog(table, clock)
+        self.store, log, live, audit = stores.threads, stores.log, stores.live, stores.audit
         queue = SqsTurnQueue(engines.sqs, QUEUE_URL)
         self.replays = Replays(self.store, log, clock)
         self.follower = Follower(self.store, self.replays)
@@ -61,7 +51,7 @@ class Product:
             default_model="scripted",
             counter=_counter(),
             files=FakeFiles(),
-            sessions=Sessions(DynamoEpisodes(table), FakeClosings(), audit),
+            sessions=Sessions(stores.episodes, FakeClosings(), audit),
             clock=clock,
         )
         self.turns = Turns(services, services.agents, self.replays, audit)

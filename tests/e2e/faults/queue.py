@@ -48,9 +48,7 @@ class Queue:
             md5 = hashlib.md5(body["MessageBody"].encode()).hexdigest()  # noqa: S324 - the SDK compares it
             return answer(200, {"MessageId": message_id, "MD5OfMessageBody": md5, "SequenceNumber": "1"})
         if operation == "ChangeMessageVisibility":
-            for record in self.records:
-                if record.handle == body["ReceiptHandle"]:
-                    record.visible_at = self.loop.time() + body["VisibilityTimeout"]
+            self.hide(body["ReceiptHandle"], body["VisibilityTimeout"])
             return answer(200, {})
         return None
 
@@ -65,6 +63,12 @@ class Queue:
         self.sent.append(body)
         self.records.append(record)
         return record.id
+
+    def hide(self, handle: str, seconds: float) -> None:
+        """Change when a record is to be seen again."""
+        for record in self.records:
+            if record.handle == handle:
+                record.visible_at = self.loop.time() + seconds
 
     def receive(self) -> Record | None:
         """The first record whose group nobody is at, now hidden from others."""

@@ -1,7 +1,8 @@
-"""Thousands of small disasters, each in a fraction of a second: real adapters, virtual time, seeds that repeat.
+"""Thousands of small disasters, each in a fraction of a second: virtual time, and seeds that repeat.
 
-``BATON_FAULT_CASES`` says how many cases of all kinds together; ``python -m benchmarks.chaos`` goes on for as long as
-it is asked to. A failing case names its seed: ``BATON_FAULT_SEED=17`` runs that one alone.
+``BATON_FAULT_CASES`` says how many cases of all kinds together run in memory; one for every ten of them runs on the
+real adapters, DynamoDB Local and moto. ``python -m benchmarks.chaos`` goes on for as long as it is asked to. A failing
+case names its seed: ``BATON_FAULT_SEED=17`` runs that one alone.
 """
 
 from __future__ import annotations
@@ -12,26 +13,37 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.faults import counts
-from tests.e2e.faults.case import Engines, run_case
+from tests.e2e.faults.case import run_case
+from tests.e2e.faults.engines import Engines, RealEngines
+from tests.e2e.faults.in_memory import InMemory
 from tests.e2e.faults.plan import KINDS, Plan
 from tests.engines import TableAt
 
-CASES = int(os.environ.get("BATON_FAULT_CASES", "110"))
+CASES = int(os.environ.get("BATON_FAULT_CASES", "330"))
+REAL_SHARE = 10
 ONLY = os.environ.get("BATON_FAULT_SEED")
 
 
 @pytest.fixture(scope="module")
-def engines(dynamodb_local_table: TableAt, moto_server: str) -> Iterator[Engines]:
-    engines = Engines(dynamodb_local_table, moto_server)
+def real_engines(dynamodb_local_table: TableAt, moto_server: str) -> Iterator[RealEngines]:
+    engines = RealEngines(dynamodb_local_table, moto_server)
     yield engines
     engines.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_after_any_disaster_the_store_and_every_screen_agree(kind: str, engines: Engines) -> None:
-    share = CASES // len(KINDS)
-    seeds = [int(ONLY)] if ONLY else range(share)
-    for seed in seeds:
+def test_after_any_disaster_the_store_and_every_screen_agree(kind: str) -> None:
+    run_cases(InMemory(), kind, CASES // len(KINDS))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_after_any_disaster_the_table_and_every_screen_agree(kind: str, real_engines: RealEngines) -> None:
+    run_cases(real_engines, kind, CASES // len(KINDS) // REAL_SHARE)
+
+
+def run_cases(engines: Engines, kind: str, cases: int) -> None:
+    """Run so many cases of a kind."""
+    for seed in [int(ONLY)] if ONLY else range(max(1, cases)):
         outcome = run_case(engines, Plan.of(seed, kind))
         counts.cases[kind] += 1
         counts.faults.update(outcome.counts)

@@ -28,7 +28,8 @@ async def judge(case: Case, people: list[Person]) -> list[str]:
     found = _of_store(case, messages)
     if thread.run is not None:
         found.append(f"a run is left over: {thread.run}")
-    found += await _of_lease(case)
+    if case.engines.lease_left(scope, case.thread_id):
+        found.append("an orphan lease")
     fresh = Screen()
     replay = await case.product.replays.after(scope, thread, 0)
     for event in (*((replay.snapshot,) if replay.snapshot else ()), *replay.events):
@@ -66,14 +67,6 @@ def _of_store(case: Case, messages: list[StoredMessage]) -> list[str]:
             elif not f"{question.id}:".startswith(message.text[: len(question.id) + 1]):
                 found.append(f"answer {index} answers something else: {message.text!r}")
     return found
-
-
-async def _of_lease(case: Case) -> list[str]:
-    engines = case.engines
-    key = {"PK": {"S": f"{case.scope.tenant_id}#{case.thread_id}"}, "SK": {"S": "THREAD"}}
-    item = engines.dynamodb.get_item(TableName=engines.table, Key=key, ConsistentRead=True)["Item"]
-    left = {"lease_owner", "lease_until", "run_id"} & item.keys()
-    return [f"an orphan lease: {left}"] if left else []
 
 
 def _difference(one: Screen, other: Screen) -> list[str]:

@@ -58,17 +58,11 @@ class Wire:
         client.meta.events.register("before-send", before_send)
         client.meta.events.register_first(f"needs-retry.{name}", _retry_at_once)
 
-    def _send(
-        self, client: Any, service: str, operation: str, request: AWSPreparedRequest, answered_by: Service | None
-    ) -> AWSResponse | None:
-        def really() -> AWSResponse:
-            answer = answered_by(operation, request) if answered_by is not None else None
-            sent: AWSResponse = answer or client._endpoint.http_session.send(request)
-            return sent
-
+    def fate(self, service: str, operation: str, really: Callable[[], object]) -> Fault | None:
+        """What becomes of the current actor's request, which ``really`` carries out; raises ``Killed``."""
         actor = current()
         if actor is None:
-            return really()
+            return None
         actor.check()
         actor.calls += 1
         if actor.kill_at is not None and actor.calls >= actor.kill_at:
@@ -80,7 +74,17 @@ class Wire:
         fault = self.choose(service, operation)
         if fault is not None:
             self.counts[f"{fault} {service}.{operation}"] += 1
-        match fault:
+        return fault
+
+    def _send(
+        self, client: Any, service: str, operation: str, request: AWSPreparedRequest, answered_by: Service | None
+    ) -> AWSResponse | None:
+        def really() -> AWSResponse:
+            answer = answered_by(operation, request) if answered_by is not None else None
+            sent: AWSResponse = answer or client._endpoint.http_session.send(request)
+            return sent
+
+        match self.fate(service, operation, really):
             case None:
                 return really()
             case Fault.THROTTLED:

@@ -1,0 +1,122 @@
+"""What a generated case runs on: real adapters before real engines, or doubles for many more cases in the same time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote
+
+from botocore import UNSIGNED
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+
+from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.dynamodb.episodes import DynamoEpisodes
+from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.s3_bodies import S3Bodies
+from baton.domain.identity import Scope
+from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
+from baton.ports.episodes import Episodes
+from baton.ports.live import LiveRegistry
+from baton.ports.stream_log import StreamLog
+from baton.ports.thread_store import ThreadStore
+from local.engines.clients import client
+from local.resources import create_bucket
+from tests.e2e.faults.wire import Wire, answer
+from tests.engines import TableAt
+
+if TYPE_CHECKING:
+    from tests.e2e.faults.case import Case
+
+BUCKET = "case-bodies"
+_AS_PRODUCT = {
+    "retries": {"mode": "standard", "total_max_attempts": 4},
+    "max_pool_connections": 4,
+    "parameter_validation": False,
+}
+
+
+@dataclass(frozen=True)
+class Stores:
+    """What remembers a case's conversation."""
+
+    threads: ThreadStore
+    log: StreamLog
+    live: LiveRegistry
+    audit: AuditLog
+    episodes: Episodes
+
+
+class Engines(Protocol):
+    """What cases run on, one case at a time."""
+
+    wire: Wire
+    case: Case | None
+    sqs: Any
+    gateway: Any
+    """boto3 clients, or what looks like them."""
+
+    def stores(self, clock: Clock) -> Stores:
+        """The stores of the current case."""
+        ...
+
+    def lease_left(self, scope: Scope, thread_id: str) -> bool:
+        """Whether a thread is still leased, or at a run."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+class RealEngines:
+    """The product's own adapters on DynamoDB Local and moto; faults happen at the level of HTTP."""
+
+    def __init__(self, table: TableAt, s3_endpoint: str) -> None:
+        self.table = table.name
+        self.case: Case | None = None
+        self.wire = Wire()
+        self.dynamodb: Any = client("dynamodb", table.endpoint, **_AS_PRODUCT)
+        self.s3: Any = client("s3", s3_endpoint, **_AS_PRODUCT)
+        unsigned = {**_AS_PRODUCT, "signature_version": UNSIGNED}
+        self.sqs: Any = client("sqs", "http://queue.test", **unsigned)
+        self.gateway: Any = client("apigatewaymanagementapi", "http://gateway.test", **unsigned)  # type: ignore[call-overload]
+        create_bucket(self.s3, BUCKET)
+        self.wire.attach(self.dynamodb)
+        self.wire.attach(self.s3)
+        self.wire.attach(self.sqs, lambda operation, request: _of(self.case).queue.serve(operation, request))
+        self.wire.attach(self.gateway, self._post)
+
+    def stores(self, clock: Clock) -> Stores:
+        table = Table(self.dynamodb, self.table)
+        return Stores(
+            DynamoThreadStore(table, S3Bodies(self.s3, BUCKET), clock),
+            DynamoStreamLog(table, clock),
+            DynamoLiveRegistry(table, clock),
+            DynamoAuditLog(table, clock),
+            DynamoEpisodes(table),
+        )
+
+    def lease_left(self, scope: Scope, thread_id: str) -> bool:
+        key = {"PK": {"S": f"{scope.tenant_id}#{thread_id}"}, "SK": {"S": "THREAD"}}
+        item = self.dynamodb.get_item(TableName=self.table, Key=key, ConsistentRead=True)["Item"]
+        return bool({"lease_owner", "lease_until", "run_id"} & item.keys())
+
+    def close(self) -> None:
+        for each in (self.dynamodb, self.s3, self.sqs, self.gateway):
+            each.close()
+
+    def _post(self, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        assert operation == "PostToConnection"
+        assert isinstance(request.body, bytes)
+        if _of(self.case).post(unquote(str(request.url).rpartition("/")[2]), request.body):
+            return answer(200, {})
+        return answer(410, {"message": "gone"}, "GoneException")
+
+
+def _of(case: Case | None) -> Case:
+    assert case is not None
+    return case
