@@ -34,7 +34,7 @@ run: setup ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are pas
 test: setup ## Check everything: lint, types, every test
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
-	echo "== tests"; $(BIN)/pytest -n 2 --dist loadfile $(TESTS) || failed+=(tests); \
+	echo "== tests"; $(BIN)/pytest $(TESTS) || failed+=(tests); \
 	echo "== summary"; \
 	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi; \
 	echo "lint, types and tests passed"
@@ -49,6 +49,9 @@ types: setup ## Types, strictly
 	@echo "== types"
 	@$(BIN)/mypy
 	@$(BIN)/mypy functions
+
+faults: setup ## Kill, lose, repeat and fail at every stage (minutes; not part of test yet)
+	@$(BIN)/pytest tests/e2e/faults -o addopts="--strict-markers --import-mode=importlib" $(TESTS)
 
 unit integration e2e infrastructure: setup
 	@$(BIN)/pytest tests/$@ $(TESTS)
