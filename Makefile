@@ -19,7 +19,7 @@ export SAM_CLI_TELEMETRY := 0
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup run test lint types unit integration e2e infrastructure build validate format clean deploy
+.PHONY: help setup run test lint types faults unit integration e2e infrastructure build validate format clean deploy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,10 +31,15 @@ setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring i
 run: setup ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
 	@exec $(BIN)/python -m local
 
+# Integration tests run in one process, and in their order: moto's servers in it share their state.
 test: setup ## Check everything: lint, types, every test
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
-	echo "== tests"; $(BIN)/pytest $(TESTS) || failed+=(tests); \
+	echo "== tests"; \
+	if [ -n "$(TESTS)" ]; then $(BIN)/pytest $(TESTS) || failed+=(tests); else \
+		$(BIN)/pytest -n 2 --dist loadfile --ignore tests/integration || failed+=(tests); \
+		$(BIN)/pytest tests/integration || failed+=("integration tests"); \
+	fi; \
 	echo "== summary"; \
 	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi; \
 	echo "lint, types and tests passed"
