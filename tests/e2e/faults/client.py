@@ -41,7 +41,8 @@ class Screen:
     """What a client could not notice, but a test does: the same number with another event."""
     base: list[Json] = field(default_factory=list)
     """The messages of a snapshot, where the log did not reach back to ``last``."""
-    _resumed_to: int = 0
+    resumed_to: int = 0
+    """What a resume said the last number was."""
     _rebased: bool = False
     _parts: dict[Any, dict[int, str]] = field(default_factory=dict)
 
@@ -88,7 +89,12 @@ class Screen:
     def resume_after(self) -> int:
         """What to ask for: everything after this number."""
         self.gap = False
-        return max(self.last, self._resumed_to) if self._rebased else self.last
+        return self.seen
+
+    @property
+    def seen(self) -> int:
+        """The last number that nothing is missing up to, counting what a snapshot stands for."""
+        return max(self.last, self.resumed_to) if self._rebased else self.last
 
     @property
     def runs(self) -> dict[str, list[Json]]:
@@ -137,7 +143,7 @@ class Screen:
     def _take_unnumbered(self, event: Json, metadata: Json) -> None:
         match event["type"]:
             case "STATE_SNAPSHOT" if "resume" in metadata:
-                self._resumed_to = metadata["resume"]["lastSeq"]
+                self.resumed_to = metadata["resume"]["lastSeq"]
             case "MESSAGES_SNAPSHOT" if metadata.get("replayed"):
                 self.replayed |= {m["id"] for m in event["messages"] if m["role"] == "user"}
             case "MESSAGES_SNAPSHOT":

@@ -16,7 +16,6 @@ from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.adapters.s3_bodies import S3Bodies
-from baton.domain.identity import Scope
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
@@ -63,10 +62,6 @@ class Engines(Protocol):
         """The stores of the current case."""
         ...
 
-    def lease_left(self, scope: Scope, thread_id: str) -> bool:
-        """Whether a thread is still leased, or at a run."""
-        ...
-
     def close(self) -> None:
         """Let go of everything."""
         ...
@@ -99,11 +94,6 @@ class RealEngines:
             DynamoAuditLog(table, clock),
             DynamoEpisodes(table),
         )
-
-    def lease_left(self, scope: Scope, thread_id: str) -> bool:
-        key = {"PK": {"S": f"{scope.tenant_id}#{thread_id}"}, "SK": {"S": "THREAD"}}
-        item = self.dynamodb.get_item(TableName=self.table, Key=key, ConsistentRead=True)["Item"]
-        return bool({"lease_owner", "lease_until", "run_id"} & item.keys())
 
     def close(self) -> None:
         for each in (self.dynamodb, self.s3, self.sqs, self.gateway):

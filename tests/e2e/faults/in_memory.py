@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 from botocore.exceptions import ClientError
 
 from baton.domain.errors import StoreUnavailable
-from baton.domain.identity import Scope
 from baton.ports.clock import Clock
 from tests.e2e.faults.engines import Stores
 from tests.e2e.faults.wire import SDK_ATTEMPTS, Fault, Wire
@@ -40,14 +39,9 @@ class InMemory:
         self.gateway = _Gateway(self)
 
     def stores(self, clock: Clock) -> Stores:
-        self._threads = FakeThreadStore(clock)
-        ports = (self._threads, FakeStreamLog(clock), FakeLiveRegistry(clock), FakeEpisodes())
+        ports = (FakeThreadStore(clock), FakeStreamLog(clock), FakeLiveRegistry(clock), FakeEpisodes())
         threads, log, live, episodes = (cast("Any", _Port(port, self.wire)) for port in ports)
         return Stores(threads, log, live, FakeAuditLog(), episodes)
-
-    def lease_left(self, scope: Scope, thread_id: str) -> bool:
-        row = self._threads.rows[scope.tenant_id, thread_id]
-        return row.owner is not None or row.thread.run is not None
 
     def close(self) -> None:
         """Nothing was opened."""

@@ -101,7 +101,7 @@ class Device(Person):
         store = self.case.product.store
         while True:
             thread = await store.get_thread(self.case.scope, self.case.thread_id)
-            if self.screen.last >= thread.last_seq and not self.screen.gap:
+            if self.screen.seen >= thread.last_seq and not self.screen.gap:
                 return
             self._resume()
             await asyncio.sleep(5)
@@ -193,8 +193,9 @@ class Caller(Person):
             async for replay in replays:
                 for event in (*((replay.snapshot,) if replay.snapshot else ()), *replay.events):
                     self.screen.take(event.body)
+                self.screen.resumed_to = replay.last_seq  # over HTTP a snapshot does not tell its number
             thread = await case.product.store.get_thread(case.scope, case.thread_id)
-            if self.screen.last >= thread.last_seq:
+            if self.screen.seen >= thread.last_seq:
                 return
 
 
