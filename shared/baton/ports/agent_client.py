@@ -1,0 +1,67 @@
+"""Agents that run elsewhere, spoken to over A2A."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Protocol
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+from baton.domain.usage import Usage
+from baton.ports.chat_model import TextDelta
+
+
+class AgentFailed(Exception):
+    """A remote agent did not answer; ``reason`` is for records and for the asking model, without secrets."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTask:
+    """What another agent is asked to do."""
+
+    scope: Scope
+    thread_id: str
+    task_id: str
+    """Ours: the id of the message that is sent, so that a repeated one is recognised."""
+    parent_task_id: str
+    """The run it is done for."""
+    message: str
+    remote_task_id: str | None = None
+    """The remote agent's own task that this message goes on with, if it had asked for more."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProgress:
+    """The remote agent is still at work; ``label`` is what it says about it, or empty."""
+
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDone:
+    """The end of a remote agent's answer."""
+
+    remote_task_id: str | None = None
+    """Its task, if it waits for more input; None: it is done."""
+    usage: Usage | None = None
+
+
+AgentChunk = TextDelta | AgentProgress | AgentDone
+
+
+class AgentClient(Protocol):
+    """Speaks to the remote agents that ``AgentDefinition.remote`` describes."""
+
+    def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
+        """Yield the answer's text as it comes, then one ``AgentDone``.
+
+        Closing the generator asks the remote agent to stop. Raises ``AgentFailed`` for everything that can go wrong:
+        unreachable, refused, not A2A, too large, an address that must not be called. How long the whole may take is
+        the caller's to limit.
+        """
+        ...
