@@ -29,7 +29,7 @@ from baton.conversation.agents import Agents
 from baton.conversation.listener import Listener
 from baton.conversation.replay import Replays
 from baton.conversation.requests import message_request
-from baton.conversation.run import RunServices
+from baton.conversation.run_context import RunServices
 from baton.conversation.sessions import Sessions
 from baton.conversation.turns import Turns
 from baton.domain.episode import EpisodeRef

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from baton.conversation.follow import Follower
     from baton.conversation.queued_turns import QueuedTurns
     from baton.conversation.replay import Replays
-    from baton.conversation.run import RunServices
+    from baton.conversation.run_context import RunServices
     from baton.conversation.sweep import Sweeper
     from baton.conversation.turns import Turns
     from baton.ports.audit import AuditLog
@@ -149,7 +149,7 @@ def run_services() -> RunServices:
     from baton.adapters.dynamodb.stream_log import DynamoStreamLog
     from baton.adapters.token_counter import TiktokenCounter
     from baton.conversation.agents import Agents
-    from baton.conversation.run import RunServices
+    from baton.conversation.run_context import RunServices
     from baton.conversation.sessions import Sessions
     from baton.settings import ModelSettings
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.identity import Scope
+from baton.domain.interrupt import PendingInterrupts
 from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
@@ -129,6 +130,7 @@ class FakeLeases:
             stored_tokens=thread.stored_tokens + commit.tokens,
             status=ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE,
             last_activity_at=now,
+            pending=commit.pending,
         )
         row.next_seq, row.committed_fence = commit.last_seq + 1, lease.fence
         if commit.ended is not None:
@@ -136,6 +138,10 @@ class FakeLeases:
         elif lease.thread.status is ThreadStatus.CLOSED:
             row.check_at = now + row.idle
         row.end_run()
+
+    async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
+        row = self._mine(lease)
+        row.thread = replace(row.thread, pending=pending)
 
     async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
         row = self._row(lease)

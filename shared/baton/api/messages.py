@@ -60,7 +60,11 @@ def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
     return {
         "sessionId": thread.id,
         "runId": last.run_id,
-        "messages": [message.as_ag_ui().model_dump(by_alias=True, mode="json") for message in finished.messages],
+        "messages": [
+            message.as_ag_ui().model_dump(by_alias=True, mode="json")
+            for message in finished.messages
+            if message.is_shown
+        ],
         "state": thread_state(services.agents.describe(thread.active_agent_id), thread),
         "usage": (end.usage if end else Usage()).as_json(),
         "outcome": {"type": end.outcome.value if end else OutcomeType.SUCCESS.value},

@@ -13,10 +13,17 @@ from baton.api import sse
 from baton.api.authentication import Caller
 from baton.api.problems import request_id, responses
 from baton.api.schemas import RUN_ID, THREAD_ID
-from baton.api.services import Services
-from baton.conversation.requests import message_request
+from baton.api.services import ApiServices, Services
+from baton.conversation.requests import (
+    TurnRequest,
+    answer_request,
+    interrupt_answer,
+    message_request,
+    named_thread,
+)
 from baton.domain.errors import (
     AgentMismatch,
+    InterruptUnavailable,
     InvalidRequest,
     MalformedJson,
     MessageIdConflict,
@@ -28,6 +35,7 @@ from baton.domain.errors import (
     UnsupportedPart,
 )
 from baton.domain.events import Event
+from baton.domain.identity import Scope
 
 TURN_SECONDS = 840.0
 """Lambda's fifteen minutes, less what it takes to commit and to say goodbye."""
@@ -69,7 +77,7 @@ STREAM_EXAMPLE = (
     response_class=StreamingResponse,
     responses={
         200: {"description": "AG-UI events.", "content": {sse.MEDIA_TYPE: {"example": STREAM_EXAMPLE}}},
-        **responses(*TURN_ERRORS),
+        **responses(*TURN_ERRORS, InterruptUnavailable),
     },
 )
 async def run(
@@ -81,12 +89,38 @@ async def run(
     """Answer the last user message of the input, as a stream of AG-UI events.
 
     Only that message is new, the store has the rest; its `id` is the idempotency key. `forwardedProps.agentId`
-    chooses the main agent of a new conversation. The client's `state` and `tools` are ignored for now. The run goes
+    chooses the main agent of a new conversation. The client's `state` and `tools` are ignored for now. With `resume`
+    the run goes on that waited for these answers, which its user or a holder of `tool:approve` may give. The run goes
     on when the client disconnects: `GET /v1/threads/{id}/events` tells what it missed.
     """
+    if run_input.resume:
+        asked, owner = await _answers(services, scope, run_input)
+    else:
+        asked, owner = _message(scope, run_input), scope
+
+    async def work(emit: Callable[[Event], None]) -> None:
+        if await services.turns.answer(owner, asked, emit, seconds=TURN_SECONDS) is None:
+            raise InvalidRequest("resume: the answers are kept, but others are missing. Answer every open interrupt.")
+
+    stream = await sse.RunStream(work, request_id(request)).begin()
+    return StreamingResponse(stream, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
+
+
+async def _answers(services: ApiServices, scope: Scope, run_input: RunAgentInput) -> tuple[TurnRequest, Scope]:
+    """The answers to what a run waits for, and in whose name it goes on."""
+    thread_id = named_thread(scope, run_input.thread_id).id
+    answers = [
+        interrupt_answer(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
+        for entry in run_input.resume or ()
+    ]
+    asked = answer_request(thread_id, answers, run_id=run_input.run_id)
+    return asked, await services.approvals.owner(scope, thread_id, answers)
+
+
+def _message(scope: Scope, run_input: RunAgentInput) -> TurnRequest:
     message = _last_user_message(run_input)
     props = run_input.forwarded_props
-    asked = message_request(
+    return message_request(
         scope,
         thread_id=run_input.thread_id,
         message_id=message.id,
@@ -95,16 +129,8 @@ async def run(
         run_id=run_input.run_id,
     )
 
-    async def work(emit: Callable[[Event], None]) -> None:
-        await services.turns.run(scope, asked, emit, seconds=TURN_SECONDS)
-
-    stream = await sse.RunStream(work, request_id(request)).begin()
-    return StreamingResponse(stream, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
-
 
 def _last_user_message(run_input: RunAgentInput) -> UserMessage:
-    if run_input.resume:
-        raise InvalidRequest("resume: this conversation has no open interrupt.")
     for message in reversed(run_input.messages):
         if isinstance(message, UserMessage):
             return message

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from baton.conversation.approvals import Approvals
 from baton.conversation.controls import Controls
 from baton.conversation.delivery import send_to
 from baton.conversation.replay import Replays
-from baton.conversation.requests import integer, message_request, named_thread, optional_run_id, queued
+from baton.conversation.requests import (
+    integer,
+    interrupt_answer,
+    message_request,
+    named_thread,
+    optional_run_id,
+    queued,
+    queued_answer,
+)
 from baton.domain.errors import (
     BatonError,
     InvalidRequest,
@@ -34,7 +43,7 @@ from baton.ports.turn_queue import TurnQueue
 CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""
 RECONNECT_BEFORE = timedelta(minutes=10)
-ACTIONS = ("message", "resume", "cancel", "close", "ping")
+ACTIONS = ("message", "resume", "cancel", "close", "answer", "ping")
 MAX_FRAME_BYTES = 28 * 1024
 
 
@@ -58,6 +67,7 @@ class ActionServices:
     live: LiveRegistry
     connections: Connections
     controls: Controls
+    approvals: Approvals
     replays: Replays
     catalog: AgentCatalog
     audit: AuditLog
@@ -98,6 +108,8 @@ class Actions:
                 await self._cancel(caller, fields)
             case "close":
                 await self._close(caller, fields)
+            case "answer":
+                await self._answer(caller, fields)
             case "ping":
                 await self._reply(caller, Event({"type": "PONG"}))
             case str(action):
@@ -142,7 +154,10 @@ class Actions:
             raise
         replay = await services.replays.after(scope, thread, after)
         run_id = thread.run.run_id if thread.run else None
-        resume = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
+        resume: dict[str, Any] = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
+        if thread.pending is not None:
+            # The run that was interrupted may be older than the log.
+            resume["interrupts"] = [each.as_ag_ui().model_dump(by_alias=True) for each in thread.pending.open]
         state = thread_state(services.catalog.get(thread.active_agent_id), thread)
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
         if replay.snapshot is not None:
@@ -168,6 +183,24 @@ class Actions:
             connection_id=caller.connection_id,
             connection_expires_at=int(caller.token_expires_at.timestamp()),
         )
+
+    async def _answer(self, caller: Caller, fields: dict[str, Any]) -> None:
+        thread_id = named_thread(caller.scope, fields.get("threadId")).id
+        answer = interrupt_answer(
+            fields.get("interruptId"), fields.get("status"), fields.get("payload"), caller.scope.user_id
+        )
+        owner = await self._services.approvals.owner(caller.scope, thread_id, [answer])
+        is_own = owner.user_id == caller.scope.user_id
+        waiting = queued_answer(
+            owner,
+            thread_id,
+            answer,
+            # Whoever may approve another user's calls may not therefore follow the conversation.
+            connection_id=caller.connection_id if is_own else None,
+            connection_expires_at=int(caller.token_expires_at.timestamp()),
+            request_id=caller.request_id,
+        )
+        await self._services.queue.send(owner, waiting)
 
     async def _reply(self, caller: Caller, event: Event) -> None:
         await send_to(self._services.connections, caller.connection_id, [event])

@@ -41,6 +41,11 @@ class Agents:
         """The agent to finish a run with that was begun; the default one if its own has left the deployment."""
         return self._catalog.get(thread.active_agent_id) or self._catalog.default_main()
 
+    def sub_agents(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
+        """The agents that ``agent`` may ask on behalf of the caller (O6)."""
+        asked = (self._catalog.get(agent_id) for agent_id in agent.sub_agents if agent_id != agent.id)
+        return [other for other in asked if other is not None and _may_use(scope, other)]
+
     def describe(self, agent_id: str) -> AgentDefinition | None:
         """The definition for showing a thread it takes part in, whatever the caller may use."""
         return self._catalog.get(agent_id)

@@ -1,137 +1,182 @@
-"""The heart of a turn: the active agent answers one message, as a stream of AG-UI events."""
+"""A turn's answer, whole: the active agent at work on what was asked, as a stream of AG-UI events."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from ag_ui.core import BaseEvent
 
-from baton.conversation.own_tools import carry_out, offered_tools
-from baton.conversation.text_batches import batched
+from baton.conversation.agent_loop import AgentLoop
+from baton.conversation.consult import Consultations
+from baton.conversation.run_context import RunContext
+from baton.conversation.tool_kit import ToolKit, tool_kit
+from baton.conversation.transcript import Transcript
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import BatonError
-from baton.domain.events import run_started, state_snapshot, text_content, text_end, text_start
-from baton.domain.identity import derived_message_id
+from baton.domain.errors import BatonError, InterruptUnavailable, LeaseLost, StoreUnavailable
+from baton.domain.events import run_started, state_snapshot
+from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, StoredMessage
-from baton.domain.thread import Run, Thread, thread_state
+from baton.domain.thread import Thread, thread_state
+from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
-from baton.memory.context import AssembledContext
-from baton.ports.chat_model import ChatModel, ModelSettings, Prompt, TextDelta, ToolCall
-from baton.ports.files import ThreadFiles
+from baton.memory.context import assemble, exchanges
+from baton.ports.chat_model import Prompt
 
-MAX_MODEL_CALLS = 3
-"""How often a model is asked in one turn: it may be told the outcome of its calls and go on."""
+REFUSED = "The user refused this call. Do not try it again unless they ask for it."
+EXPIRED = "Nobody approved this call in time. Ask again if it is still wanted."
 
 
 @dataclass(slots=True)
 class Answer:
-    """What an agent has said so far in this run."""
+    """What has come of a run so far."""
 
-    message_id: str
-    text: str = ""
-    is_open: bool = False
-    """Whether TEXT_MESSAGE_START was given out and TEXT_MESSAGE_END was not."""
-    prompt_tokens: int = 0
-    usage: Usage | None = None
-    model: str | None = None
-    error: BatonError | None = None
-    cancelled: bool = False
-    ends_conversation: bool = False
-    """Whether the agent has decided that the conversation is over."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by whoever wants the answer to end where it is."""
+    error: BatonError | None = None
+    is_cancelled: bool = False
+    loop: AgentLoop | None = None
+    consultations: Consultations | None = None
+
+    @property
+    def waiting(self) -> Sequence[ToolCall]:
+        """Calls that a person has to agree to."""
+        return self.loop.waiting if self.loop is not None else ()
 
     @property
     def outcome(self) -> OutcomeType:
         """How the run ends, as far as it is known."""
         if self.error is not None:
             return OutcomeType.ERROR
-        return OutcomeType.CANCELLED if self.cancelled else OutcomeType.SUCCESS
+        if self.is_cancelled:
+            return OutcomeType.CANCELLED
+        return OutcomeType.INTERRUPT if self.waiting else OutcomeType.SUCCESS
 
-    @classmethod
-    def begin(cls, thread_id: str, run: Run) -> Answer:
-        """An answer with nothing said yet; each attempt at the run has message ids of its own."""
-        return cls(derived_message_id(thread_id, run.message_id, run.attempt, 1))
+    @property
+    def ends_conversation(self) -> bool:
+        """Whether the agent has decided that the conversation is over, and has said all it wanted to say."""
+        return self.loop is not None and self.loop.ends_conversation and self.outcome is OutcomeType.SUCCESS
 
-    def closing(self) -> BaseEvent:
-        """The event that closes the open message."""
-        self.is_open = False
-        return text_end(self.message_id)
+    @property
+    def is_empty(self) -> bool:
+        """Whether a run that ended well has nothing to show for it."""
+        return self.outcome is OutcomeType.SUCCESS and (self.loop is None or not self.loop.has_answered)
+
+    @property
+    def usage(self) -> Usage:
+        usage = self.loop.usage if self.loop is not None else Usage()
+        return usage + (self.consultations.usage if self.consultations is not None else Usage())
+
+    @property
+    def model(self) -> str | None:
+        return self.loop.model if self.loop is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerStep:
-    """Everything needed to answer one message."""
+    """Everything needed to answer what was asked."""
 
+    context: RunContext
     thread: Thread
-    run: Run
-    question: StoredMessage
     agent: AgentDefinition
-    context: AssembledContext
-    settings: ModelSettings
-    files: ThreadFiles
-    deadline: float
-    """Event loop time at which the turn must have ended."""
+    opening: StoredMessage
+    """The first message of the run: the user's, or the result of a call that had waited."""
+    history: Sequence[StoredMessage]
+    transcript: Transcript
+    answered: PendingInterrupts | None
+    """What the run goes on with, all of it answered; None: it answers a user's message."""
     previous_seq: int | None
     """Where the jump in the sequence begins that a worker's death has left; None: there is none."""
 
+    def started(self) -> BaseEvent:
+        """RUN_STARTED, with what the run answers."""
+        answered = self.answered
+        return run_started(
+            self.context.thread_id,
+            self.context.run.run_id,
+            self.opening,
+            previous_seq=self.previous_seq,
+            parent_run_id=answered.run_id if answered else None,
+            answers=[each.answer for each in answered.interrupts if each.answer is not None] if answered else (),
+        )
 
-async def answer_events(step: AnswerStep, answer: Answer, model: ChatModel) -> AsyncGenerator[BaseEvent, None]:
-    """Stream the agent's answer into ``answer`` and yield its events, from RUN_STARTED to the end of its text.
 
-    A ``BatonError`` on the way becomes ``answer.error``; whatever was opened is closed all the same. How the run ends
-    (RUN_FINISHED, RUN_ERROR) is for the caller to say, who also commits it.
+async def answer_events(step: AnswerStep, answer: Answer) -> AsyncGenerator[BaseEvent, None]:
+    """Yield the answer's events, from RUN_STARTED on; whatever is opened is closed. What was said is in the transcript.
+
+    A ``BatonError`` on the way becomes ``answer.error``. How the run ends (RUN_FINISHED, RUN_ERROR) is for the caller
+    to say, who also commits it. Raises ``LeaseLost`` and ``StoreUnavailable``: then it is up for takeover.
     """
-    answer.prompt_tokens = step.context.tokens
-    answer.model = step.settings.model
-    yield run_started(step.thread.id, step.run.run_id, step.question, previous_seq=step.previous_seq)
+    yield step.started()
     yield state_snapshot(thread_state(step.agent, step.thread))
-    prompts = list(step.context.prompts)
+    context, services = step.context, step.context.services
+    answer.consultations = Consultations(context)
     try:
-        for _ in range(MAX_MODEL_CALLS):
-            calls: list[ToolCall] = []
-            said = len(answer.text)
-            async for event in _one_call(step, answer, model, prompts, calls):
-                yield event
-            if not calls or answer.stop.is_set():
-                break
-            outcomes = [carry_out(step.agent, call) for call in calls]
-            answer.ends_conversation |= any(outcome.ends_conversation for outcome in outcomes)
-            if answer.ends_conversation and answer.text:
-                break  # it has said goodbye
-            prompts.append(Prompt(Role.ASSISTANT, answer.text[said:], tool_calls=tuple(calls)))
-            prompts += [
-                Prompt(Role.TOOL, outcome.content, tool_call_id=call.id)
-                for call, outcome in zip(calls, outcomes, strict=True)
-            ]
-        answer.cancelled = answer.stop.is_set()
+        kit = await tool_kit(step.agent, context.scope, services.agents, services.tools)
+        answer.loop = AgentLoop(context, step.agent, kit, step.transcript, consult=answer.consultations.ask)
+        current: Sequence[StoredMessage] = (step.opening,)
+        history = step.history
+        if step.answered is not None:
+            async with contextlib.aclosing(_go_on(step, answer.loop, step.answered)) as events:
+                async for event in events:
+                    yield event
+            history, unfinished = _unfinished(step.history)
+            current = (*unfinished, *step.transcript.messages)
+        assembled = assemble(step.agent, history, current, services.counter)
+        answer.loop.prompts = [*assembled.prompts[:1], *_about(kit), *assembled.prompts[1:]]
+        if not context.stop.is_set():
+            async with contextlib.aclosing(answer.loop.events()) as events:
+                async for event in events:
+                    yield event
+        answer.is_cancelled = context.stop.is_set()
+    except (LeaseLost, StoreUnavailable):
+        raise
     except BatonError as error:
         answer.error = error
-    if answer.is_open:
-        yield answer.closing()
 
 
-async def _one_call(
-    step: AnswerStep, answer: Answer, model: ChatModel, prompts: Sequence[Prompt], calls: list[ToolCall]
-) -> AsyncGenerator[BaseEvent, None]:
-    """Ask the model once: its text goes into ``answer``, its tool calls into ``calls``."""
-    tools = offered_tools(step.agent)
-    stream = model.stream(step.settings, prompts, thread_files=step.files, tools=tools)
-    chunks = batched(stream, deadline=step.deadline, stop=answer.stop)
-    async with contextlib.aclosing(chunks):
-        async for chunk in chunks:
-            if isinstance(chunk, TextDelta):
-                if not answer.is_open:
-                    answer.is_open = True
-                    yield text_start(answer.message_id, step.agent)
-                answer.text += chunk.text
-                yield text_content(answer.message_id, chunk.text)
-            elif isinstance(chunk, ToolCall):
-                calls.append(chunk)
-            else:
-                answer.model = chunk.model
-                if chunk.usage is not None:
-                    answer.usage = (answer.usage or Usage()) + chunk.usage
+async def _go_on(step: AnswerStep, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
+    """Carry out the calls that were approved; the model is told what became of the others."""
+    _, unfinished = _unfinished(step.history)
+    known = {call.id: call for message in unfinished for call in message.tool_calls}
+    calls = [known[each.tool_call_id] for each in answered.interrupts if each.tool_call_id in known]
+    if not calls:
+        raise InterruptUnavailable
+    refused = refusals(answered, step.opening.timestamp)
+    approved = {call.id for call in calls} - refused.keys()
+    async with contextlib.aclosing(loop.go_on(calls, approved, refused)) as events:
+        async for event in events:
+            yield event
+
+
+def refusals(answered: PendingInterrupts, now: datetime) -> Mapping[str, str]:
+    """What the model is told of the calls that must not be made, by call id."""
+    told: dict[str, str] = {}
+    for interrupt in answered.interrupts:
+        answer = interrupt.answer
+        if answer is None or now >= interrupt.expires_at:
+            told[interrupt.tool_call_id] = EXPIRED
+        elif not answer.approves:
+            comment = f" They said: {answer.comment}" if answer.comment else ""
+            told[interrupt.tool_call_id] = REFUSED + comment
+    return told
+
+
+def _unfinished(history: Sequence[StoredMessage]) -> tuple[Sequence[StoredMessage], Sequence[StoredMessage]]:
+    """The history before the exchange that was interrupted, and that exchange."""
+    groups = exchanges(history)
+    if not groups:
+        return (), tuple(history)
+    last = groups[-1].messages
+    return tuple(message for group in groups[:-1] for message in group.messages), last
+
+
+def _about(kit: ToolKit) -> list[Prompt]:
+    """What the model has to know about its tools besides their descriptions."""
+    if not kit.missing:
+        return []
+    missing = "; ".join(f"{each.origin} ({each.reason})" for each in kit.missing)
+    return [Prompt(Role.SYSTEM, f"Some of your tools cannot be reached at the moment: {missing}. Do without them.")]

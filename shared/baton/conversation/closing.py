@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from baton.conversation.delivery import Delivery, send_to
 from baton.conversation.event_log import EventLog
 from baton.conversation.listener import Listener
-from baton.conversation.run import RunServices, jump_from
+from baton.conversation.run import jump_from
+from baton.conversation.run_context import RunServices
 from baton.conversation.turns import Turns
 from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus, ended_session, episode_id
 from baton.domain.errors import BatonError, NotFound, ThreadBusy, ThreadUnavailable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from ag_ui.core import BaseEvent
@@ -14,6 +15,8 @@ from baton.ports.thread_store import Lease
 
 PIECE_SECONDS = 1.0
 LONGEST_SECONDS = 5.0
+LARGEST_PIECE = 256 * 1024
+"""Bytes of events in a piece, before compression: an item holds 400 KB."""
 
 
 class EventLog:
@@ -64,19 +67,26 @@ class EventLog:
         return numbered
 
     async def write_piece(self, lease: Lease) -> None:
-        """Write what is not logged yet as one piece. Raises ``LeaseLost``."""
+        """Write what is not logged yet, as one piece if an item can hold it. Raises ``LeaseLost``."""
         pending = tuple(self._unlogged)  # more may be numbered while this is being written
-        if not pending or pending[0].seq is None:
-            return
-        piece = LogPiece(
-            run_id=self._stamp.run_id,
-            attempt=self._stamp.attempt,
-            first_seq=pending[0].seq,
-            events=tuple(logged(event) for event in pending),
-        )
         self._unlogged_since = self._text_since = None
-        await self._log.append(lease, piece)
-        self._unlogged = self._unlogged[len(pending) :]
+        for events in _in_items(pending):
+            first_seq = events[0].seq
+            if first_seq is None:
+                return
+            piece = LogPiece(
+                run_id=self._stamp.run_id,
+                attempt=self._stamp.attempt,
+                first_seq=first_seq,
+                events=tuple(logged(event) for event in events),
+            )
+            await self._log.append(lease, piece)
+            self._unlogged = self._unlogged[len(events) :]
+
+    @property
+    def is_tail_too_long(self) -> bool:
+        """Whether what is not logged would swell the run's last message: then it is better written as a piece."""
+        return len(_in_items(self._unlogged)) > 1
 
     def tail(self, text: str, message_id: str | None) -> tuple[int, tuple[dict[str, Any], ...]]:
         """The first number and the events of the tail; text that the message has anyway is a span of it."""
@@ -95,10 +105,24 @@ class EventLog:
         return self._unlogged[0].seq, tuple(events)
 
 
+def _in_items(events: Sequence[Event]) -> list[list[Event]]:
+    """The events, in groups that an item can hold; one event never exceeds one (a tool's result is capped)."""
+    groups: list[list[Event]] = []
+    room = 0
+    for event in events:
+        size = len(event.json().encode())
+        if size > room or not groups:
+            groups.append([])
+            room = LARGEST_PIECE
+        groups[-1].append(event)
+        room -= size
+    return groups
+
+
 def logged(event: Event) -> dict[str, Any]:
     """An event as the log keeps it: without what every event of the run repeats, and without the user's message."""
     body = without_stamp(event)
-    if body["type"] == "RUN_STARTED":
+    if body["type"] == "RUN_STARTED" and not body["input"].get("resume"):
         body.pop("input", None)
     return body
 
@@ -109,10 +133,9 @@ def restored(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: Store
     if "span" in whole:
         start, end = whole.pop("span")
         whole["delta"] = text[start:end]
-    if whole["type"] == "RUN_STARTED" and question is not None and stamp.run_id is not None:
-        whole["input"] = run_input(stamp.thread_id, stamp.run_id, question.as_ag_ui()).model_dump(
-            by_alias=True, mode="json"
-        )
+    is_bare = whole["type"] == "RUN_STARTED" and "input" not in whole
+    if is_bare and question is not None and stamp.run_id is not None:
+        whole["input"] = run_input(stamp.thread_id, stamp.run_id, question).model_dump(by_alias=True, mode="json")
     return stamp.numbered(whole, seq)
 
 

@@ -14,7 +14,7 @@ from baton.conversation.turns import Turns
 from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy
 from baton.domain.events import run_error, unsequenced
-from baton.domain.queued import Queued, QueuedClose, QueuedMessage, QueuedTakeover, parse_queued
+from baton.domain.queued import Queued, QueuedAnswer, QueuedClose, QueuedMessage, QueuedTakeover, parse_queued
 from baton.domain.times import from_millis
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
@@ -67,7 +67,7 @@ class QueuedTurns:
         if isinstance(queued, QueuedTakeover):
             await self._turns.finish_interrupted(queued.scope, queued.thread_id)
             return
-        await self._turns.run(
+        await self._turns.answer(
             queued.scope,
             from_queue(queued),
             lambda event: None,
@@ -80,7 +80,7 @@ class QueuedTurns:
         """End a turn that was tried too often, so that its thread goes on: its run ends as ``interrupted``."""
         queued = parse_queued(body)
         try:
-            if isinstance(queued, QueuedMessage):
+            if isinstance(queued, QueuedMessage | QueuedAnswer):
                 await self._turns.give_up(queued.scope, from_queue(queued), listener=_listener(queued))
             elif isinstance(queued, QueuedClose):
                 await self._refuse(queued, StoreUnavailable())

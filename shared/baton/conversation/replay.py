@@ -139,14 +139,16 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
     run_id = question.run_id
     end = last.end
     metadata = {"threadId": thread_id, "runId": run_id, "replayed": True}
-    started = unsequenced(run_started(thread_id, run_id, question), **metadata)
+    parent_run_id = end.parent_run_id if end is not None else None
+    started = unsequenced(run_started(thread_id, run_id, question, parent_run_id=parent_run_id), **metadata)
     snapshot = unsequenced(messages_snapshot(messages), **metadata)
     if end is not None and end.outcome is OutcomeType.ERROR:
         error = error_from_code(end.error_code or "", end.error_detail)
         return [started, snapshot, unsequenced(run_error(error, end.usage, end.model), **metadata)]
     cancelled = end is not None and end.outcome is OutcomeType.CANCELLED
     usage, model = (end.usage, end.model) if end is not None else (None, None)
-    finished = run_finished(thread_id, run_id, usage=usage, model=model, cancelled=cancelled)
+    interrupts = end.interrupts if end is not None else ()
+    finished = run_finished(thread_id, run_id, usage=usage, model=model, cancelled=cancelled, interrupts=interrupts)
     return [started, snapshot, unsequenced(finished, **metadata)]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +18,12 @@ from baton.domain.identity import (
     is_printable,
     thread_ref,
 )
+from baton.domain.interrupt import AnswerStatus, InterruptAnswer, answer_message_id
 from baton.domain.message import Content
-from baton.domain.queued import QueuedMessage
+from baton.domain.queued import QueuedAnswer, QueuedMessage
+
+MAX_PAYLOAD = 4_096
+"""Characters of an answer's payload, as JSON: it is kept with the thread until the run goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,60 @@ class MessageRequest:
     @property
     def digest(self) -> str:
         return content_digest(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRequest:
+    """A person's answers to what a run waits for; they ask for the run that goes on."""
+
+    thread: ThreadRef
+    run_id: str
+    answers: tuple[InterruptAnswer, ...]
+    """At least one, all of the same run."""
+
+    @property
+    def message_id(self) -> str:
+        return answer_message_id(self.answers[0].interrupt_id)
+
+    @property
+    def content(self) -> Content:
+        """Nobody has said anything: what the run begins with is the result of a call."""
+        return ""
+
+    @property
+    def agent_id(self) -> str | None:
+        return None
+
+    @property
+    def digest(self) -> str:
+        """The same for every answer: the first one counts, a repeated one is a repeated message."""
+        return content_digest(self.message_id)
+
+
+TurnRequest = MessageRequest | AnswerRequest
+"""What a run can be asked for with."""
+
+
+def answer_request(thread_id: str, answers: Sequence[InterruptAnswer], *, run_id: object = None) -> AnswerRequest:
+    """Check the answers' ids. Raises ``InvalidRequest`` unless they belong to one run."""
+    if len({answer_message_id(answer.interrupt_id) for answer in answers}) != 1:
+        raise InvalidRequest("resume: answer the interrupts of one run, each by its id.")
+    message_id = answer_message_id(answers[0].interrupt_id)
+    run_id = optional_run_id(run_id)
+    return AnswerRequest(
+        ThreadRef(thread_id, may_create=False), run_id or derived_run_id(thread_id, message_id), tuple(answers)
+    )
+
+
+def interrupt_answer(interrupt_id: object, status: object, payload: object, answered_by: str) -> InterruptAnswer:
+    """Check the fields of one answer. Raises ``InvalidRequest``."""
+    if not isinstance(interrupt_id, str) or not is_printable(interrupt_id, MAX_MESSAGE_ID):
+        raise InvalidRequest("interruptId must be the id of an interrupt.")
+    if not isinstance(status, str) or status not in set(AnswerStatus):
+        raise InvalidRequest("status must be 'resolved' or 'cancelled'.")
+    if len(json.dumps(payload)) > MAX_PAYLOAD:
+        raise InvalidRequest(f"payload must be at most {MAX_PAYLOAD} characters of JSON.")
+    return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by)
 
 
 def message_request(
@@ -96,14 +156,42 @@ def queued(
     )
 
 
-def from_queue(message: QueuedMessage) -> MessageRequest:
-    """The request a queued message holds; it was checked before it was queued."""
+def queued_answer(
+    scope: Scope,
+    thread_id: str,
+    answer: InterruptAnswer,
+    *,
+    connection_id: str | None,
+    connection_expires_at: int,
+    request_id: str,
+) -> QueuedAnswer:
+    """One answer as it waits in the queue, in the name of the thread's user, whose ``scope`` it is."""
+    return QueuedAnswer(
+        tenant_id=scope.tenant_id,
+        user_id=scope.user_id,
+        permissions=(),
+        connection_id=connection_id,
+        connection_expires_at=connection_expires_at,
+        request_id=request_id,
+        thread_id=thread_id,
+        interrupt_id=answer.interrupt_id,
+        status=answer.status,
+        payload=answer.payload,
+        answered_by=answer.answered_by or scope.user_id,
+    )
+
+
+def from_queue(queued: QueuedMessage | QueuedAnswer) -> TurnRequest:
+    """The request that waited in the queue; it was checked before."""
+    if isinstance(queued, QueuedAnswer):
+        answer = InterruptAnswer(queued.interrupt_id, queued.status, queued.payload, queued.answered_by)
+        return answer_request(queued.thread_id, [answer])
     return MessageRequest(
-        thread=ThreadRef(message.thread_id, message.may_create),
-        message_id=message.message_id,
-        run_id=derived_run_id(message.thread_id, message.message_id),
-        content=content_from_json(message.content),
-        agent_id=message.agent_id,
+        thread=ThreadRef(queued.thread_id, queued.may_create),
+        message_id=queued.message_id,
+        run_id=derived_run_id(queued.thread_id, queued.message_id),
+        content=content_from_json(queued.content),
+        agent_id=queued.agent_id,
     )
 
 

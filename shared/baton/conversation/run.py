@@ -4,58 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.conversation.agents import Agents
 from baton.conversation.answer import Answer, AnswerStep, answer_events
 from baton.conversation.delivery import Delivery
 from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
-from baton.conversation.requests import MessageRequest
-from baton.conversation.sessions import Sessions
+from baton.conversation.requests import AnswerRequest, TurnRequest
+from baton.conversation.run_context import RunContext, RunServices
+from baton.conversation.transcript import Transcript
 from baton.conversation.upkeep import LeaseHolder, Upkeep
-from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
-from baton.domain.errors import BatonError, InternalError, Interrupted, LeaseLost, ModelUnavailable
-from baton.domain.events import Event, RunStamp, run_error, run_finished, run_started, thread_closed
-from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.errors import BatonError, InternalError, Interrupted, LeaseLost, ModelUnavailable, StoreUnavailable
+from baton.domain.events import Event, RunStamp, run_error, run_finished, thread_closed
+from baton.domain.identity import Scope
+from baton.domain.interrupt import Interrupt, PendingInterrupts, answer_message_id, interrupt_id
+from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.sentences import sentence
 from baton.domain.thread import Run, Thread, ThreadStatus
-from baton.domain.usage import Usage
-from baton.memory.context import STOPPED_NOTE, assemble, history_budget, message_tokens
-from baton.ports.chat_model import ChatModel, ModelSettings
-from baton.ports.clock import Clock
-from baton.ports.connections import Connections
-from baton.ports.files import Files
-from baton.ports.live import LiveRegistry
-from baton.ports.stream_log import StreamLog
-from baton.ports.thread_store import Commit, Lease, ThreadStore, TurnRecord
-from baton.ports.token_counter import TokenCounter
+from baton.domain.tool_call import ToolCallRecord
+from baton.memory.context import NOT_CARRIED_OUT, history_budget, message_tokens
+from baton.ports.thread_store import Commit, Lease, TurnRecord
 
 logger = Logger()
 
 MAX_ATTEMPTS = 3
 """The attempt that gives a run up: whatever killed two workers would kill a third."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunServices:
-    """The ports a run needs."""
-
-    store: ThreadStore
-    log: StreamLog
-    live: LiveRegistry
-    connections: Connections
-    agents: Agents
-    model: ChatModel
-    default_model: str
-    counter: TokenCounter
-    files: Files
-    sessions: Sessions
-    clock: Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +55,17 @@ class RunExecution:
         self,
         services: RunServices,
         lease: Lease,
-        request: MessageRequest,
+        request: TurnRequest,
         *,
+        scope: Scope | None = None,
         emit: Callable[[Event], None],
         deadline: float,
         listener: Listener | None,
         gives_up: bool = False,
     ) -> None:
+        """``scope`` is the user's, with the permissions the message came with; by default that of the lease."""
         self._services = services
+        self._scope = scope or lease.scope
         self._holder = LeaseHolder(services.store, lease)
         self._thread = lease.thread
         self._run = run = _leased_run(lease)
@@ -105,17 +87,45 @@ class RunExecution:
             clock=services.clock,
             lease_until=lambda: self._holder.lease.until,
         )
-        self._question = StoredMessage(
+        self._answered = lease.thread.pending if isinstance(request, AnswerRequest) else None
+        self._question = self._opening(request)
+        self._transcript = Transcript(
+            lease.thread_id,
+            run,
+            first_ordinal=self._question.ordinal + (0 if self._answered else 1),
+            clock=services.clock,
+            counter=services.counter,
+            first_id=request.message_id if self._answered else None,
+        )
+        self._history: Sequence[StoredMessage] = ()
+        self._journal: Mapping[str, ToolCallRecord] = {}
+
+    def _opening(self, request: TurnRequest) -> StoredMessage:
+        """The message the run begins with: the user's, or the place of the first result of what had waited."""
+        services, thread = self._services, self._thread
+        opening = StoredMessage(
             id=request.message_id,
             role=Role.USER,
             content=request.content,
-            ordinal=lease.thread.next_ordinal,
-            run_id=run.run_id,
+            ordinal=thread.next_ordinal,
+            run_id=self._run.run_id,
             timestamp=services.clock.now(),
             tokens=message_tokens(request.content, services.counter),
-            attempt=run.attempt,
+            attempt=self._run.attempt,
         )
-        self._history: Sequence[StoredMessage] = ()
+        if self._answered is None:
+            return opening
+        first = self._answered.interrupts[0]
+        return replace(
+            opening,
+            role=Role.TOOL,
+            content=NOT_CARRIED_OUT,
+            tokens=message_tokens(NOT_CARRIED_OUT, services.counter),
+            agent_id=self._answered.agent_id,
+            is_tool_result=True,
+            tool_name=first.tool_name,
+            tool_call_id=first.tool_call_id,
+        )
 
     @property
     def _turn(self) -> TurnRecord:
@@ -125,6 +135,7 @@ class RunExecution:
             digest=self._request.digest,
             first_ordinal=self._question.ordinal,
             fence=self._holder.lease.fence,
+            permissions=tuple(sorted(self._scope.permissions)),
         )
 
     async def open(self) -> TurnRecord | None:
@@ -143,13 +154,22 @@ class RunExecution:
                 return known
             await self._keep_first_timestamp(known)
         budget = history_budget(self._agent, self._question.tokens, self._services.counter)
-        opened, _, self._history, _ = await asyncio.gather(
+        opened, _, self._history, _, self._journal = await asyncio.gather(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             store.recent_messages(lease.scope, lease.thread, token_budget=budget),
             self._delivery.refresh(self._log.logged_seq),
+            self._calls_before(),
         )
         return known or opened
+
+    async def _calls_before(self) -> Mapping[str, ToolCallRecord]:
+        """What an earlier attempt's calls have brought, so that nothing is done twice."""
+        if self._run.attempt == 1:
+            return {}
+        lease = self._holder.lease
+        calls = await self._services.records.calls_of_run(lease.scope, lease.thread_id, self._run.run_id)
+        return {call.id: call for call in calls if call.succeeded}
 
     async def _keep_first_timestamp(self, known: TurnRecord | None) -> None:
         """Date the question as the attempt before did, whose RUN_STARTED clients may have seen."""
@@ -176,15 +196,17 @@ class RunExecution:
             return None  # somebody held the lease in between, and may have told clients other things
         messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
         last = messages[-1] if messages else None
-        if last is None or last.end is None or last.fence != known.fence or last.run_id != known.run_id:
+        if last is None or last.end is None or last.run_id != known.run_id:
             return None
+        if any(message.fence != known.fence for message in messages):
+            return None  # a mixture of two attempts
         ended = None
         if any(body.get("name") == "thread_closed" for body in last.end.tail):
             now = self._services.clock.now()
             ended = ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
         if ended is not None:
             await self._services.sessions.record(lease, ended)
-        finished = await self._commit(tuple(messages), last.end, ended)
+        finished = await self._commit(tuple(messages), last.end, ended, self._waiting_for(last.end.interrupts))
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         for seq, body in enumerate(last.end.tail, last.end.tail_seq):
             self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])
@@ -195,7 +217,7 @@ class RunExecution:
 
     async def execute(self) -> FinishedRun:
         """Answer, commit and deliver. After ``LeaseLost`` or ``StoreUnavailable`` it is up for takeover."""
-        answer = Answer.begin(self._thread.id, self._run)
+        answer = Answer()
         if self._listener is not None:
             await self._delivery.join(self._listener.connection_id, self._listener.token_expires_at)
         upkeep = Upkeep(
@@ -216,74 +238,122 @@ class RunExecution:
 
     async def _answer(self, answer: Answer) -> None:
         """Stream the agent's answer; every failure that is not the store's becomes ``answer.error``."""
-        step = self._step()
+        step = self._step(answer)
         if self._gives_up or self._run.run_id in self._delivery.cancelled_runs:
+            # No model is asked: the run is given up, or was cancelled while it waited.
             answer.error = Interrupted() if self._gives_up else None
-            answer.cancelled = answer.error is None
-            self._tell(self._log.number(run_started_only(step)))
+            answer.is_cancelled = answer.error is None
+            self._tell(self._log.number(step.started()))
             return
-        events = answer_events(step, answer, self._services.model)
-        async with contextlib.aclosing(events):
+        async with contextlib.aclosing(answer_events(step, answer)) as events:
             try:
                 async for event in events:
                     self._check_lease()
                     self._tell(self._log.number(event))
-            except LeaseLost:
+            except (LeaseLost, StoreUnavailable):
                 raise
             except Exception:
                 logger.exception("turn failed", thread_id=self._thread.id, run_id=self._run.run_id)
                 answer.error = InternalError()
-                if answer.is_open:
-                    self._tell(self._log.number(answer.closing()))
 
-    def _step(self) -> AnswerStep:
+    def _step(self, answer: Answer) -> AnswerStep:
         agent, services, loop = self._agent, self._services, asyncio.get_running_loop()
-        return AnswerStep(
-            thread=self._thread,
+        context = RunContext(
+            services=services,
+            scope=self._scope,
+            thread_id=self._thread.id,
             run=self._run,
-            question=self._question,
-            agent=agent,
-            context=assemble(agent, self._history, self._question, services.counter),
-            settings=_model_settings(agent, services.default_model),
+            lease=lambda: self._holder.lease,
             files=services.files.of_thread(self._holder.lease.scope, self._thread.id),
-            previous_seq=jump_from(self._holder.lease),
             deadline=min(self._deadline, loop.time() + agent.timeouts.turn_seconds),
+            stop=answer.stop,
+            journal=self._journal,
+        )
+        return AnswerStep(
+            context=context,
+            thread=self._thread,
+            agent=agent,
+            opening=self._question,
+            history=self._history,
+            transcript=self._transcript,
+            answered=self._answered,
+            previous_seq=jump_from(self._holder.lease),
         )
 
     async def _finish(self, answer: Answer) -> FinishedRun:
         """Write what was said, commit by moving the pointer, then tell everybody how the run ended."""
         store, lease = self._services.store, self._holder.lease
-        if answer.error is None and not answer.text and not answer.cancelled:
+        if answer.is_empty:
             answer.error = ModelUnavailable("The model gave an empty answer. Please try again.")
-        usage = self._usage(answer)
-        said = self._said(answer)
-        last = said if said is not None else self._question
-        ended = self._ended(answer, last)
-        final = [self._log.number(event) for event in self._end_events(answer, usage, ended)]
-        tail_seq, tail = self._log.tail(last.text, last.id)
+        said = self._transcript.messages or [self._question]
+        messages = (*(() if said[0].ordinal == self._question.ordinal else (self._question,)), *said)
+        pending = self._pending(answer)
+        ended = self._ended(answer, messages[-1])
+        final = [self._log.number(event) for event in self._end_events(answer, pending, ended)]
+        if self._log.is_tail_too_long:
+            await self._log.write_piece(lease)
+        tail_seq, tail = self._log.tail(messages[-1].text, messages[-1].id)
         end = RunEnd(
             outcome=answer.outcome,
-            usage=usage,
+            usage=answer.usage,
             model=answer.model,
             error_code=answer.error.code if answer.error else None,
             error_detail=answer.error.detail if answer.error else None,
             tail=tail,
             tail_seq=tail_seq,
             first_seq=self._first_seq,
+            interrupts=pending.interrupts if pending else (),
+            parent_run_id=self._answered.run_id if self._answered else None,
         )
-        last = replace(last, end=end)
-        await store.put_message(lease, last)
+        messages = (*messages[:-1], replace(messages[-1], end=end))
+        await asyncio.gather(*(store.put_message(lease, each) for each in messages if each is not self._question))
         if ended is not None:
             await self._services.sessions.record(lease, ended)
-        finished = await self._commit((self._question, last) if said is not None else (last,), end, ended)
+        finished = await self._commit(messages, end, ended, pending)
         for event in final:
             self._tell(event)
         await self._delivery.drain()
+        if self._run.run_id in self._delivery.cancelled_runs:
+            await self._services.live.clear_cancel(lease.scope, lease.thread_id, self._run.run_id)
         if ended is not None:
             await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         return finished
 
-    async def _commit(self, messages: tuple[StoredMessage, ...], end: RunEnd, ended: EpisodeRef | None) -> FinishedRun:
+    def _pending(self, answer: Answer) -> PendingInterrupts | None:
+        """What the thread waits for after this run."""
+        if answer.outcome is not OutcomeType.INTERRUPT:
+            return None
+        now, thread_id, message_id = self._services.clock.now(), self._thread.id, self._run.message_id
+        interrupts = tuple(
+            Interrupt(
+                id=interrupt_id(thread_id, message_id, number),
+                tool_call_id=call.id,
+                tool_name=call.name,
+                message=sentence(self._agent, "approval_needed", tool=call.name),
+                expires_at=now + timedelta(hours=self._agent.limits.approval_hours),
+            )
+            for number, call in enumerate(answer.waiting, start=1)
+        )
+        return self._waiting_for(interrupts)
+
+    def _waiting_for(self, interrupts: tuple[Interrupt, ...]) -> PendingInterrupts | None:
+        if not interrupts:
+            return None
+        return PendingInterrupts(
+            run_id=self._run.run_id,
+            message_id=answer_message_id(interrupts[0].id),
+            agent_id=self._agent.id,
+            permissions=tuple(sorted(self._scope.permissions)),
+            interrupts=interrupts,
+        )
+
+    async def _commit(
+        self,
+        messages: tuple[StoredMessage, ...],
+        end: RunEnd,
+        ended: EpisodeRef | None,
+        pending: PendingInterrupts | None,
+    ) -> FinishedRun:
         """Move the pointer past ``messages``, then find out who is to be told."""
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
@@ -291,6 +361,7 @@ class RunExecution:
             usage=end.usage,
             tokens=sum(message.tokens for message in messages),
             ended=ended,
+            pending=pending,
         )
         await self._services.store.commit(self._holder.lease, commit)
         # Whoever registers from now on reads the tail from the message; whoever did before is found here.
@@ -305,50 +376,29 @@ class RunExecution:
             reserved_seq=commit.last_seq,
             usage=self._thread.usage + end.usage,
             last_activity_at=messages[-1].timestamp,
+            pending=pending,
         )
         return FinishedRun(thread, messages)
 
-    def _said(self, answer: Answer) -> StoredMessage | None:
-        if not answer.text:
-            return None
-        return StoredMessage(
-            id=answer.message_id,
-            role=Role.ASSISTANT,
-            content=answer.text,
-            ordinal=self._question.ordinal + 1,
-            run_id=self._run.run_id,
-            timestamp=self._services.clock.now(),
-            tokens=self._said_tokens(answer),
-            status=MessageStatus.COMPLETE if answer.outcome is OutcomeType.SUCCESS else MessageStatus.CANCELLED,
-            agent_id=self._agent.id,
-            agent_name=self._agent.name,
-            attempt=self._run.attempt,
-        )
-
-    def _said_tokens(self, answer: Answer) -> int:
-        note = "" if answer.outcome is OutcomeType.SUCCESS else STOPPED_NOTE
-        return message_tokens(f"{answer.text}{note}", self._services.counter)
-
-    def _usage(self, answer: Answer) -> Usage:
-        """What the model counted, or our own count where the endpoint does not tell."""
-        if answer.usage is not None:
-            return answer.usage
-        if not answer.text:
-            return Usage()
-        return Usage(answer.prompt_tokens, self._services.counter.count(answer.text))
-
     def _ended(self, answer: Answer, last: StoredMessage) -> EpisodeRef | None:
         """The session that this answer ends, if the agent has decided so and has said all it wanted to say."""
-        if not answer.ends_conversation or answer.outcome is not OutcomeType.SUCCESS:
+        if not answer.ends_conversation:
             return None
         now = self._services.clock.now()
         return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
 
-    def _end_events(self, answer: Answer, usage: Usage, ended: EpisodeRef | None) -> list[BaseEvent]:
+    def _end_events(
+        self, answer: Answer, pending: PendingInterrupts | None, ended: EpisodeRef | None
+    ) -> list[BaseEvent]:
         if answer.error is not None:
-            return [run_error(answer.error, usage, answer.model)]
+            return [run_error(answer.error, answer.usage, answer.model)]
         finished = run_finished(
-            self._thread.id, self._run.run_id, usage=usage, model=answer.model, cancelled=answer.cancelled
+            self._thread.id,
+            self._run.run_id,
+            usage=answer.usage,
+            model=answer.model,
+            cancelled=answer.is_cancelled,
+            interrupts=pending.interrupts if pending else (),
         )
         return [thread_closed(ended.reason, ended.id), finished] if ended is not None else [finished]
 
@@ -371,22 +421,7 @@ def jump_from(lease: Lease) -> int | None:
     return lease.thread.last_seq if lease.first_seq > lease.thread.last_seq + 1 else None
 
 
-def run_started_only(step: AnswerStep) -> BaseEvent:
-    """RUN_STARTED of an attempt that asks no model: it gives the run up, or was cancelled while it waited."""
-    return run_started(step.thread.id, step.run.run_id, step.question, previous_seq=step.previous_seq)
-
-
 def _leased_run(lease: Lease) -> Run:
     if lease.thread.run is None:
         raise LeaseLost  # a lease is always taken for a run; without one it is not ours any more
     return lease.thread.run
-
-
-def _model_settings(agent: AgentDefinition, default_model: str) -> ModelSettings:
-    choice = agent.model
-    return ModelSettings(
-        model=choice.name or default_model,
-        temperature=choice.temperature,
-        max_output_tokens=choice.max_output_tokens,
-        timeout_seconds=choice.timeout_seconds,
-    )

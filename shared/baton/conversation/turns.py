@@ -12,11 +12,13 @@ from baton.conversation.delivery import send_to
 from baton.conversation.follow import Follower
 from baton.conversation.listener import Listener
 from baton.conversation.replay import Replays
-from baton.conversation.requests import MessageRequest
-from baton.conversation.run import FinishedRun, RunExecution, RunServices
+from baton.conversation.requests import AnswerRequest, MessageRequest, TurnRequest
+from baton.conversation.run import FinishedRun, RunExecution
+from baton.conversation.run_context import RunServices
 from baton.domain.errors import (
     AgentMismatch,
     BatonError,
+    InterruptUnavailable,
     LeaseLost,
     MessageIdConflict,
     ThreadBusy,
@@ -25,8 +27,8 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.identity import Scope, ThreadRef
-from baton.domain.message import Role
-from baton.domain.thread import RunStatus, Thread
+from baton.domain.message import Role, StoredMessage
+from baton.domain.thread import Run, RunStatus, Thread
 from baton.ports.audit import AuditLog
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
@@ -54,7 +56,7 @@ class Turns:
     async def run(
         self,
         scope: Scope,
-        request: MessageRequest,
+        request: TurnRequest,
         emit: Emit,
         *,
         seconds: float,
@@ -76,7 +78,26 @@ class Turns:
         wait_until = deadline if patience is None else min(deadline, loop.time() + patience)
         return await self._take(_Call(scope, request, _once_each(emit), deadline, wait_until, listener))
 
-    async def give_up(self, scope: Scope, request: MessageRequest, *, listener: Listener | None) -> None:
+    async def answer(
+        self,
+        scope: Scope,
+        request: TurnRequest,
+        emit: Emit,
+        *,
+        seconds: float,
+        patience: float | None = None,
+        listener: Listener | None = None,
+    ) -> FinishedRun | None:
+        """Like ``run``, but None where the request answers only some of what a run waits for: that is kept until the
+        others come. ``scope`` is the thread's user's. Raises ``InterruptUnavailable`` when the thread does not wait
+        for these answers.
+        """
+        try:
+            return await self.run(scope, request, emit, seconds=seconds, patience=patience, listener=listener)
+        except _StillWaiting:
+            return None
+
+    async def give_up(self, scope: Scope, request: TurnRequest, *, listener: Listener | None) -> None:
         """End a message's run as ``interrupted`` without answering it, unless it was answered after all."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + GIVE_UP_SECONDS
@@ -163,7 +184,7 @@ class Turns:
             return await self._work(call, lease)
         except LeaseLost:
             raise
-        except (MessageIdConflict, AgentMismatch, UnknownAgent):
+        except (MessageIdConflict, AgentMismatch, UnknownAgent, InterruptUnavailable, _StillWaiting):
             await self._give_back(lease)
             raise
         except BaseException:
@@ -188,11 +209,18 @@ class Turns:
         request = call.request
         if request.agent_id is not None and request.agent_id != lease.thread.agent_id:
             raise AgentMismatch
-        self._agents.active(lease.scope, lease.thread)
+        scope = call.scope
+        if isinstance(request, AnswerRequest):
+            lease = await self._take_answers(lease, request)
+            if lease.thread.pending is not None:
+                scope = replace(scope, permissions=frozenset(lease.thread.pending.permissions))
+        else:
+            self._agents.active(lease.scope, lease.thread)
         execution = RunExecution(
             self._services,
             lease,
             request,
+            scope=scope,
             emit=call.emit,
             deadline=call.deadline,
             listener=call.listener,
@@ -212,6 +240,22 @@ class Turns:
             return await execution.execute()
         finally:
             execution.close()
+
+    async def _take_answers(self, lease: Lease, request: AnswerRequest) -> Lease:
+        """Keep the answers with the thread; the lease's thread then has them all. Raises ``_StillWaiting``."""
+        pending = lease.thread.pending
+        if pending is None or pending.message_id != request.message_id:
+            if await self._store.get_turn(lease.scope, lease.thread_id, request.message_id) is None:
+                raise InterruptUnavailable
+            return replace(lease, thread=replace(lease.thread, pending=None))  # answered before: it is replayed
+        if any(pending.get(answer.interrupt_id) is None for answer in request.answers):
+            raise InterruptUnavailable
+        answered = pending.answered(request.answers)
+        if answered != pending:
+            await self._store.keep_pending(lease, answered)
+        if answered.open:
+            raise _StillWaiting
+        return replace(lease, thread=replace(lease.thread, pending=answered))
 
     async def _give_back(self, lease: Lease) -> None:
         """End the lease; a run that an earlier attempt had begun stays to be taken over."""
@@ -276,7 +320,7 @@ class Turns:
             await asyncio.sleep(POLL_SECONDS)
         raise ThreadBusy
 
-    async def _orphan(self, lease: Lease) -> MessageRequest | None:
+    async def _orphan(self, lease: Lease) -> _Orphan | None:
         """The message of a run whose worker died, if it got as far as storing it.
 
         One that was not stored was never answered by a single event: whoever sent it will send it again.
@@ -288,15 +332,22 @@ class Turns:
         messages = await self._store.run_messages(
             lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None
         )
-        if not messages or messages[0].id != run.message_id or messages[0].role is not Role.USER:
+        if not messages or messages[0].id != run.message_id:
             return None
-        thread = ThreadRef(lease.thread_id, may_create=False)
-        orphan = MessageRequest(thread, run.message_id, run.run_id, messages[0].content)
-        return orphan if orphan.digest == known.digest else None
+        request = _again(lease.thread, run, messages[0])
+        if request is None or request.digest != known.digest:
+            return None
+        return _Orphan(request, replace(lease.scope, permissions=frozenset(known.permissions)))
 
-    async def _finish(self, lease: Lease, orphan: MessageRequest, deadline: float) -> None:
+    async def _finish(self, lease: Lease, orphan: _Orphan, deadline: float) -> None:
         execution = RunExecution(
-            self._services, lease, orphan, emit=lambda event: None, deadline=deadline, listener=None
+            self._services,
+            lease,
+            orphan.request,
+            scope=orphan.scope,
+            emit=lambda event: None,
+            deadline=deadline,
+            listener=None,
         )
         try:
             known = await execution.open()
@@ -309,12 +360,37 @@ class Turns:
             execution.close()
 
 
+class _StillWaiting(Exception):
+    """Answers were kept; others are still missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Orphan:
+    """A run whose worker died, as it was asked for."""
+
+    request: TurnRequest
+    scope: Scope
+    """Its user's, with the permissions it came with."""
+
+
+def _again(thread: Thread, run: Run, opening: StoredMessage) -> TurnRequest | None:
+    """What the run was asked for with; None if it cannot be told."""
+    ref = ThreadRef(thread.id, may_create=False)
+    if opening.role is Role.USER:
+        return MessageRequest(ref, run.message_id, run.run_id, opening.content)
+    pending = thread.pending
+    if pending is None or pending.message_id != run.message_id or pending.open:
+        return None
+    answers = tuple(each.answer for each in pending.interrupts if each.answer is not None)
+    return AnswerRequest(ref, run.run_id, answers)
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
     """One caller of ``Turns.run`` and how to reach it."""
 
     scope: Scope
-    request: MessageRequest
+    request: TurnRequest
     emit: Emit
     deadline: float
     """Event loop time at which the turn must have ended."""

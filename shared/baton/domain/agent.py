@@ -54,6 +54,24 @@ class Timeouts(_Definition):
     """A thread without messages for this long is closed (T4)."""
 
 
+class ToolLimits(_Definition):
+    """How much an agent may do with tools in one turn; then it answers with what it has."""
+
+    model_calls: int = Field(default=10, ge=1, le=100)
+    """How often its model is asked, the last answer included."""
+    tool_calls: int = Field(default=30, ge=0, le=500)
+    bad_calls: int = Field(default=3, ge=0, le=50)
+    """Calls of unknown tools or with arguments that do not fit, which go back to the model as errors."""
+    tool_seconds: float = Field(default=180, gt=0, le=840)
+    """Time from the first call on during which further calls may begin."""
+    tokens: int = Field(default=200_000, ge=1_000, le=10_000_000)
+    """Tokens that the turn's model calls may use together before the last answer."""
+    result_chars: int = Field(default=20_000, ge=200, le=1_000_000)
+    """Longest result of a call that the model is shown; the whole of it is kept."""
+    approval_hours: float = Field(default=24 * 7, gt=0, le=24 * 365)
+    """How long a call waits for somebody's approval."""
+
+
 class AgentDefinition(_Definition):
     """One agent, as its YAML file in ``agents/`` declares it.
 
@@ -68,6 +86,7 @@ class AgentDefinition(_Definition):
     system_prompt: Text
     memory: MemorySettings = MemorySettings()
     timeouts: Timeouts = Timeouts()
+    limits: ToolLimits = ToolLimits()
     required_permissions: tuple[PermissionName, ...] = ()
     """The caller needs every one of these to talk to the agent; without them it is not even listed."""
     default_locale: Locale = "en"
@@ -122,6 +141,15 @@ class AgentDefinition(_Definition):
                 "turnSeconds": self.timeouts.turn_seconds,
                 "consultSeconds": self.timeouts.consult_seconds,
                 "idleMinutes": self.timeouts.idle_minutes,
+            },
+            "limits": {
+                "modelCalls": self.limits.model_calls,
+                "toolCalls": self.limits.tool_calls,
+                "badCalls": self.limits.bad_calls,
+                "toolSeconds": self.limits.tool_seconds,
+                "tokens": self.limits.tokens,
+                "resultChars": self.limits.result_chars,
+                "approvalHours": self.limits.approval_hours,
             },
             "requiredPermissions": list(self.required_permissions),
             "defaultLocale": self.default_locale,

@@ -157,6 +157,14 @@ class AgentMismatch(BatonError):
     detail = "Leave agentId out, or start a new conversation with the other agent."
 
 
+class InterruptUnavailable(BatonError):
+    """An answer to an interrupt that is not open: unknown, given up by a message, or answered long ago."""
+
+    code, status, retryable = "interrupt_unavailable", 409, False
+    title = "Nothing waits for this answer"
+    detail = "There is no open interrupt with this id. The conversation may have gone on without it."
+
+
 class ThreadBusy(BatonError):
     """Another turn of the thread kept running until this one's time to wait was over."""
 

@@ -10,12 +10,12 @@ from typing import Any
 from ag_ui.core import (
     BaseEvent,
     CustomEvent,
-    Message,
     MessagesSnapshotEvent,
     RunAgentInput,
     RunErrorEvent,
     RunFinishedCancelledOutcome,
     RunFinishedEvent,
+    RunFinishedInterruptOutcome,
     RunFinishedSuccessOutcome,
     RunStartedEvent,
     StateSnapshotEvent,
@@ -28,7 +28,8 @@ from ag_ui.core import (
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError
-from baton.domain.message import StoredMessage
+from baton.domain.interrupt import Interrupt, InterruptAnswer
+from baton.domain.message import Role, StoredMessage
 from baton.domain.usage import Usage
 
 PROTOCOL_VERSION = "1.0"
@@ -112,9 +113,16 @@ def unsequenced(event: BaseEvent, **metadata: Any) -> Event:
 
 
 def run_started(
-    thread_id: str, run_id: str, message: StoredMessage, *, previous_seq: int | None = None
+    thread_id: str,
+    run_id: str,
+    message: StoredMessage,
+    *,
+    previous_seq: int | None = None,
+    parent_run_id: str | None = None,
+    answers: Sequence[InterruptAnswer] = (),
 ) -> RunStartedEvent:
-    """The run begins; its input carries the user's message, so that other screens can show it."""
+    """The run begins; its input carries what it answers, so that other screens can show it: the user's message, or
+    the ``answers`` to the interrupts of the run ``parent_run_id``."""
     metadata: dict[str, Any] = {"messageId": message.id}
     if previous_seq is not None:
         metadata["previousSeq"] = previous_seq
@@ -122,14 +130,28 @@ def run_started(
         thread_id=thread_id,
         run_id=run_id,
         protocol_version=PROTOCOL_VERSION,
-        input=run_input(thread_id, run_id, message.as_ag_ui()),
+        parent_run_id=parent_run_id,
+        input=run_input(thread_id, run_id, message, parent_run_id=parent_run_id, answers=answers),
         metadata=metadata,
     )
 
 
-def run_input(thread_id: str, run_id: str, message: Message) -> RunAgentInput:
-    """An AG-UI run input with the one new message."""
-    return RunAgentInput(thread_id=thread_id, run_id=run_id, messages=[message])
+def run_input(
+    thread_id: str,
+    run_id: str,
+    message: StoredMessage,
+    *,
+    parent_run_id: str | None = None,
+    answers: Sequence[InterruptAnswer] = (),
+) -> RunAgentInput:
+    """An AG-UI run input with the one new message, or with the answers to interrupts."""
+    return RunAgentInput(
+        thread_id=thread_id,
+        run_id=run_id,
+        parent_run_id=parent_run_id,
+        messages=[message.as_ag_ui()] if message.role is Role.USER else [],
+        resume=[answer.as_ag_ui() for answer in answers] or None,
+    )
 
 
 def state_snapshot(state: dict[str, Any]) -> StateSnapshotEvent:
@@ -157,12 +179,14 @@ def run_finished(
     usage: Usage | None,
     model: str | None,
     cancelled: bool = False,
+    interrupts: Sequence[Interrupt] = (),
 ) -> RunFinishedEvent:
     outcome = RunFinishedCancelledOutcome(type="cancelled") if cancelled else RunFinishedSuccessOutcome(type="success")
+    waiting = RunFinishedInterruptOutcome(type="interrupt", interrupts=[each.as_ag_ui() for each in interrupts])
     return RunFinishedEvent(
         thread_id=thread_id,
         run_id=run_id,
-        outcome=outcome,
+        outcome=waiting if interrupts else outcome,
         usage=[_token_usage(usage, model)] if usage is not None else None,
     )
 
@@ -180,7 +204,7 @@ def run_error(
 
 
 def messages_snapshot(messages: Sequence[StoredMessage]) -> MessagesSnapshotEvent:
-    return MessagesSnapshotEvent(messages=[message.as_ag_ui() for message in messages])
+    return MessagesSnapshotEvent(messages=[message.as_ag_ui() for message in messages if message.is_shown])
 
 
 def custom(name: str, value: dict[str, Any]) -> CustomEvent:

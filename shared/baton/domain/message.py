@@ -7,9 +7,21 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from ag_ui.core import AssistantMessage, DocumentPart, ImagePart, Message, TextPart, UserMessage
+from ag_ui.core import (
+    AssistantMessage,
+    DocumentPart,
+    FunctionCall,
+    ImagePart,
+    Message,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+)
+from ag_ui.core import ToolCall as ShownToolCall
 
+from baton.domain.interrupt import Interrupt
 from baton.domain.times import iso
+from baton.domain.tool_call import ToolCall, is_shown
 from baton.domain.usage import Usage
 
 Part = TextPart | ImagePart | DocumentPart
@@ -39,6 +51,8 @@ class OutcomeType(StrEnum):
     SUCCESS = "success"
     CANCELLED = "cancelled"
     ERROR = "error"
+    INTERRUPT = "interrupt"
+    """It waits for a person's answer; a run that has this one as its parent goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,10 @@ class RunEnd:
     """The sequence number of the first event of ``tail``."""
     first_seq: int = 0
     """The sequence number of the run's RUN_STARTED, that of its last attempt."""
+    interrupts: tuple[Interrupt, ...] = ()
+    """What the run waits for, if its outcome says so."""
+    parent_run_id: str | None = None
+    """The run whose interrupts this one answers."""
 
     @property
     def last_seq(self) -> int:
@@ -87,6 +105,10 @@ class StoredMessage:
     tool_name: str | None = None
     source: str | None = None
     sources: tuple[dict[str, Any], ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    """What an assistant message called."""
+    tool_call_id: str | None = None
+    """The call that a tool message answers."""
     attempt: int = 1
     fence: int = 0
     """Of the lease under which it was written, as the store has it; 0 where it was never read back."""
@@ -122,4 +144,25 @@ class StoredMessage:
         if self.role is Role.USER:
             content = self.content if isinstance(self.content, str) else list(self.content)
             return UserMessage(id=self.id, content=content, metadata=self.metadata())
-        return AssistantMessage(id=self.id, content=self.text, name=self.agent_name, metadata=self.metadata())
+        if self.role is Role.TOOL:
+            call_id = self.tool_call_id or self.id
+            return ToolMessage(id=self.id, content=self.text, tool_call_id=call_id, metadata=self.metadata())
+        calls = [
+            ShownToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=call.arguments))
+            for call in self.tool_calls
+            if is_shown(call.name)
+        ]
+        return AssistantMessage(
+            id=self.id,
+            content=self.text if self.text or not calls else None,
+            name=self.agent_name,
+            tool_calls=calls or None,
+            metadata=self.metadata(),
+        )
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether clients see it at all: Baton's own tools show as events of their own, not as calls and results."""
+        if self.role is Role.TOOL:
+            return self.tool_name is None or is_shown(self.tool_name)
+        return bool(self.text) or self.role is Role.USER or any(is_shown(call.name) for call in self.tool_calls)

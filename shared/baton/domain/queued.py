@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from baton.domain.identity import Scope
+from baton.domain.interrupt import AnswerStatus
 
 
 class _Queued(BaseModel):
@@ -48,13 +49,23 @@ class QueuedClose(_Queued):
     """The session that is to end, by its number; a later one is left alone."""
 
 
+class QueuedAnswer(_Queued):
+    """A person's answer to what a run waits for; ``user_id`` is the thread's user, whoever answers."""
+
+    action: Literal["answer"] = "answer"
+    interrupt_id: str
+    status: AnswerStatus
+    payload: Any = None
+    answered_by: str
+
+
 class QueuedTakeover(_Queued):
     """A wish to have the thread's run finished whose worker has died."""
 
     action: Literal["takeover"] = "takeover"
 
 
-Queued = QueuedMessage | QueuedClose | QueuedTakeover
+Queued = QueuedMessage | QueuedAnswer | QueuedClose | QueuedTakeover
 
 _QUEUED: TypeAdapter[Queued] = TypeAdapter(Annotated[Queued, Field(discriminator="action")])
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.interrupt import PendingInterrupts
 from baton.domain.times import iso
 from baton.domain.usage import Usage
 
@@ -72,6 +73,8 @@ class Thread:
     parent_thread_id: str | None = None
     episode_first_ordinal: int = 0
     """The first message of the session in progress, or of the next one."""
+    pending: PendingInterrupts | None = None
+    """What the last run waits for; a message gives it up."""
 
     def as_json(self, agent: AgentDefinition | None, last_seq: int | None = None) -> dict[str, Any]:
         """The wire shape; ``agent`` is the active agent's definition, ``last_seq`` that of a run in progress."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import uuid
 from collections.abc import Mapping
@@ -10,6 +11,41 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from baton.domain.times import iso
+
+ASK = "ask_"
+TRANSFER = "transfer_to_"
+RETURN = "return_to_main"
+ADVANCE = "advance_workflow"
+END = "end_conversation"
+OWN_TOOLS = (RETURN, ADVANCE, END)
+
+
+def is_own(name: str) -> bool:
+    """Whether a tool's name is one that only Baton itself may give."""
+    return name in OWN_TOOLS or name.startswith((ASK, TRANSFER))
+
+
+def is_shown(name: str) -> bool:
+    """Whether clients see calls of the tool as such; the others show as events of their own (protocol: events)."""
+    return name not in OWN_TOOLS and not name.startswith(TRANSFER)
+
+
+def tool_name(prefix: str, agent_id: str) -> str:
+    """The name of the tool that asks, or transfers to, an agent."""
+    return prefix + agent_id.replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that a model asks for.
+
+    Nothing of it has been checked: the tool may not exist, the arguments may not fit it.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    """JSON as the model wrote it, which may be malformed; ``{}`` where it wrote nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +92,7 @@ def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, argume
     id, so that its recorded result is used and nothing is done twice. ``caller`` is the agent's id or, within a
     sub-task, the task's; ``occurrence`` tells equal calls of one run apart, from 0.
     """
-    try:
+    with contextlib.suppress(ValueError, RecursionError):  # what is no JSON is compared as it stands
         arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"))
-    except (ValueError, RecursionError):
-        pass  # what is no JSON is compared as it stands
     name = "\0".join(("call", message_id, caller, tool, arguments, str(occurrence)))
     return "call_" + uuid.uuid5(uuid.UUID(thread_id), name).hex

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from ag_ui.core import TextPart
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.message import Content, MessageStatus, Role, StoredMessage
+from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
@@ -24,9 +24,13 @@ DOCUMENT_TOKENS = 1_000
 """Stand-in for a document that is not inline text; the model's own usage figures tell the truth afterwards."""
 
 
+NOT_CARRIED_OUT = "This call was not carried out: the conversation went on without it."
+"""The result of a call that has none: models want one for each call before anybody else speaks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A turn of the history: the user's message and everything that answered it; pruned as a whole."""
+    """A user's message and everything that answered it, over as many runs as it took; pruned as a whole."""
 
     messages: tuple[StoredMessage, ...]
 
@@ -60,9 +64,22 @@ def message_tokens(content: Content, counter: TokenCounter) -> int:
     return tokens
 
 
+def answer_tokens(text: str, calls: Sequence[ToolCall], counter: TokenCounter) -> int:
+    """Tokens an assistant message takes in a prompt, its tool calls included."""
+    return message_tokens(text, counter) + sum(
+        MESSAGE_FRAME_TOKENS + counter.count(call.name) + counter.count(call.arguments) for call in calls
+    )
+
+
 def exchanges(history: Sequence[StoredMessage]) -> list[Exchange]:
-    """The history by turns; a run's messages stand together."""
-    return [Exchange(tuple(group)) for _, group in groupby(history, key=lambda message: message.run_id)]
+    """The history by the user's messages. What precedes the first of them was cut by the reader and is left out."""
+    groups: list[list[StoredMessage]] = []
+    for message in history:
+        if message.role is Role.USER:
+            groups.append([])
+        if groups:
+            groups[-1].append(message)
+    return [Exchange(tuple(group)) for group in groups]
 
 
 def prune(history: Sequence[Exchange], budget: int) -> list[Exchange]:
@@ -83,29 +100,50 @@ def history_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCo
 
 
 def assemble(
-    agent: AgentDefinition, history: Sequence[StoredMessage], current: StoredMessage, counter: TokenCounter
+    agent: AgentDefinition, history: Sequence[StoredMessage], current: Sequence[StoredMessage], counter: TokenCounter
 ) -> AssembledContext:
     """Build the prompt: system prompt, then (as they come) procedure, knowledge and episodes, history, current message.
 
-    The system prompt and the current message are always in it, even when they alone exceed the budget.
+    ``current`` is what is being answered: the user's message, or all of an exchange that was interrupted and goes on.
+    The system prompt and it are always in the prompt, even when they alone exceed the budget.
     """
-    budget = history_budget(agent, current.tokens, counter)
+    current_tokens = sum(message.tokens for message in current)
+    budget = history_budget(agent, current_tokens, counter)
     candidates = exchanges(history)
     # A first exchange that was cut by the reader would part a question from its answer.
     included = prune(candidates, budget)
     pruned = candidates[: len(candidates) - len(included)]
     system = Prompt(Role.SYSTEM, agent.system_prompt)
     messages = [message for exchange in included for message in exchange.messages]
-    prompts = [system, *(Prompt(message.role, _as_said(message)) for message in messages)]
-    prompts.append(Prompt(Role.USER, current.content))
+    prompts = [system, *as_prompts(messages, agent.id), *as_prompts(current, agent.id)]
     tokens = agent.memory.max_working_memory_tokens - budget + sum(exchange.tokens for exchange in included)
     if budget == 0:
-        tokens = message_tokens(agent.system_prompt, counter) + current.tokens + REPLY_TOKENS
+        tokens = message_tokens(agent.system_prompt, counter) + current_tokens + REPLY_TOKENS
     return AssembledContext(tuple(prompts), tokens, tuple(included), tuple(pruned))
+
+
+def as_prompts(messages: Sequence[StoredMessage], agent_id: str) -> list[Prompt]:
+    """Messages as the model of ``agent_id`` is given them.
+
+    Its own tool calls come with their results, in the order of the calls; those of other agents are left out (H3).
+    """
+    results = {message.tool_call_id: message for message in messages if message.role is Role.TOOL}
+    prompts: list[Prompt] = []
+    for message in messages:
+        if message.role is Role.TOOL:
+            continue
+        calls = message.tool_calls if message.agent_id == agent_id else ()
+        if not calls and not message.text and message.role is Role.ASSISTANT:
+            continue
+        prompts.append(Prompt(message.role, _as_said(message), tool_calls=calls))
+        for call in calls:
+            result = results.get(call.id)
+            prompts.append(Prompt(Role.TOOL, result.text if result else NOT_CARRIED_OUT, tool_call_id=call.id))
+    return prompts
 
 
 def _as_said(message: StoredMessage) -> Content:
     """A message as the model sees it; an answer that was stopped says so, lest the model takes it for finished."""
-    if message.status is MessageStatus.CANCELLED:
+    if message.status is MessageStatus.CANCELLED and message.text:
         return f"{message.text}\n{STOPPED_NOTE}"
     return message.content

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from baton.domain.message import Content, Role
+from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.files import ThreadFiles
 
@@ -29,20 +30,6 @@ class ToolSpec:
     description: str
     parameters: Mapping[str, Any]
     """JSON Schema of the arguments, an object."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call that the model asks for, given out whole once the model has said that its answer is complete.
-
-    Nothing of it has been checked: the tool may not exist, and the arguments may fit no schema.
-    """
-
-    id: str
-    """Unique within its answer, never empty."""
-    name: str
-    arguments: str
-    """JSON as the model wrote it, which may be malformed; ``{}`` where it wrote nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +91,8 @@ class ChatModel(Protocol):
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         """Yield the answer's text as it comes, then its tool calls in the model's order, then one ``Finished``.
+
+        The ids of tool calls are unique within their answer, and never empty.
 
         Closing the generator stops the model. No call is given out of an answer that broke off, and none that
         ``FinishReason.LENGTH`` cut. ``Finished.reason`` is ``TOOL_CALLS`` after calls, unless the answer was cut.

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from baton.domain.episode import EpisodeRef
 from baton.domain.identity import Scope
+from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Run, Thread
 from baton.domain.usage import Usage
@@ -81,6 +82,8 @@ class TurnRecord:
     first_ordinal: int
     fence: int
     """Of the lease under which the message was last taken up."""
+    permissions: tuple[str, ...] = ()
+    """Those the message came with, for whoever takes the run over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class Commit:
     """Tokens of the messages this run adds."""
     ended: EpisodeRef | None = None
     """The session that this run is the last of, when the agent has ended the conversation."""
+    pending: PendingInterrupts | None = None
+    """What the thread waits for from now on; None: nothing, also nothing it has waited for before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +166,14 @@ class ThreadStore(Protocol):
         """Make the run's messages part of the thread, end the run and give the lease back, in one write."""
         ...
 
+    async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
+        """Keep answers to some of the interrupts that the thread waits for."""
+        ...
+
     async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
         """Close the thread, make its main agent active and give the lease back, in one write.
+
+        What the thread waits for stays: an answer that comes days later reopens it.
 
         ``ended`` is the session that this ends, None if nothing was said since the last one. A thread whose session
         ended stays in the idle index until ``settle``, so that a sweep finds closings that were not carried through.

@@ -16,7 +16,7 @@ from baton.conversation.controls import Controls
 from baton.conversation.follow import Follower
 from baton.conversation.queued_turns import QueuedTurns
 from baton.conversation.replay import Replays
-from baton.conversation.run import RunServices
+from baton.conversation.run_context import RunServices
 from baton.conversation.sessions import Sessions
 from baton.conversation.turns import Turns
 from baton.ports.chat_model import ChatModel

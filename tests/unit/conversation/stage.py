@@ -14,7 +14,8 @@ from baton.conversation.controls import Controls
 from baton.conversation.listener import Listener
 from baton.conversation.replay import Replays
 from baton.conversation.requests import MessageRequest, message_request
-from baton.conversation.run import FinishedRun, RunServices
+from baton.conversation.run import FinishedRun
+from baton.conversation.run_context import RunServices
 from baton.conversation.sessions import Sessions
 from baton.conversation.sweep import Sweeper
 from baton.conversation.turns import Turns

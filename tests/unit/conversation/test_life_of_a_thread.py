@@ -13,7 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import MessageStatus
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.memory.context import STOPPED_NOTE
-from baton.ports.chat_model import ToolCall
+from baton.domain.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.stage import Said, Stage
 

@@ -12,7 +12,8 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from baton.adapters.openai.messages import MAX_INLINED_CHARACTERS, wire_messages
 from baton.domain.errors import StoreUnavailable
 from baton.domain.message import Part, Role
-from baton.ports.chat_model import Prompt, ToolCall
+from baton.domain.tool_call import ToolCall
+from baton.ports.chat_model import Prompt
 from tests.fakes.thread_files import MemoryThreadFiles
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from baton.adapters.openai.tool_calls import ToolCallFragments
 from baton.domain.errors import ModelUnavailable
-from baton.ports.chat_model import ToolCall
+from baton.domain.tool_call import ToolCall
 
 
 def fragment(index: int | None = None, id: str | None = None, name: str | None = None, arguments: Any = None) -> Any:  # noqa: A002

@@ -7,8 +7,10 @@ import zlib
 from typing import Any
 
 from baton.domain.content import content_as_json, content_from_json
+from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.times import from_millis, to_millis
+from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 
 _FORMAT = b"\x01"
@@ -56,6 +58,8 @@ def pack_message(message: StoredMessage) -> bytes:
         "tn": message.tool_name,
         "o": message.source,
         "so": list(message.sources) or None,
+        "tc": [[call.id, call.name, call.arguments] for call in message.tool_calls] or None,
+        "ti": message.tool_call_id,
         "at": message.attempt if message.attempt != 1 else None,
         "e": _end_as_json(message.end) if message.end else None,
     }
@@ -84,9 +88,62 @@ def unpack_message(
         tool_name=body.get("tn"),
         source=body.get("o"),
         sources=tuple(body.get("so", ())),
+        tool_calls=tuple(ToolCall(*call) for call in body.get("tc", ())),
+        tool_call_id=body.get("ti"),
         attempt=body.get("at", 1),
         fence=fence,
         end=_end_from_json(end) if end is not None else None,
+    )
+
+
+def pack_pending(pending: PendingInterrupts) -> bytes:
+    """What a thread waits for, as one attribute of its item."""
+    return pack(
+        {
+            "r": pending.run_id,
+            "m": pending.message_id,
+            "a": pending.agent_id,
+            "p": list(pending.permissions),
+            "i": [interrupt_as_json(interrupt) for interrupt in pending.interrupts],
+        }
+    )
+
+
+def unpack_pending(packed: bytes) -> PendingInterrupts:
+    """Read what ``pack_pending`` wrote."""
+    body = unpack(packed)
+    return PendingInterrupts(
+        run_id=body["r"],
+        message_id=body["m"],
+        agent_id=body["a"],
+        permissions=tuple(body["p"]),
+        interrupts=tuple(interrupt_from_json(interrupt) for interrupt in body["i"]),
+    )
+
+
+def interrupt_as_json(interrupt: Interrupt) -> dict[str, Any]:
+    """An interrupt, with its answer if it has one."""
+    answer = interrupt.answer
+    return {
+        "i": interrupt.id,
+        "c": interrupt.tool_call_id,
+        "n": interrupt.tool_name,
+        "m": interrupt.message,
+        "x": to_millis(interrupt.expires_at),
+        "a": [answer.status.value, answer.payload, answer.answered_by] if answer else None,
+    }
+
+
+def interrupt_from_json(body: dict[str, Any]) -> Interrupt:
+    """Read what ``interrupt_as_json`` made."""
+    answer = body["a"]
+    return Interrupt(
+        id=body["i"],
+        tool_call_id=body["c"],
+        tool_name=body["n"],
+        message=body["m"],
+        expires_at=from_millis(body["x"]),
+        answer=InterruptAnswer(body["i"], AnswerStatus(answer[0]), *answer[1:]) if answer else None,
     )
 
 
@@ -100,6 +157,8 @@ def _end_as_json(end: RunEnd) -> dict[str, Any]:
         "q": end.tail_seq or None,
         "f": end.first_seq or None,
         "l": list(end.tail) or None,
+        "i": [interrupt_as_json(interrupt) for interrupt in end.interrupts] or None,
+        "p": end.parent_run_id,
     }
     return {key: value for key, value in body.items() if value is not None}
 
@@ -114,4 +173,6 @@ def _end_from_json(body: dict[str, Any]) -> RunEnd:
         tail=tuple(body.get("l", ())),
         tail_seq=body.get("q", 0),
         first_seq=body.get("f", 0),
+        interrupts=tuple(interrupt_from_json(interrupt) for interrupt in body.get("i", ())),
+        parent_run_id=body.get("p"),
     )

@@ -8,10 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.codec import pack_pending, unpack_pending
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.identity import Scope
+from baton.domain.interrupt import PendingInterrupts
 from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
@@ -167,7 +169,17 @@ class Leases:
         elif lease.thread.status is ThreadStatus.CLOSED:
             expression += ", idle_shard = :shard, idle_check_at = :now + idle_ms"
             values[":shard"] = keys.idle_shard(lease.thread_id)
-        await self._update_mine(lease, expression + _END_RUN, values, commits=True)
+        end = _END_RUN
+        if commit.pending is not None:
+            expression += ", pending = :pending"
+            values[":pending"] = pack_pending(commit.pending)
+        else:
+            end += ", pending"
+        await self._update_mine(lease, expression + end, values, commits=True)
+
+    async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
+        values = {":pending": pack_pending(pending), ":fence": lease.fence, ":owner": lease.owner}
+        await self._update_mine(lease, "SET pending = :pending", values)
 
     async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
         values: Item = {
@@ -277,6 +289,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         last_activity_at=from_millis(item["last_activity_at"]),
         parent_thread_id=item.get("parent_thread_id"),
         episode_first_ordinal=item.get("episode_first_ordinal", 0),
+        pending=unpack_pending(item["pending"]) if "pending" in item else None,
     )
 
 
@@ -324,12 +337,14 @@ def _lease(scope: Scope, thread_id: str, item: Item, until: datetime) -> Lease:
 
 
 def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
+    permissions: Item = {"permissions": list(turn.permissions)} if turn.permissions else {}
     return {
         **keys.turn(lease.scope, lease.thread_id, turn.message_id),
         "run_id": turn.run_id,
         "digest": turn.digest,
         "first_ordinal": turn.first_ordinal,
         "fence": turn.fence,
+        **permissions,
     }
 
 
@@ -340,4 +355,5 @@ def _turn(message_id: str, item: Item) -> TurnRecord:
         digest=item["digest"],
         first_ordinal=item["first_ordinal"],
         fence=item["fence"],
+        permissions=tuple(item.get("permissions", ())),
     )

@@ -29,7 +29,8 @@ from openai.types.chat import (
 
 from baton.domain.errors import NotFound
 from baton.domain.message import Content, Part, Role
-from baton.ports.chat_model import Prompt, ToolCall, ToolSpec
+from baton.domain.tool_call import ToolCall
+from baton.ports.chat_model import Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 
 MAX_INLINED_CHARACTERS = 200_000

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass, field
 
 from baton.domain.errors import ModelUnavailable
-from baton.ports.chat_model import ToolCall
+from baton.domain.tool_call import ToolCall
 
 
 @dataclass(slots=True)

@@ -1,0 +1,224 @@
+"""The heart of a turn: one agent answers, calling tools as often as it needs and may."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ag_ui.core import BaseEvent
+from aws_lambda_powertools import Logger
+
+from baton.conversation.run_context import Budget, RunContext
+from baton.conversation.text_batches import batched
+from baton.conversation.tool_calls import CallOutcome, Consult, ToolCalls, call_events
+from baton.conversation.tool_kit import ToolKit
+from baton.conversation.transcript import Transcript
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
+from baton.domain.events import text_content, text_end, text_start
+from baton.domain.message import Role
+from baton.domain.sentences import sentence
+from baton.domain.tool_call import ToolCall, tool_call_id
+from baton.domain.tool_events import tool_result
+from baton.domain.usage import Usage
+from baton.memory.context import REPLY_TOKENS, answer_tokens, message_tokens
+from baton.ports.chat_model import Finished, Prompt, TextDelta
+
+logger = Logger(child=True)
+
+LAST_ANSWER = (
+    "You have done as much as this turn allows. Answer the user now with what you have found, say what is missing, and "
+    "call no more tools."
+)
+
+
+class AgentLoop:
+    """One agent at work on one answer: its model is asked, its calls are carried out, until it has answered.
+
+    What it says and what its tools answer goes into ``transcript``; ``events`` shows it to the user.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        agent: AgentDefinition,
+        kit: ToolKit,
+        transcript: Transcript,
+        *,
+        consult: Consult | None = None,
+        task_id: str | None = None,
+    ) -> None:
+        self.agent = agent
+        self.prompts: list[Prompt] = []
+        self.usage = Usage()
+        self.model = context.model_settings(agent).model
+        self.is_limited = False
+        """Whether somebody it needed could not be reached: the user is told so (O4)."""
+        self.ends_conversation = False
+        self.waiting: list[ToolCall] = []
+        """Calls that a person has to agree to; with them the run is interrupted."""
+        self.has_answered = False
+        """Whether its last words are an answer: some text, or nothing more to say."""
+        self._context = context
+        self._kit = kit
+        self._transcript = transcript
+        self._budget = Budget(agent.limits)
+        self._calls = ToolCalls(context, agent, kit, self._budget, consult, task_id)
+        self._caller = task_id or agent.id
+        self._occurrences: Counter[str] = Counter()
+        self._sources: dict[str, Mapping[str, Any]] = {}
+        self._is_limit_told = False
+
+    async def events(self) -> AsyncGenerator[BaseEvent, None]:
+        """Answer ``prompts``. Raises the ``BatonError`` that ends the run; every event opened is closed before."""
+        while True:
+            is_last = self._budget.is_spent
+            calls: list[ToolCall] = []
+            async for event in self._ask_model(calls, is_last=is_last):
+                yield event
+            if not calls or self._context.stop.is_set():
+                return
+            async for event in self._carry_out(calls, self._transcript.messages[-1].id):
+                yield event
+            if is_last or self.waiting or self._context.stop.is_set():
+                return
+            if self.ends_conversation and self.has_answered:
+                return  # it has said goodbye
+
+    async def go_on(
+        self, calls: Sequence[ToolCall], approved: Collection[str], refused: Mapping[str, str]
+    ) -> AsyncGenerator[BaseEvent, None]:
+        """Carry out the ``approved`` ones of calls that have waited; the model is told why others were ``refused``."""
+        for call in calls:
+            if call.id in refused:
+                self._calls.outcomes[call.id] = CallOutcome.failed(refused[call.id])
+        async for event in self._results(calls, approved):
+            yield event
+
+    async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> AsyncGenerator[BaseEvent, None]:
+        """Ask the model once: its text goes into the transcript, its tool calls into ``calls``."""
+        context, message_id = self._context, self._transcript.new_id()
+        text, is_open, finished = "", False, None
+        failure: BatonError | None = None
+        prompts = [*self.prompts, Prompt(Role.SYSTEM, LAST_ANSWER)] if is_last else self.prompts
+        stream = context.services.model.stream(
+            context.model_settings(self.agent),
+            prompts,
+            thread_files=context.files,
+            tools=() if is_last else self._kit.specs,
+        )
+        chunks = batched(stream, deadline=context.deadline, stop=context.stop)
+        try:
+            async with contextlib.aclosing(chunks):
+                async for chunk in chunks:
+                    if isinstance(chunk, TextDelta):
+                        if not is_open:
+                            is_open = True
+                            yield text_start(message_id, self.agent)
+                        said = self._prefix() + chunk.text
+                        text += said
+                        yield text_content(message_id, said)
+                    elif isinstance(chunk, ToolCall):
+                        calls.append(self._identified(chunk))
+                    else:
+                        finished = chunk
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except BatonError as error:
+            failure = error
+        except Exception:
+            logger.exception("answer failed", thread_id=context.thread_id, run_id=context.run.run_id)
+            failure = InternalError()
+        is_whole = failure is None and not context.stop.is_set()
+        if not is_whole or is_last:
+            calls.clear()
+        sources = () if calls else tuple(self._sources.values())
+        if is_open:
+            yield text_end(message_id, [dict(source) for source in sources])
+        if text or calls:
+            self._transcript.add_answer(
+                message_id, self.agent, text, calls=calls, is_whole=is_whole, sources=sources if text else ()
+            )
+        self._count(finished, prompts, text, calls)
+        self.has_answered = bool(text)
+        if failure is not None:
+            raise failure
+
+    async def _carry_out(self, calls: Sequence[ToolCall], message_id: str) -> AsyncGenerator[BaseEvent, None]:
+        """Carry out the calls of the answer ``message_id`` and put their results into the prompts."""
+        for event in call_events(calls, message_id):
+            yield event
+        said = self._transcript.messages[-1].text
+        async for event in self._results(calls, ()):
+            yield event
+        self.prompts.append(Prompt(Role.ASSISTANT, said, tool_calls=tuple(calls)))
+        self.prompts += [
+            Prompt(Role.TOOL, self._calls.told(call), tool_call_id=call.id)
+            for call in calls
+            if call not in self.waiting
+        ]
+
+    async def _results(self, calls: Sequence[ToolCall], approved: Collection[str]) -> AsyncGenerator[BaseEvent, None]:
+        result_ids = {call.id: self._transcript.new_id() for call in calls}
+        outcomes = self._calls.outcomes
+        for call in calls:
+            if call.id in outcomes:
+                yield tool_result(call, result_ids[call.id], self._calls.told(call))
+        left = [call for call in calls if call.id not in outcomes]
+        if left:
+            activity_id = self._transcript.new_id()
+            events = self._calls.carry_out(left, result_ids, activity_id=activity_id, approved=approved)
+            async with contextlib.aclosing(events):
+                async for event in events:
+                    yield event
+        for call in calls:
+            self._take(call, outcomes[call.id], result_ids[call.id])
+
+    def _take(self, call: ToolCall, outcome: CallOutcome, result_id: str) -> None:
+        """Note what follows from a call's outcome."""
+        if outcome.waits:
+            self.waiting.append(call)
+            return
+        self._transcript.add_result(result_id, self.agent, call, self._calls.told(call))
+        self.is_limited |= outcome.is_outage
+        self.ends_conversation |= outcome.ends_conversation
+        for source in outcome.sources:
+            self._sources.setdefault(f"{source.get('kind')}:{source.get('id')}", source)
+
+    @property
+    def sources(self) -> tuple[Mapping[str, Any], ...]:
+        """What the answer rests on."""
+        return tuple(self._sources.values())
+
+    def _prefix(self) -> str:
+        """The sentence that tells the user of a limitation, once, in front of the words that follow it (O4)."""
+        if not self.is_limited or self._is_limit_told or self._caller != self.agent.id:
+            return ""
+        self._is_limit_told = True
+        return sentence(self.agent, "limited_resources") + "\n\n"
+
+    def _identified(self, call: ToolCall) -> ToolCall:
+        """The call under an id that another attempt at this run would give it too."""
+        context = self._context
+        about = (context.thread_id, context.run.message_id, self._caller, call.name, call.arguments)
+        same = tool_call_id(*about, 0)
+        occurrence = self._occurrences[same]
+        self._occurrences[same] += 1
+        return replace(call, id=tool_call_id(*about, occurrence))
+
+    def _count(
+        self, finished: Finished | None, prompts: Sequence[Prompt], text: str, calls: Sequence[ToolCall]
+    ) -> None:
+        """Add what the model counted, or our own count where its endpoint does not tell or it broke off."""
+        usage = finished.usage if finished is not None else None
+        if finished is not None:
+            self.model = finished.model
+        if usage is None and (text or calls):
+            counter = self._context.services.counter
+            asked = sum(message_tokens(p.content, counter) + answer_tokens("", p.tool_calls, counter) for p in prompts)
+            usage = Usage(asked + REPLY_TOKENS, answer_tokens(text, calls, counter))
+        self.usage += usage or Usage()
+        self._budget.count_model_call(usage or Usage())

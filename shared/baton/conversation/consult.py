@@ -1,0 +1,175 @@
+"""Asking other agents: each question a sub-task of its own, with its own messages, time and tokens (O1, O3)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from dataclasses import dataclass, field, replace
+
+from aws_lambda_powertools import Logger
+
+from baton.conversation.agent_loop import AgentLoop
+from baton.conversation.run_context import Emit, RunContext
+from baton.conversation.tool_calls import CallOutcome, agent_source
+from baton.conversation.tool_kit import tool_kit
+from baton.conversation.transcript import Transcript
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
+from baton.domain.message import Role
+from baton.domain.task import Task, TaskMessage, TaskStatus
+from baton.domain.tool_call import ToolCall
+from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
+from baton.domain.usage import Usage
+from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask
+from baton.ports.chat_model import Prompt, TextDelta
+
+logger = Logger(child=True)
+
+UNANSWERED = (
+    "Error: {name} could not answer: {reason} Answer with what you know. The user is told about it already: do not "
+    "apologise for it."
+)
+
+
+@dataclass(slots=True)
+class _Work:
+    """What a consulted agent has done so far; kept also when it is stopped."""
+
+    answer: str = ""
+    usage: Usage = field(default_factory=Usage)
+    messages: list[TaskMessage] = field(default_factory=list)
+    is_limited: bool = False
+
+
+class Consultations:
+    """Asks agents on behalf of the one that answers the user; one at a time or many at once.
+
+    A sub-agent that fails, cannot be reached or takes too long never fails the turn (O4).
+    """
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self.usage = Usage()
+        """Tokens that the agents of this deployment have used for it."""
+
+    async def ask(self, call: ToolCall, agent: AgentDefinition, message: str, emit: Emit) -> CallOutcome:
+        """Ask ``agent``; what comes of it is told to the asking model and kept as a task."""
+        context = self._context
+        task = Task(
+            id=task_id(context.thread_id, call),
+            run_id=context.run.run_id,
+            tool_call_id=call.id,
+            agent_id=agent.id,
+            message=message,
+            started_at=context.services.clock.now(),
+        )
+        await context.services.records.put_task(context.lease(), task)
+        emit(subagent_started(task.id, agent, call))
+        work = _Work()
+        try:
+            async with asyncio.timeout(context.work_seconds(agent.timeouts.consult_seconds)):
+                await (self._ask_remote if agent.remote else self._ask_local)(agent, task, work)
+            status, error = TaskStatus.COMPLETED, None
+            if not work.answer.strip():
+                status, error = TaskStatus.FAILED, "it gave an empty answer."
+        except TimeoutError:
+            status, error = TaskStatus.TIMED_OUT, "it took too long."
+        except asyncio.CancelledError:
+            if context.stop.is_set():
+                emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
+                await self._keep(task, TaskStatus.CANCELLED, work, "stopped by the user.")
+            raise
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except (AgentFailed, BatonError) as failure:
+            status, error = TaskStatus.FAILED, failure.reason if isinstance(failure, AgentFailed) else failure.detail
+        except Exception:
+            logger.exception("consultation failed", agent=agent.id, thread_id=context.thread_id)
+            status, error = TaskStatus.FAILED, "of an internal fault."
+        ended = subagent_error(task.id, status.value, error) if error else subagent_finished(task.id)
+        emit(ended)
+        await self._keep(task, status, work, error)
+        if error is not None:
+            told = UNANSWERED.format(name=agent.name, reason=error)
+            return CallOutcome.failed(told, task_id=task.id, task_status=status.value, is_outage=True)
+        return CallOutcome(
+            work.answer,
+            task_id=task.id,
+            task_status=status.value,
+            is_outage=work.is_limited,
+            sources=(agent_source(agent),),
+        )
+
+    async def _ask_local(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
+        """Have an agent of this deployment answer, seeing nothing but its task (O7)."""
+        context, services = self._context, self._context.services
+        kit = await tool_kit(agent, context.scope, services.agents, services.tools, is_consulted=True)
+        transcript = Transcript(
+            context.thread_id,
+            context.run,
+            first_ordinal=0,
+            clock=services.clock,
+            counter=services.counter,
+            key=f"\0{task.id}",
+        )
+        loop = AgentLoop(context, agent, kit, transcript, task_id=task.id)
+        loop.prompts = [Prompt(Role.SYSTEM, agent.system_prompt), Prompt(Role.USER, task.message)]
+        try:
+            async with contextlib.aclosing(loop.events()) as events:
+                async for _ in events:
+                    pass  # the user sees what the asking agent makes of it (O2)
+        finally:
+            work.usage = loop.usage
+            self.usage += loop.usage
+            work.messages = [
+                TaskMessage(message.role.value, message.text, message.timestamp, message.tool_name)
+                for message in transcript.messages
+            ]
+        work.is_limited = loop.is_limited or bool(kit.missing)
+        answers = [message.text for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
+        work.answer = answers[-1] if answers and loop.has_answered else ""
+
+    async def _ask_remote(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
+        """Have an agent elsewhere answer, over A2A; its stream is read to the end before anything is made of it."""
+        context = self._context
+        asked = AgentTask(
+            scope=context.scope,
+            thread_id=context.thread_id,
+            task_id=task.id,
+            parent_task_id=context.run.run_id,
+            message=task.message,
+        )
+        async with contextlib.aclosing(context.services.agent_client.stream(agent, asked)) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, TextDelta):
+                    work.answer += chunk.text
+                elif isinstance(chunk, AgentDone):
+                    work.usage = chunk.usage or Usage()
+        work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
+
+    async def _keep(self, task: Task, status: TaskStatus, work: _Work, error: str | None) -> None:
+        """Keep the task as it ended, and audit that one agent has called another (S3)."""
+        context, services = self._context, self._context.services
+        ended = replace(
+            task,
+            status=status,
+            result=work.answer or None,
+            error=error,
+            ended_at=services.clock.now(),
+            usage=work.usage,
+            messages=(TaskMessage(Role.USER.value, task.message, task.started_at), *work.messages),
+        )
+        await services.records.put_task(context.lease(), ended)
+        await services.audit.record(
+            context.scope,
+            "agent.consult",
+            thread_id=context.thread_id,
+            outcome=status.value,
+            detail={"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id},
+        )
+
+
+def task_id(thread_id: str, call: ToolCall) -> str:
+    """The id of the sub-task a call makes: the same for every attempt at it."""
+    return str(uuid.uuid5(uuid.UUID(thread_id), f"task\0{call.id}"))

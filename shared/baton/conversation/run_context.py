@@ -1,0 +1,139 @@
+"""What everybody who works on a run needs to know: for whom, in which thread, with what, until when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ag_ui.core import BaseEvent
+
+from baton.conversation.agents import Agents
+from baton.conversation.sessions import Sessions
+from baton.domain.agent import AgentDefinition, ToolLimits
+from baton.domain.identity import Scope
+from baton.domain.thread import Run
+from baton.domain.tool_call import ToolCallRecord
+from baton.domain.usage import Usage
+from baton.ports.agent_client import AgentClient
+from baton.ports.audit import AuditLog
+from baton.ports.chat_model import ChatModel, ModelSettings
+from baton.ports.clock import Clock
+from baton.ports.connections import Connections
+from baton.ports.files import Files, ThreadFiles
+from baton.ports.live import LiveRegistry
+from baton.ports.run_records import RunRecords
+from baton.ports.stream_log import StreamLog
+from baton.ports.thread_store import Lease, ThreadStore
+from baton.ports.token_counter import TokenCounter
+from baton.ports.tools import Tools
+
+Emit = Callable[[BaseEvent], None]
+"""Where events go that come up while a run waits for others."""
+
+ANSWER_RESERVE_SECONDS = 15.0
+"""Kept free at the end of a turn, so that its agent can still answer with what it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunServices:
+    """The ports a run needs."""
+
+    store: ThreadStore
+    log: StreamLog
+    records: RunRecords
+    live: LiveRegistry
+    connections: Connections
+    agents: Agents
+    model: ChatModel
+    default_model: str
+    tools: Tools
+    agent_client: AgentClient
+    counter: TokenCounter
+    files: Files
+    sessions: Sessions
+    audit: AuditLog
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """One attempt at a run, as those see it who do its work."""
+
+    services: RunServices
+    scope: Scope
+    """The user's, with the permissions the message came with."""
+    thread_id: str
+    run: Run
+    lease: Callable[[], Lease]
+    """The lease as last renewed; its fence goes on everything that is written."""
+    files: ThreadFiles
+    deadline: float
+    """Event loop time at which the turn must have ended."""
+    stop: asyncio.Event
+    """Set by whoever wants the run to end where it is."""
+    journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
+    """Calls that an earlier attempt has carried out, by id: they are not made again."""
+
+    def model_settings(self, agent: AgentDefinition) -> ModelSettings:
+        """Which model the agent thinks with."""
+        choice = agent.model
+        return ModelSettings(
+            model=choice.name or self.services.default_model,
+            temperature=choice.temperature,
+            max_output_tokens=choice.max_output_tokens,
+            timeout_seconds=choice.timeout_seconds,
+        )
+
+    def work_seconds(self, wanted: float) -> float:
+        """Seconds that a tool or another agent may take: ``wanted``, or less near the turn's end; 0 when it is over."""
+        left = self.deadline - ANSWER_RESERVE_SECONDS - asyncio.get_running_loop().time()
+        return max(0.0, min(wanted, left))
+
+    def until(self, deadline: float) -> RunContext:
+        """The same with an earlier end."""
+        return replace(self, deadline=min(deadline, self.deadline))
+
+
+class Budget:
+    """What one agent may still do in this turn; when it is spent, it answers with what it has."""
+
+    def __init__(self, limits: ToolLimits) -> None:
+        self._limits = limits
+        self._model_calls = 0
+        self._tool_calls = 0
+        self._bad_calls = 0
+        self._tokens = 0
+        self._since: float | None = None
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the next model call is the last: then no tools are offered."""
+        limits = self._limits
+        return (
+            self._model_calls >= limits.model_calls - 1
+            or self._tool_calls >= limits.tool_calls
+            or self._bad_calls > limits.bad_calls
+            or self._tokens >= limits.tokens
+            or self._is_over()
+        )
+
+    def count_model_call(self, usage: Usage) -> None:
+        self._model_calls += 1
+        self._tokens += usage.total_tokens
+
+    def count_bad_call(self) -> None:
+        self._bad_calls += 1
+
+    def take_call(self) -> bool:
+        """Count a call that is about to be made; False if there are no more, or it is too late."""
+        if self._since is None:
+            self._since = asyncio.get_running_loop().time()
+        if self._tool_calls >= self._limits.tool_calls or self._is_over():
+            return False
+        self._tool_calls += 1
+        return True
+
+    def _is_over(self) -> bool:
+        began = self._since
+        return began is not None and asyncio.get_running_loop().time() - began >= self._limits.tool_seconds

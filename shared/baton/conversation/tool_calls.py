@@ -1,0 +1,267 @@
+"""Carrying out what a model calls: all calls of one answer at once, each checked, bounded, recorded and told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ag_ui.core import BaseEvent
+from aws_lambda_powertools import Logger
+
+from baton.conversation.research import Research
+from baton.conversation.run_context import Budget, Emit, RunContext
+from baton.conversation.tool_kit import BadCall, Offer, ToolKit
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import LeaseLost, StoreUnavailable
+from baton.domain.task import TaskStatus
+from baton.domain.tool_call import ASK, END, ToolCall, ToolCallRecord, is_shown
+from baton.domain.tool_events import tool_call, tool_result
+from baton.ports.tools import CallContext, ToolFailed
+
+logger = Logger(child=True)
+
+STOPPED = "The user stopped this."
+NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcome:
+    """What a call came to."""
+
+    output: str
+    """Whole; the model is told as much of it as its agent's limits allow."""
+    error: str | None = None
+    """Why it failed; None: it succeeded."""
+    task_id: str | None = None
+    task_status: str | None = None
+    is_outage: bool = False
+    """Whether it failed because somebody could not be reached in time: the user is told of it (O4)."""
+    sources: tuple[Mapping[str, Any], ...] = ()
+    ends_conversation: bool = False
+    waits: bool = False
+    """Whether a person has to agree first; nothing was done."""
+
+    @classmethod
+    def failed(cls, message: str, **fields: Any) -> CallOutcome:
+        """One that failed; ``message`` is for the model and for the record."""
+        return cls(message, error=message.removeprefix("Error: "), **fields)
+
+
+Consult = Callable[[ToolCall, AgentDefinition, str, Emit], Awaitable[CallOutcome]]
+"""Asks another agent: the call, whom, what, and where its events go."""
+
+
+@dataclass(slots=True)
+class ToolCalls:
+    """The calls of one agent in one attempt at a run."""
+
+    context: RunContext
+    agent: AgentDefinition
+    kit: ToolKit
+    budget: Budget
+    consult: Consult | None = None
+    task_id: str | None = None
+    """The sub-task in which the agent was consulted; None: it answers the user."""
+    outcomes: dict[str, CallOutcome] = field(default_factory=dict)
+    """By call id."""
+    _research: Research | None = None
+    _fatal: BaseException | None = None
+
+    async def carry_out(
+        self,
+        calls: Sequence[ToolCall],
+        result_ids: Mapping[str, str],
+        *,
+        activity_id: str,
+        approved: Collection[str] = (),
+    ) -> AsyncGenerator[BaseEvent, None]:
+        """Do what is called, all at once, and yield the events of it; ``outcomes`` has the results afterwards.
+
+        ``result_ids`` gives the id of each call's result message, ``activity_id`` that of the entry which shows who is
+        being asked; ``approved`` holds the calls a person has agreed to.
+        Ends promptly when the run is stopped. Raises ``LeaseLost`` and ``StoreUnavailable``.
+        """
+        channel: asyncio.Queue[BaseEvent | None] = asyncio.Queue()
+        async with self._indicator(calls, activity_id, channel.put_nowait):
+            jobs = self._begin(calls, result_ids, channel.put_nowait, approved)
+            closer = asyncio.ensure_future(self._close_when_done(jobs, channel))
+            stopper = asyncio.ensure_future(self._cancel_on_stop(jobs))
+            try:
+                while (event := await channel.get()) is not None:
+                    yield event
+            finally:
+                stopper.cancel()
+                for job in jobs:
+                    job.cancel()
+                await asyncio.wait([*jobs, closer, stopper])
+        if self._fatal is not None:
+            raise self._fatal
+
+    def _indicator(
+        self, calls: Sequence[ToolCall], activity_id: str, emit: Emit
+    ) -> contextlib.AbstractAsyncContextManager[object]:
+        offers = [self.kit.offers.get(call.name) for call in calls]
+        asked = [offer.agent for offer in offers if offer is not None and offer.agent is not None]
+        if not asked:
+            return contextlib.nullcontext()
+        self._research = Research(activity_id, self.agent, asked, emit)
+        return self._research
+
+    def _begin(
+        self, calls: Sequence[ToolCall], result_ids: Mapping[str, str], emit: Emit, approved: Collection[str]
+    ) -> list[asyncio.Future[None]]:
+        return [
+            asyncio.ensure_future(self._one(call, result_ids[call.id], emit, is_approved=call.id in approved))
+            for call in calls
+        ]
+
+    @staticmethod
+    async def _close_when_done(jobs: Sequence[asyncio.Future[None]], channel: asyncio.Queue[BaseEvent | None]) -> None:
+        await asyncio.wait(jobs)
+        channel.put_nowait(None)
+
+    async def _cancel_on_stop(self, jobs: Sequence[asyncio.Future[None]]) -> None:
+        await self.context.stop.wait()
+        for job in jobs:
+            job.cancel()
+
+    async def _one(self, call: ToolCall, result_id: str, emit: Emit, *, is_approved: bool) -> None:
+        began = self.context.services.clock.now()
+        try:
+            outcome = await self._outcome(call, emit, is_approved=is_approved)
+        except asyncio.CancelledError:
+            if not self.context.stop.is_set():
+                raise
+            outcome = CallOutcome.failed(STOPPED)
+        except (LeaseLost, StoreUnavailable) as error:
+            self._fatal = error
+            return
+        except Exception:
+            logger.exception("tool call failed", tool=call.name, thread_id=self.context.thread_id)
+            outcome = CallOutcome.failed("Error: the tool could not be used because of an internal fault.")
+        self.outcomes[call.id] = outcome
+        if outcome.waits:
+            return
+        try:
+            await self._record(call, outcome, began)
+        except (LeaseLost, StoreUnavailable) as error:
+            self._fatal = error
+            return
+        self._show_progress(call, outcome)
+        if is_shown(call.name):
+            emit(tool_result(call, result_id, self._shown(call, outcome)))
+
+    def _show_progress(self, call: ToolCall, outcome: CallOutcome) -> None:
+        offer = self.kit.offers.get(call.name)
+        if self._research is not None and offer is not None and offer.agent is not None:
+            failed = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
+            self._research.ended(offer.agent.id, TaskStatus(outcome.task_status) if outcome.task_status else failed)
+
+    async def _outcome(self, call: ToolCall, emit: Emit, *, is_approved: bool) -> CallOutcome:
+        try:
+            offer = self.kit.offer(call)
+            arguments = offer.arguments(call)
+        except BadCall as bad:
+            self.budget.count_bad_call()
+            return CallOutcome.failed(f"Error: {bad}")
+        known = self.context.journal.get(call.id)
+        if known is not None:
+            return self._reused(known, offer)
+        if not self.budget.take_call():
+            return CallOutcome.failed(NO_MORE)
+        if offer.tool is not None and offer.tool.requires_approval and not is_approved:
+            return CallOutcome("", waits=True)
+        if offer.agent is not None and self.consult is not None:
+            return await self.consult(call, offer.agent, arguments["message"], emit)
+        if offer.tool is not None:
+            return await self._outside(call, offer, arguments)
+        return self._own(call)
+
+    async def _outside(self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any]) -> CallOutcome:
+        context = self.context
+        assert offer.tool is not None  # noqa: S101 - told apart by the caller
+        about = CallContext(
+            scope=context.scope,
+            thread_id=context.thread_id,
+            run_id=context.run.run_id,
+            agent_id=self.agent.id,
+            call_id=call.id,
+            idempotency_key=call.id,
+        )
+        try:
+            async with asyncio.timeout(context.work_seconds(offer.tool.timeout_seconds)):
+                result = await context.services.tools.call(self.agent, call.name, arguments, about)
+        except TimeoutError:
+            return CallOutcome.failed(f"Error: {call.name} did not answer in time.", is_outage=True)
+        except ToolFailed as failure:
+            return CallOutcome.failed(f"Error: {failure.message}", is_outage=failure.is_outage)
+        return CallOutcome(result.text, sources=result.sources)
+
+    def _own(self, call: ToolCall) -> CallOutcome:
+        if call.name == END:
+            return CallOutcome("The conversation will be closed after this answer.", ends_conversation=True)
+        return CallOutcome.failed(f"Error: {call.name} cannot be used here.")
+
+    def _reused(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:
+        """What an earlier attempt was answered; the tool is not asked again."""
+        sources = (agent_source(offer.agent),) if offer.agent is not None else ()
+        return CallOutcome(
+            known.output or "",
+            task_id=known.task_id,
+            task_status=TaskStatus.COMPLETED.value if known.task_id else None,
+            sources=sources,
+            ends_conversation=known.tool_name == END,
+        )
+
+    def told(self, call: ToolCall) -> str:
+        """What the model is told of a call's outcome: no more than its agent's limits allow."""
+        output = self.outcomes[call.id].output
+        longest = self.agent.limits.result_chars
+        if len(output) <= longest:
+            return output or "(no output)"
+        return f"{output[:longest]}\n[Cut: {len(output)} characters in all. Ask for less to see the rest.]"
+
+    def _shown(self, call: ToolCall, outcome: CallOutcome) -> str:
+        if call.name.startswith(ASK) and outcome.task_id is not None:
+            return json.dumps({"taskId": outcome.task_id, "status": outcome.task_status})
+        return self.told(call)
+
+    async def _record(self, call: ToolCall, outcome: CallOutcome, began: datetime) -> None:
+        services = self.context.services
+        record = ToolCallRecord(
+            id=call.id,
+            run_id=self.context.run.run_id,
+            agent_id=self.agent.id,
+            tool_name=call.name,
+            input=_as_object(call.arguments),
+            output=outcome.output if outcome.error is None else None,
+            succeeded=outcome.error is None,
+            error_message=outcome.error,
+            called_at=began,
+            duration=services.clock.now() - began,
+            task_id=outcome.task_id or self.task_id,
+        )
+        await services.records.put_call(self.context.lease(), record)
+
+
+def call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:
+    """The calls as clients see them, before their results."""
+    return [event for call in calls if is_shown(call.name) for event in tool_call(call, parent_message_id)]
+
+
+def agent_source(agent: AgentDefinition) -> dict[str, Any]:
+    """An agent as a source of an answer (O2)."""
+    return {"kind": "agent", "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
+
+
+def _as_object(arguments: str) -> Mapping[str, Any] | str:
+    try:
+        parsed = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    return parsed if isinstance(parsed, dict) else arguments

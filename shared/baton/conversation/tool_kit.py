@@ -1,0 +1,114 @@
+"""What an agent may call in one turn: Baton's own tools, the agents it may ask, and its tools outside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, best_match
+
+from baton.conversation.agents import Agents
+from baton.conversation.own_tools import own_tools
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+from baton.domain.tool_call import ASK, ToolCall, tool_name
+from baton.ports.chat_model import ToolSpec
+from baton.ports.tools import MissingTools, OfferedTools, Tool, Tools
+
+LONGEST_COMPLAINT = 500
+ASK_PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "message": {
+            "type": "string",
+            "minLength": 1,
+            "description": "The whole question. The agent sees nothing of this conversation but these words.",
+        }
+    },
+    "required": ["message"],
+    "additionalProperties": False,
+}
+
+
+class BadCall(Exception):
+    """A call that makes no sense; the message tells the model what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One tool that the model may call; exactly one of ``agent`` and ``tool`` is set, or neither: it is Baton's own."""
+
+    spec: ToolSpec
+    agent: AgentDefinition | None = None
+    """The agent that is asked."""
+    tool: Tool | None = None
+
+    def arguments(self, call: ToolCall) -> dict[str, Any]:
+        """The call's arguments. Raises ``BadCall`` if they do not fit the tool's schema."""
+        try:
+            arguments = json.loads(call.arguments)
+        except (ValueError, RecursionError):
+            raise BadCall("the arguments are not valid JSON.") from None
+        if not isinstance(arguments, dict):
+            raise BadCall("the arguments must be a JSON object.")
+        try:
+            error = best_match(Draft202012Validator(self.spec.parameters).iter_errors(arguments))
+        except (SchemaError, RecursionError):
+            return arguments  # the tool's own schema is at fault, so the tool decides
+        if error is not None:
+            where = "/".join(str(part) for part in error.absolute_path)
+            place = f" at {where}" if where else ""
+            raise BadCall(f"the arguments do not fit{place}: {error.message}"[:LONGEST_COMPLAINT])
+        return arguments
+
+
+@dataclass(frozen=True, slots=True)
+class ToolKit:
+    """The tools of one agent in one turn, by name."""
+
+    offers: Mapping[str, Offer]
+    missing: tuple[MissingTools, ...] = ()
+    """What the agent should have and cannot have right now."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(offer.spec for offer in self.offers.values())
+
+    def offer(self, call: ToolCall) -> Offer:
+        """The tool that is called. Raises ``BadCall``."""
+        offer = self.offers.get(call.name)
+        if offer is None:
+            known = ", ".join(self.offers) or "none"
+            raise BadCall(f"there is no tool {call.name[:64]!r}. Tools: {known}."[:LONGEST_COMPLAINT])
+        return offer
+
+
+async def tool_kit(
+    agent: AgentDefinition, scope: Scope, agents: Agents, tools: Tools, *, is_consulted: bool = False
+) -> ToolKit:
+    """The tools that ``agent`` may use on behalf of the scope's user (O6).
+
+    An agent that is consulted by another one asks nobody itself, cannot wait for approvals, and decides nothing about
+    the conversation.
+    """
+    outside = await tools.offered(agent, scope) if agent.tools else OfferedTools()
+    offers: list[Offer] = []
+    if not is_consulted:
+        offers += [Offer(spec) for spec in own_tools(agent)]
+        offers += [Offer(_ask_spec(asked), agent=asked) for asked in agents.sub_agents(scope, agent)]
+    offers += [Offer(tool.spec, tool=tool) for tool in outside.tools if not (is_consulted and tool.requires_approval)]
+    return ToolKit({offer.spec.name: offer for offer in offers}, outside.missing)
+
+
+def _ask_spec(agent: AgentDefinition) -> ToolSpec:
+    return ToolSpec(
+        name=tool_name(ASK, agent.id),
+        description=(
+            f"Ask {agent.name}: {agent.description} Ask several agents in the same answer where that helps, they work "
+            f"at the same time. Where you use what it says, name {agent.name} as the source."
+        ),
+        parameters=ASK_PARAMETERS,
+    )

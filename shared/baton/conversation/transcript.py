@@ -1,0 +1,106 @@
+"""The messages of a run in the making."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import derived_message_id
+from baton.domain.message import MessageStatus, Role, StoredMessage
+from baton.domain.thread import Run
+from baton.domain.tool_call import ToolCall
+from baton.memory.context import STOPPED_NOTE, answer_tokens, message_tokens
+from baton.ports.clock import Clock
+from baton.ports.token_counter import TokenCounter
+
+
+class Transcript:
+    """What agents and tools have said in one attempt at a run, in order, ready to be stored.
+
+    Each attempt has message ids of its own, so that clients can tell its messages from those of one that died.
+    """
+
+    def __init__(
+        self,
+        thread_id: str,
+        run: Run,
+        *,
+        first_ordinal: int,
+        clock: Clock,
+        counter: TokenCounter,
+        key: str = "",
+        first_id: str | None = None,
+    ) -> None:
+        """``key`` tells transcripts of one run apart: that of a sub-task has the task's id. ``first_id`` is the id of
+        the first message, where it was settled before."""
+        self._thread_id = thread_id
+        self._run = run
+        self._first_ordinal = first_ordinal
+        self._clock = clock
+        self._counter = counter
+        self._key = key
+        self._first_id = first_id
+        self._ids = 0
+        self.messages: list[StoredMessage] = []
+
+    def new_id(self) -> str:
+        """The id of the next message."""
+        if self._first_id is not None:
+            first, self._first_id = self._first_id, None
+            return first
+        self._ids += 1
+        return derived_message_id(self._thread_id, self._run.message_id + self._key, self._run.attempt, self._ids)
+
+    def add_answer(
+        self,
+        message_id: str,
+        agent: AgentDefinition,
+        text: str,
+        *,
+        calls: Sequence[ToolCall] = (),
+        is_whole: bool = True,
+        sources: Sequence[Mapping[str, Any]] = (),
+    ) -> StoredMessage:
+        """What an agent has said, and what it called."""
+        counted = text if is_whole else f"{text}{STOPPED_NOTE}"
+        return self._add(
+            message_id,
+            Role.ASSISTANT,
+            text,
+            answer_tokens(counted, calls, self._counter),
+            status=MessageStatus.COMPLETE if is_whole else MessageStatus.CANCELLED,
+            agent_id=agent.id,
+            agent_name=agent.name,
+            tool_calls=tuple(calls),
+            sources=tuple(dict(source) for source in sources),
+        )
+
+    def add_result(self, message_id: str, agent: AgentDefinition, call: ToolCall, content: str) -> StoredMessage:
+        """What a call came to, as the model was told."""
+        return self._add(
+            message_id,
+            Role.TOOL,
+            content,
+            message_tokens(content, self._counter),
+            agent_id=agent.id,
+            agent_name=agent.name,
+            is_tool_result=True,
+            tool_name=call.name,
+            tool_call_id=call.id,
+        )
+
+    def _add(self, message_id: str, role: Role, text: str, tokens: int, **fields: Any) -> StoredMessage:
+        message = StoredMessage(
+            id=message_id,
+            role=role,
+            content=text,
+            ordinal=self._first_ordinal + len(self.messages),
+            run_id=self._run.run_id,
+            timestamp=self._clock.now(),
+            tokens=tokens,
+            attempt=self._run.attempt,
+            **fields,
+        )
+        self.messages.append(message)
+        return message
