@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -56,7 +56,7 @@ class Task:
     result: str | None = None
     error: str | None = None
     ended_at: datetime | None = None
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     messages: tuple[TaskMessage, ...] = ()
 
     def as_json(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import uuid
 from collections.abc import Mapping
@@ -56,9 +57,7 @@ def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, argume
     id, so that its recorded result is used and nothing is done twice. ``caller`` is the agent's id or, within a
     sub-task, the task's; ``occurrence`` tells equal calls of one run apart, from 0.
     """
-    try:
+    with contextlib.suppress(ValueError, RecursionError):  # what is no JSON is compared as it stands
         arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"))
-    except (ValueError, RecursionError):
-        pass  # what is no JSON is compared as it stands
     name = "\0".join(("call", message_id, caller, tool, arguments, str(occurrence)))
     return "call_" + uuid.uuid5(uuid.UUID(thread_id), name).hex
