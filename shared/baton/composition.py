@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.dynamodb.thread_store import DynamoThreadStore
     from baton.adapters.openai import OpenAIChatModel
+    from baton.adapters.s3_bodies import S3Bodies
     from baton.adapters.s3_files import S3Files
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.sqs import SqsTurnQueue
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from baton.conversation.turns import Turns
     from baton.ports.audit import AuditLog
     from baton.ports.live import LiveRegistry
+    from baton.ports.run_records import RunRecords
     from baton.ports.token_verifier import TokenVerifier
     from baton.settings import ModelSettings
 
@@ -191,12 +193,26 @@ def _table() -> Table:
 @cache
 def store() -> DynamoThreadStore:
     """Threads and their messages."""
-    from baton.adapters.aws import client
     from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+
+    return DynamoThreadStore(_table(), _bodies(), clock)
+
+
+@cache
+def run_records() -> RunRecords:
+    """Tool calls and sub-tasks."""
+    from baton.adapters.dynamodb.run_records import DynamoRunRecords
+
+    return DynamoRunRecords(_table(), _bodies())
+
+
+@cache
+def _bodies() -> S3Bodies:
+    from baton.adapters.aws import client
     from baton.adapters.s3_bodies import S3Bodies
     from baton.settings import StoreSettings
 
-    return DynamoThreadStore(_table(), S3Bodies(client("s3"), StoreSettings().bucket), clock)
+    return S3Bodies(client("s3"), StoreSettings().bucket)
 
 
 @cache

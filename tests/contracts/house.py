@@ -14,6 +14,7 @@ from baton.ports.audit import AuditLog
 from baton.ports.episodes import Episodes
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
+from baton.ports.run_records import RunRecords
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, ThreadStore, TurnRecord
 from tests.fakes.clock import FakeClock
@@ -32,6 +33,7 @@ class House:
     audit: AuditLog
     episodes: Episodes
     idle: IdleThreads
+    records: RunRecords
     clock: FakeClock
     audit_records: Callable[[Scope], Awaitable[list[dict[str, Any]]]]
     """The audit records of a tenant, oldest first: action, outcome, user_id, thread_id and detail."""

@@ -10,7 +10,7 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse
 
 from baton import __version__
-from baton.api import agents, audit, controls, files, health, messages, problems, runs, threads
+from baton.api import agents, audit, controls, files, health, messages, problems, run_records, runs, threads
 from baton.api.body_limit import BodyLimit
 from baton.api.described import DescribedApi
 from baton.api.services import ApiServices
@@ -44,7 +44,7 @@ def create_app(services: Callable[[], ApiServices], *, origins: Sequence[str] = 
         allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
         max_age=3600,
     )
-    nouns = (runs, messages, threads, controls, files, audit, agents)
+    nouns = (runs, messages, threads, run_records, controls, files, audit, agents)
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")
     app.include_router(health.router)

@@ -23,6 +23,7 @@ def _services() -> ApiServices:
         verifier=composition.authorizer(),
         turns=composition.turns(),
         store=composition.store(),
+        records=composition.run_records(),
         replays=composition.replays(),
         follower=composition.follower(),
         controls=composition.controls(),

@@ -11,6 +11,8 @@ T = TypeVar("T")
 
 THREAD_ID = "550e8400-e29b-41d4-a716-446655440000"
 RUN_ID = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
+CALL_ID = "call_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"
+TASK_ID = "7b0f2f0e-58f3-5f0a-9c37-2f6d1a9b8c3d"
 TIMESTAMP = "2026-03-14T09:26:53.589Z"
 
 
@@ -224,6 +226,59 @@ class CloseAnswer(_Shape):
     thread_id: str = Field(examples=[THREAD_ID])
     status: Literal["closed"]
     episode_id: str | None = Field(examples=["0f2d5c1e-3b64-5c9e-8f0e-3a1c2f7f9f10"])
+
+
+class ToolCall(_Shape):
+    """One call of one tool, with what came of it."""
+
+    id: str = Field(examples=[CALL_ID])
+    run_id: str = Field(examples=[RUN_ID])
+    task_id: str | None = Field(
+        description="The sub-task it was made in, or the one it made; null: by the run's own agent.", examples=[None]
+    )
+    agent_id: str = Field(description="Who called.", examples=["assistant"])
+    tool_name: str = Field(examples=["get_weather"])
+    input: dict[str, Any] | str = Field(
+        description="The arguments; text where the model wrote no JSON object.", examples=[{"city": "Bern"}]
+    )
+    output: str | None = Field(description="Whole, whatever the model was shown of it.", examples=["Sunny, 21 °C"])
+    succeeded: bool
+    error_message: str | None = Field(examples=[None])
+    called_at: str = Field(examples=[TIMESTAMP])
+    duration_ms: int = Field(examples=[412])
+
+
+class Task(_Shape):
+    """What one agent asked another to do, and what came of it."""
+
+    task_id: str = Field(examples=[TASK_ID])
+    parent_task_id: str = Field(description="The run.", examples=[RUN_ID])
+    run_id: str = Field(examples=[RUN_ID])
+    tool_call_id: str = Field(examples=[CALL_ID])
+    agent_id: str = Field(description="Who was asked.", examples=["librarian"])
+    status: Literal["working", "completed", "failed", "timed_out", "cancelled"]
+    message: str = Field(description="The question.", examples=["Which edition is the oldest?"])
+    result: str | None = Field(examples=["The one of 1561."])
+    error: str | None = Field(examples=[None])
+    started_at: str = Field(examples=[TIMESTAMP])
+    ended_at: str | None = Field(examples=[TIMESTAMP])
+    duration_ms: int | None = Field(examples=[3120])
+    usage: Usage
+
+
+class TaskMessage(_Shape):
+    """A message of a sub-task: the asking agent's, the asked agent's or a tool's."""
+
+    role: Literal["user", "assistant", "tool"]
+    content: str = Field(examples=["Which edition is the oldest?"])
+    timestamp: str = Field(examples=[TIMESTAMP])
+    tool_name: str | None = Field(examples=[None])
+
+
+class TaskWithMessages(Task):
+    """A sub-task with what was said in it."""
+
+    messages: list[TaskMessage]
 
 
 class AuditRecord(_Shape):

@@ -15,6 +15,7 @@ from baton.conversation.turns import Turns
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.files import Files
+from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
 
@@ -26,6 +27,7 @@ class ApiServices:
     verifier: TokenVerifier
     turns: Turns
     store: ThreadStore
+    records: RunRecords
     replays: Replays
     follower: Follower
     controls: Controls

@@ -168,7 +168,9 @@ class RunExecution:
         if self._run.attempt == 1:
             return {}
         lease = self._holder.lease
-        calls = await self._services.records.calls_of_run(lease.scope, lease.thread_id, self._run.run_id)
+        calls = await self._services.records.calls_of_run(
+            lease.scope, lease.thread_id, self._run.run_id, first_ordinal=lease.thread.next_ordinal
+        )
         return {call.id: call for call in calls if call.succeeded}
 
     async def _keep_first_timestamp(self, known: TurnRecord | None) -> None:

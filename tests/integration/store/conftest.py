@@ -14,6 +14,7 @@ from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
@@ -28,13 +29,14 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.episodes import FakeEpisodes
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.run_records import FakeRunRecords
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
-for contract in ("endings", "leases", "one_writer", "messages", "streams", "takeovers", "threads"):
+for contract in ("endings", "leases", "one_writer", "messages", "run_records", "streams", "takeovers", "threads"):
     pytest.register_assert_rewrite(f"tests.contracts.{contract}")
 
 BUCKET = "test-bodies"
@@ -66,6 +68,7 @@ class Engine:
             DynamoAuditLog(self.table, clock),
             DynamoEpisodes(self.table),
             DynamoIdleThreads(self.table, clock),
+            DynamoRunRecords(self.table, S3Bodies(self.s3, BUCKET)),
             clock,
             audit_records,
         )
@@ -126,6 +129,7 @@ def in_memory(clock: FakeClock | None = None) -> House:
         audit,
         FakeEpisodes(),
         FakeIdleThreads(store, clock),
+        FakeRunRecords(),
         clock,
         audit_records,
     )

@@ -47,6 +47,15 @@ def test_messages_and_pieces_sort_by_their_numbers(one: int, other: int) -> None
     assert (keys.log_sort(one) < keys.log_sort(other)) == (one < other)
 
 
+@given(st.integers(0, 10**12 - 2), st.integers(0, 10**12 - 2), printable)
+def test_the_records_of_a_run_lie_between_its_ordinal_and_the_next(one: int, other: int, record_id: str) -> None:
+    scope = Scope("acme", "ada")
+    for sort, key in ((keys.call_sort, keys.call), (keys.task_sort, keys.task)):
+        found = key(scope, "t", one, record_id)["SK"]
+        assert (sort(other) < found < sort(other + 1)) == (one == other)
+        assert not sort(0) <= keys.task_place(scope, "t", record_id)["SK"] <= sort(10**12 - 1)
+
+
 @given(st.uuids())
 def test_every_thread_has_a_shard_of_the_idle_index(thread_id: object) -> None:
     assert keys.idle_shard(str(thread_id)) in {f"~IDLE#{n}" for n in range(keys.IDLE_SHARDS)}

@@ -30,8 +30,12 @@ _DICTIONARY = (
 
 
 def pack(value: Any) -> bytes:
-    """JSON, compressed."""
-    raw = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    """JSON, compressed. Halves of surrogate pairs, which tools and models may write, become ``U+FFFD``."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:
+        raw = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
     deflate = zlib.compressobj(level=6, wbits=-15, zdict=_DICTIONARY)
     return _FORMAT + deflate.compress(raw) + deflate.flush()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus
-from baton.domain.errors import LeaseLost
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
@@ -28,14 +28,8 @@ class DynamoEpisodes:
             "reason": ref.reason.value,
             "ended_at": to_millis(ref.ended_at),
             "episode_status": EpisodeStatus.PENDING.value,
-            "fence": lease.fence,
         }
-        try:
-            await self._table.put(
-                item, condition="attribute_not_exists(PK) OR fence <= :fence", values={":fence": lease.fence}
-            )
-        except ConditionFailed:
-            raise LeaseLost from None
+        await put_fenced(self._table, lease, item)
 
     async def get_ref(self, scope: Scope, thread_id: str, number: int) -> EpisodeRef | None:
         item = await self._table.get(keys.episode(scope, thread_id, number))

@@ -55,6 +55,31 @@ def episode(scope: Scope, thread_id: str, number: int) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"EPISODE#{number:06d}"}
 
 
+def call(scope: Scope, thread_id: str, first_ordinal: int, call_id: str) -> Key:
+    """A tool call, below the first ordinal of its run: the same for every attempt, and runs sort by time."""
+    return {"PK": partition(scope, thread_id), "SK": f"{call_sort(first_ordinal)}#{call_id}"}
+
+
+def call_sort(first_ordinal: int) -> str:
+    """Just before the calls of the run that begins at ``first_ordinal``."""
+    return f"CALL#{first_ordinal:012d}"
+
+
+def task(scope: Scope, thread_id: str, first_ordinal: int, task_id: str) -> Key:
+    """A sub-task, below the first ordinal of its run."""
+    return {"PK": partition(scope, thread_id), "SK": f"{task_sort(first_ordinal)}#{task_id}"}
+
+
+def task_sort(first_ordinal: int) -> str:
+    """Just before the sub-tasks of the run that begins at ``first_ordinal``."""
+    return f"TASK#{first_ordinal:012d}"
+
+
+def task_place(scope: Scope, thread_id: str, task_id: str) -> Key:
+    """Where a sub-task's run begins: finds it by its id alone."""
+    return {"PK": partition(scope, thread_id), "SK": f"TASKAT#{task_id}"}
+
+
 def audit(scope: Scope, thread_id: str, sortable_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"AUDIT#{sortable_id}"}
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.codec import pack_pending, unpack_pending
+from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
@@ -55,7 +56,6 @@ _END_SESSION = (
     "idle_shard = :shard, idle_check_at = :check"
 )
 _MINE = "fence = :fence AND lease_owner = :owner"
-_FENCED = "attribute_not_exists(PK) OR fence <= :fence"
 
 
 class Leases:
@@ -213,18 +213,11 @@ class Leases:
         return None
 
     async def reopen_turn(self, lease: Lease, turn: TurnRecord) -> None:
-        await self.put_fenced(lease, _turn_item(lease, turn))
+        await put_fenced(self._table, lease, _turn_item(lease, turn))
 
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         item = await self._table.get(keys.turn(scope, thread_id, message_id))
         return _turn(message_id, item) if item else None
-
-    async def put_fenced(self, lease: Lease, item: Item) -> None:
-        """Write an item of a turn under the lease's fence. Raises ``LeaseLost`` where a higher fence has written."""
-        try:
-            await self._table.put(item, condition=_FENCED, values={":fence": lease.fence})
-        except ConditionFailed:
-            raise LeaseLost from None
 
     async def _update_mine(self, lease: Lease, expression: str, values: Item, *, commits: bool = False) -> None:
         try:

@@ -7,7 +7,9 @@ import math
 from collections.abc import AsyncIterator, Sequence
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.bodies import ItemBodies
 from baton.adapters.dynamodb.codec import pack_message, unpack_message
+from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.leases import Leases
 from baton.adapters.dynamodb.table import Item, Table
 from baton.adapters.s3_bodies import S3Bodies
@@ -17,8 +19,6 @@ from baton.domain.thread import Thread
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Lease, Page
 
-LARGEST_INLINE = 300 * 1024
-"""Bytes of a packed message kept in the item itself."""
 LARGEST_QUERY = 200
 
 
@@ -27,7 +27,7 @@ class Messages(Leases):
 
     def __init__(self, table: Table, bodies: S3Bodies, clock: Clock) -> None:
         super().__init__(table, clock)
-        self._bodies = bodies
+        self._bodies = ItemBodies(bodies)
 
     async def put_message(self, lease: Lease, message: StoredMessage) -> None:
         item: Item = {
@@ -35,14 +35,9 @@ class Messages(Leases):
             "id": message.id,
             "run_id": message.run_id,
             "tokens": message.tokens,
-            "fence": lease.fence,
+            **await self._bodies.kept(lease.scope, lease.thread_id, pack_message(message)),
         }
-        packed = pack_message(message)
-        if len(packed) > LARGEST_INLINE:
-            item["body_sha256"] = await self._bodies.put(lease.scope, lease.thread_id, packed)
-        else:
-            item["body"] = packed
-        await self.put_fenced(lease, item)
+        await put_fenced(self._table, lease, item)
 
     async def recent_messages(
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None
@@ -104,7 +99,7 @@ class Messages(Leases):
         )
 
     async def _messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
-        bodies = await asyncio.gather(*(self._body(scope, thread_id, item) for item in items))
+        bodies = await asyncio.gather(*(self._bodies.read(scope, thread_id, item) for item in items))
         return [
             unpack_message(
                 body,
@@ -116,12 +111,6 @@ class Messages(Leases):
             )
             for item, body in zip(items, bodies, strict=True)
         ]
-
-    async def _body(self, scope: Scope, thread_id: str, item: Item) -> bytes:
-        if "body" in item:
-            body: bytes = item["body"]
-            return body
-        return await self._bodies.get(scope, thread_id, item["body_sha256"])
 
 
 def _one_run(messages: list[StoredMessage]) -> list[StoredMessage]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.codec import pack, unpack
-from baton.adapters.dynamodb.table import ConditionFailed, Table
-from baton.domain.errors import LeaseLost
+from baton.adapters.dynamodb.fenced import put_fenced
+from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
 from baton.ports.clock import Clock
 from baton.ports.stream_log import LogPiece
@@ -30,15 +30,9 @@ class DynamoStreamLog:
             "attempt": piece.attempt,
             "last_seq": piece.last_seq,
             "body": pack(list(piece.events)),
-            "fence": lease.fence,
             "expires_at": int(self._clock.now().timestamp()) + KEPT_SECONDS,
         }
-        try:
-            await self._table.put(
-                item, condition="attribute_not_exists(PK) OR fence <= :fence", values={":fence": lease.fence}
-            )
-        except ConditionFailed:
-            raise LeaseLost from None
+        await put_fenced(self._table, lease, item)
 
     async def read(self, scope: Scope, thread_id: str, *, after: int) -> Sequence[LogPiece]:
         partition = keys.partition(scope, thread_id)

@@ -1,0 +1,190 @@
+"""Tool calls and sub-tasks on DynamoDB, in the partition of their thread, run by run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.bodies import LARGEST_INLINE, ItemBodies
+from baton.adapters.dynamodb.cursors import decode, encode
+from baton.adapters.dynamodb.fenced import put_fenced
+from baton.adapters.dynamodb.record_codec import (
+    pack_call,
+    pack_task,
+    pack_task_messages,
+    unpack_call,
+    unpack_task,
+    unpack_task_messages,
+)
+from baton.adapters.dynamodb.table import Item, Table
+from baton.adapters.s3_bodies import S3Bodies
+from baton.domain.errors import InvalidRequest
+from baton.domain.identity import Scope
+from baton.domain.task import Task
+from baton.domain.times import from_millis, to_millis
+from baton.domain.tool_call import ToolCallRecord
+from baton.ports.thread_store import Lease
+
+_BEYOND = 10**12 - 1
+"""Above every ordinal."""
+
+_Place = tuple[int, int, str]
+"""Where a record stands in its thread: first ordinal of its run, time in milliseconds, id."""
+
+
+class DynamoRunRecords:
+    """``RunRecords`` on the conversation table, with large bodies in S3.
+
+    A record's key must be the same for every attempt, whose calls come at other times and in another order. So keys
+    sort by run only, and within a run records are put in order when they are read: a page reads whole runs.
+    """
+
+    def __init__(self, table: Table, bodies: S3Bodies) -> None:
+        self._table = table
+        self._bodies = ItemBodies(bodies)
+
+    async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
+        scope, thread_id = lease.scope, lease.thread_id
+        item: Item = {
+            **keys.call(scope, thread_id, lease.thread.next_ordinal, call.id),
+            "run_id": call.run_id,
+            "began_at": to_millis(call.called_at),
+            **await self._bodies.kept(scope, thread_id, pack_call(call)),
+        }
+        await put_fenced(self._table, lease, item)
+
+    async def calls_of_run(
+        self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
+    ) -> Sequence[ToolCallRecord]:
+        items = await self._between(scope, thread_id, first_ordinal, first_ordinal + 1)
+        return await self._calls(scope, thread_id, [item for item in items if item["run_id"] == run_id])
+
+    async def calls_between(
+        self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
+    ) -> Sequence[ToolCallRecord]:
+        return await self._calls(scope, thread_id, await self._between(scope, thread_id, first_ordinal, end_ordinal))
+
+    async def calls(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[ToolCallRecord], str | None]:
+        items, next_cursor = await self._newest(scope, thread_id, keys.call_sort, limit, cursor)
+        return await self._calls(scope, thread_id, items), next_cursor
+
+    async def put_task(self, lease: Lease, task: Task) -> None:
+        scope, thread_id = lease.scope, lease.thread_id
+        first_ordinal = lease.thread.next_ordinal
+        head, messages = pack_task(task), pack_task_messages(task.messages)
+        item: Item = {
+            **keys.task(scope, thread_id, first_ordinal, task.id),
+            "run_id": task.run_id,
+            "began_at": to_millis(task.started_at),
+            **await self._bodies.kept(scope, thread_id, head),
+            **await self._bodies.kept(
+                scope, thread_id, messages, name="messages", room=max(0, LARGEST_INLINE - len(head))
+            ),
+        }
+        # The place goes first: what is listed can then also be read by its id.
+        place: Item = {**keys.task_place(scope, thread_id, task.id), "first_ordinal": first_ordinal}
+        await put_fenced(self._table, lease, place)
+        await put_fenced(self._table, lease, item)
+
+    async def tasks(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Task], str | None]:
+        items, next_cursor = await self._newest(scope, thread_id, keys.task_sort, limit, cursor)
+        bodies = await asyncio.gather(*(self._bodies.read(scope, thread_id, item) for item in items))
+        found = [
+            unpack_task(body, task_id=_id(item), run_id=item["run_id"], started_at=from_millis(item["began_at"]))
+            for item, body in zip(items, bodies, strict=True)
+        ]
+        return found, next_cursor
+
+    async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
+        place = await self._table.get(keys.task_place(scope, thread_id, task_id))
+        if place is None:
+            return None
+        item = await self._table.get(keys.task(scope, thread_id, place["first_ordinal"], task_id))
+        if item is None:
+            return None
+        body, messages = await asyncio.gather(
+            self._bodies.read(scope, thread_id, item), self._bodies.read(scope, thread_id, item, name="messages")
+        )
+        return unpack_task(
+            body,
+            task_id=task_id,
+            run_id=item["run_id"],
+            started_at=from_millis(item["began_at"]),
+            messages=unpack_task_messages(messages),
+        )
+
+    async def _between(self, scope: Scope, thread_id: str, first_ordinal: int, end_ordinal: int) -> list[Item]:
+        """The items of calls of runs that begin in the range, in order."""
+        found: list[Item] = []
+        if first_ordinal < end_ordinal:
+            async for page in self._table.query(
+                keys.partition(scope, thread_id),
+                first=keys.call_sort(first_ordinal),
+                last=keys.call_sort(end_ordinal),  # which itself is no key: every key goes on behind it
+            ):
+                found += page
+        return sorted(found, key=_place)
+
+    async def _newest(
+        self, scope: Scope, thread_id: str, sort: Callable[[int], str], limit: int, cursor: str | None
+    ) -> tuple[list[Item], str | None]:
+        """A page of items, the newest first, and the next cursor. Raises ``InvalidRequest``."""
+        below = _decode(cursor) if cursor else None
+        found: list[Item] = []
+        run: list[Item] = []
+        async for page in self._table.query(
+            keys.partition(scope, thread_id),
+            first=sort(0),
+            last=sort(below[0] + 1 if below else _BEYOND),
+            newest_first=True,
+            limit=limit + 1,
+        ):
+            for item in page:
+                if run and _place(item)[0] != _place(run[0])[0]:
+                    found += _newest_below(run, below)
+                    run = []
+                    if len(found) > limit:
+                        return _page(found, limit)
+                run.append(item)
+        return _page([*found, *_newest_below(run, below)], limit)
+
+    async def _calls(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[ToolCallRecord]:
+        bodies = await asyncio.gather(*(self._bodies.read(scope, thread_id, item) for item in items))
+        return [
+            unpack_call(body, call_id=_id(item), run_id=item["run_id"], called_at=from_millis(item["began_at"]))
+            for item, body in zip(items, bodies, strict=True)
+        ]
+
+
+def _place(item: Item) -> _Place:
+    _, first_ordinal, record_id = item["SK"].split("#", 2)
+    return int(first_ordinal), item["began_at"], record_id
+
+
+def _id(item: Item) -> str:
+    return _place(item)[2]
+
+
+def _newest_below(items: list[Item], below: _Place | None) -> list[Item]:
+    """The items of a run that lie before the cursor, the newest first."""
+    return sorted((item for item in items if below is None or _place(item) < below), key=_place, reverse=True)
+
+
+def _page(found: list[Item], limit: int) -> tuple[list[Item], str | None]:
+    shown = found[:limit]
+    if len(found) <= limit:
+        return shown, None
+    first_ordinal, at, record_id = _place(shown[-1])
+    return shown, encode({"run": first_ordinal, "at": at, "id": record_id})
+
+
+def _decode(cursor: str) -> _Place:
+    match decode(cursor):
+        case {"run": int(first_ordinal), "at": int(at), "id": str(record_id)} if 0 <= first_ordinal < _BEYOND:
+            return first_ordinal, at, record_id
+    raise InvalidRequest("cursor was not handed out by this list.")

@@ -1,0 +1,64 @@
+"""What the agents of a thread did besides talking: tool calls and sub-tasks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+
+from baton.api.authentication import Caller
+from baton.api.problems import responses
+from baton.api.schemas import TASK_ID, Listing, Task, TaskWithMessages, ToolCall
+from baton.api.services import Services
+from baton.api.threads import Cursor, Limit, ThreadId
+from baton.api.threads_access import readable_thread
+from baton.domain.errors import InvalidRequest, NotFound, ThreadUnavailable, TokenExpired, Unauthorized
+
+router = APIRouter(prefix="/threads/{thread_id}", tags=["threads"])
+
+TaskId = Annotated[str, Path(max_length=128, description="The sub-task's id.", examples=[TASK_ID])]
+
+
+@router.get(
+    "/tool-calls",
+    summary="List tool calls",
+    response_model=Listing[ToolCall],
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
+)
+async def list_tool_calls(
+    thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
+) -> dict[str, Any]:
+    """Every call of a tool in this conversation, the newest first, those of the run in progress included."""
+    thread = await readable_thread(services, caller, thread_id)
+    calls, next_cursor = await services.records.calls(caller, thread.id, limit=limit, cursor=cursor)
+    return {"items": [call.as_json() for call in calls], "nextCursor": next_cursor}
+
+
+@router.get(
+    "/tasks",
+    summary="List sub-tasks",
+    response_model=Listing[Task],
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
+)
+async def list_tasks(
+    thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
+) -> dict[str, Any]:
+    """What agents asked other agents in this conversation, the newest first, without the messages."""
+    thread = await readable_thread(services, caller, thread_id)
+    tasks, next_cursor = await services.records.tasks(caller, thread.id, limit=limit, cursor=cursor)
+    return {"items": [task.as_json() for task in tasks], "nextCursor": next_cursor}
+
+
+@router.get(
+    "/tasks/{task_id}",
+    summary="Read a sub-task",
+    response_model=TaskWithMessages,
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, NotFound, InvalidRequest),
+)
+async def get_task(thread_id: ThreadId, task_id: TaskId, caller: Caller, services: Services) -> dict[str, Any]:
+    """One sub-task with its messages."""
+    thread = await readable_thread(services, caller, thread_id)
+    task = await services.records.task(caller, thread.id, task_id)
+    if task is None:
+        raise NotFound("There is no such sub-task in this conversation.")
+    return {**task.as_json(), "messages": [message.as_json() for message in task.messages]}

@@ -1,0 +1,108 @@
+"""Tool calls and sub-tasks in memory, under the same rules as the table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from baton.domain.errors import InvalidRequest, LeaseLost
+from baton.domain.identity import Scope
+from baton.domain.task import Task
+from baton.domain.times import from_millis, to_millis
+from baton.domain.tool_call import ToolCallRecord
+from baton.ports.thread_store import Lease
+
+R = TypeVar("R", ToolCallRecord, Task)
+
+_Thread = tuple[str, str]
+"""Tenant and thread."""
+_Key = tuple[int, str]
+"""First ordinal of the run, and id."""
+_Place = tuple[int, datetime, str]
+
+
+class FakeRunRecords:
+    """``ports.run_records.RunRecords``."""
+
+    def __init__(self) -> None:
+        self._calls: defaultdict[_Thread, dict[_Key, tuple[int, ToolCallRecord]]] = defaultdict(dict)
+        self._tasks: defaultdict[_Thread, dict[_Key, tuple[int, Task]]] = defaultdict(dict)
+
+    async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
+        kept = replace(
+            call, called_at=_millis(call.called_at), duration=call.duration - call.duration % timedelta(milliseconds=1)
+        )
+        _put(self._calls[_thread(lease)], lease, kept)
+
+    async def calls_of_run(
+        self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
+    ) -> Sequence[ToolCallRecord]:
+        calls = await self.calls_between(scope, thread_id, first_ordinal=first_ordinal, end_ordinal=first_ordinal + 1)
+        return [call for call in calls if call.run_id == run_id]
+
+    async def calls_between(
+        self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
+    ) -> Sequence[ToolCallRecord]:
+        calls = _in_order(self._calls[scope.tenant_id, thread_id])
+        return [call for (ordinal, _, _), call in calls if first_ordinal <= ordinal < end_ordinal]
+
+    async def calls(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[ToolCallRecord], str | None]:
+        return _page([call for _, call in _in_order(self._calls[scope.tenant_id, thread_id])], limit, cursor)
+
+    async def put_task(self, lease: Lease, task: Task) -> None:
+        kept = replace(
+            task,
+            started_at=_millis(task.started_at),
+            ended_at=_millis(task.ended_at) if task.ended_at is not None else None,
+            messages=tuple(replace(message, timestamp=_millis(message.timestamp)) for message in task.messages),
+        )
+        _put(self._tasks[_thread(lease)], lease, kept)
+
+    async def tasks(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Task], str | None]:
+        tasks = [replace(task, messages=()) for _, task in _in_order(self._tasks[scope.tenant_id, thread_id])]
+        return _page(tasks, limit, cursor)
+
+    async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
+        tasks = self._tasks[scope.tenant_id, thread_id]
+        return next((task for (_, known), (_, task) in tasks.items() if known == task_id), None)
+
+
+def _thread(lease: Lease) -> _Thread:
+    return lease.scope.tenant_id, lease.thread_id
+
+
+def _put(records: dict[_Key, tuple[int, R]], lease: Lease, record: R) -> None:
+    key = (lease.thread.next_ordinal, record.id)
+    if key in records and records[key][0] > lease.fence:
+        raise LeaseLost
+    records[key] = (lease.fence, record)
+
+
+def _in_order(records: Mapping[_Key, tuple[int, R]]) -> list[tuple[_Place, R]]:
+    placed = [((ordinal, _began(record), known), record) for (ordinal, known), (_, record) in records.items()]
+    return sorted(placed, key=lambda one: one[0])
+
+
+def _began(record: ToolCallRecord | Task) -> datetime:
+    return record.called_at if isinstance(record, ToolCallRecord) else record.started_at
+
+
+def _page(records: list[R], limit: int, cursor: str | None) -> tuple[list[R], str | None]:
+    """The newest below the cursor, which is the id of the last one shown."""
+    ids = [record.id for record in records]
+    if cursor is not None and cursor not in ids:
+        raise InvalidRequest("cursor was not handed out by this list.")
+    below = records if cursor is None else records[: ids.index(cursor)]
+    shown = below[::-1][:limit]
+    return shown, shown[-1].id if len(below) > limit else None
+
+
+def _millis(moment: datetime) -> datetime:
+    return from_millis(to_millis(moment))
