@@ -27,6 +27,7 @@ def _services() -> ApiServices:
         replays=composition.replays(),
         follower=composition.follower(),
         controls=composition.controls(),
+        approvals=composition.approvals(),
         agents=composition.run_services().agents,
         files=composition.files(),
         audit=composition.audit(),

@@ -63,7 +63,7 @@ def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
         "messages": [
             message.as_ag_ui().model_dump(by_alias=True, mode="json")
             for message in finished.messages
-            if message.is_shown
+            if message.is_said
         ],
         "state": thread_state(services.agents.describe(thread.active_agent_id), thread),
         "usage": (end.usage if end else Usage()).as_json(),

@@ -8,6 +8,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from baton.conversation.agents import Agents
+from baton.conversation.approvals import Approvals
 from baton.conversation.controls import Controls
 from baton.conversation.follow import Follower
 from baton.conversation.replay import Replays
@@ -31,6 +32,7 @@ class ApiServices:
     replays: Replays
     follower: Follower
     controls: Controls
+    approvals: Approvals
     agents: Agents
     files: Files
     audit: AuditLog

@@ -79,9 +79,8 @@ def answer_request(thread_id: str, answers: Sequence[InterruptAnswer], *, run_id
         raise InvalidRequest("resume: answer the interrupts of one run, each by its id.")
     message_id = answer_message_id(answers[0].interrupt_id)
     run_id = optional_run_id(run_id)
-    return AnswerRequest(
-        ThreadRef(thread_id, may_create=False), run_id or derived_run_id(thread_id, message_id), tuple(answers)
-    )
+    thread = ThreadRef(thread_id, may_create=False)
+    return AnswerRequest(thread, run_id or derived_run_id(thread_id, message_id), tuple(answers))
 
 
 def interrupt_answer(interrupt_id: object, status: object, payload: object, answered_by: str) -> InterruptAnswer:

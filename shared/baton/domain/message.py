@@ -161,6 +161,11 @@ class StoredMessage:
         )
 
     @property
+    def is_said(self) -> bool:
+        """Whether it is part of what user and agents have said to each other: not a tool's result, not a mere call."""
+        return self.role is Role.USER or (self.role is Role.ASSISTANT and bool(self.text))
+
+    @property
     def is_shown(self) -> bool:
         """Whether clients see it at all: Baton's own tools show as events of their own, not as calls and results."""
         if self.role is Role.TOOL:
