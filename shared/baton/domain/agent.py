@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from baton.domain.secret import Headers, headers_as_json
 
 AGENT_ID = r"[a-z][a-z0-9_-]{0,40}"
 
@@ -12,6 +23,15 @@ AgentId = Annotated[str, StringConstraints(pattern=f"^{AGENT_ID}$")]
 Locale = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[A-Z]{2})?$")]
 PermissionName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*$", max_length=64)]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+CardUrl = Annotated[
+    str,
+    StringConstraints(
+        # Without a user, a password, a query or a fragment. Plain http is for this machine; the egress guard allows it
+        # in the local cloud alone.
+        pattern=r"^(https://[A-Za-z0-9.\[\]:_-]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)(/[!\"$->@-~]*)?$",
+        max_length=2_000,
+    ),
+]
 
 
 class _Definition(BaseModel):
@@ -72,6 +92,19 @@ class ToolLimits(_Definition):
     """How long a call waits for somebody's approval."""
 
 
+class RemoteAgent(_Definition):
+    """Where an agent that runs elsewhere is spoken to, over A2A."""
+
+    card_url: CardUrl
+    """The address of its agent card (``.json``), or the base below which ``/.well-known/agent-card.json`` is."""
+    headers: Headers = Field(default_factory=dict)
+    """Sent with every request to the card's own origin, and to no other."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The wire shape: references to secrets stay references."""
+        return {"cardUrl": self.card_url, "headers": headers_as_json(self.headers)}
+
+
 class AgentDefinition(_Definition):
     """One agent, as its YAML file in ``agents/`` declares it.
 
@@ -82,8 +115,11 @@ class AgentDefinition(_Definition):
     name: Text
     description: Text
     avatar_url: str | None = None
+    remote: RemoteAgent | None = None
+    """Where the agent runs, if not here; ``model`` and ``system_prompt`` are then its own affair."""
     model: ModelChoice = ModelChoice()
-    system_prompt: Text
+    system_prompt: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(default="", validate_default=True)
+    """What the model is told first; empty for remote agents alone."""
     memory: MemorySettings = MemorySettings()
     timeouts: Timeouts = Timeouts()
     limits: ToolLimits = ToolLimits()
@@ -100,6 +136,20 @@ class AgentDefinition(_Definition):
     sub_agents: tuple[AgentId, ...] = ()
     handoffs: tuple[dict[str, Any], ...] = ()
     workflow: dict[str, Any] | None = None
+
+    @field_validator("system_prompt")
+    @classmethod
+    def _agents_of_ours_have_a_prompt(cls, prompt: str, info: ValidationInfo) -> str:
+        # ``remote`` is absent from the data when it is there and wrong, which is told by itself.
+        if not prompt and "remote" in info.data and info.data["remote"] is None:
+            raise PydanticCustomError("missing", "Field required: what the model is told first")
+        return prompt
+
+    @model_validator(mode="after")
+    def _conversations_begin_here(self) -> AgentDefinition:
+        if self.main and self.remote is not None:
+            raise ValueError("a conversation cannot begin with a remote agent: leave `main` out")
+        return self
 
     @model_validator(mode="after")
     def _default_locale_has_sentences(self) -> AgentDefinition:
@@ -123,6 +173,7 @@ class AgentDefinition(_Definition):
             "avatarUrl": self.avatar_url,
             "main": self.main,
             "endsConversations": self.ends_conversations,
+            "remote": self.remote.as_json() if self.remote is not None else None,
             "model": {
                 "name": self.model.name,
                 "temperature": self.model.temperature,

@@ -21,10 +21,11 @@ from openai import (
 )
 from openai.types.chat import ChatCompletionChunk, ChatCompletionFunctionToolParam, ChatCompletionMessageParam
 
+from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.adapters.openai.errors import Failure, describe, is_worth_repeating, model_error, retry_after
 from baton.adapters.openai.messages import wire_messages, wire_tools
 from baton.adapters.openai.tool_calls import ToolCallFragments
-from baton.domain.errors import ContentFiltered, ModelError, ModelUnavailable
+from baton.domain.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable
 from baton.domain.usage import Usage
 from baton.ports.chat_model import (
     Finished,
@@ -86,6 +87,9 @@ class OpenAIChatModel:
     connection error and a stream that breaks are tried ``max_retries`` times more, with back-off and ``Retry-After``,
     within ``ModelSettings.timeout_seconds``. (The SDK's own retries are off: they end where the stream begins.)
 
+    A model (of this endpoint) that failed so for ``breakers``' number of answers in a row is left alone for a while:
+    ``ModelUnavailable`` at once. Too many requests, refusals and filters are answers of a model that is well.
+
     The client is made at the first request, one an event loop. ``api_key`` may be an async callable, asked before each
     request; what it raises is passed on.
     """
@@ -98,12 +102,14 @@ class OpenAIChatModel:
         connect_timeout_seconds: float = 5.0,
         max_retries: int = 2,
         backoff_seconds: float = 0.5,
+        breakers: CircuitBreakers | None = None,
     ) -> None:
         self._api_key = api_key
         self._base_url = base_url
         self._connect_timeout_seconds = connect_timeout_seconds
         self._max_retries = max_retries
         self._backoff_seconds = backoff_seconds
+        self._breakers = breakers or CircuitBreakers()
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
         self._dialects: dict[str, _Dialect] = {}
         self._logger = Logger(child=True)
@@ -121,6 +127,20 @@ class OpenAIChatModel:
         Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
         """
         question = _Question(settings, await wire_messages(prompts, thread_files), wire_tools(tools))
+        endpoint = f"{self._base_url or 'OpenAI'} {settings.model}"
+        try:
+            async with (
+                self._breakers.guard(endpoint, is_failure=_is_outage),
+                aclosing(self._attempts(question)) as chunks,
+            ):
+                async for chunk in chunks:
+                    yield chunk
+        except CircuitOpen as left_alone:
+            self._logger.warning("The model is not asked", extra={"model": settings.model, "text": str(left_alone)})
+            raise ModelUnavailable from None
+
+    async def _attempts(self, question: _Question) -> AsyncGenerator[ModelChunk, None]:
+        settings = question.settings
         loop = asyncio.get_running_loop()
         deadline = loop.time() + settings.timeout_seconds
         for attempt in range(self._max_retries + 1):
@@ -226,6 +246,10 @@ class OpenAIChatModel:
         details = describe(failure, client.api_key if client else "")
         message = "The model failed" if last else "The model failed; trying again"
         self._logger.warning(message, extra={"model": model, "attempt": attempt + 1, **details})
+
+
+def _is_outage(error: Exception) -> bool:
+    return isinstance(error, ModelUnavailable | ModelTimeout)
 
 
 class _Answer:

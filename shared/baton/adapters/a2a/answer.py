@@ -1,0 +1,170 @@
+"""What a remote agent says, put together from A2A's messages, status updates, artifacts and tasks.
+
+The same words may come several times: in pieces, again with a status, and once more in the task as a whole. Each is
+given out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from a2a.helpers import get_text_parts
+from a2a.types import Artifact, Message, Role, StreamResponse, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus
+
+from baton.adapters.a2a.failures import AgentRefused, shortened
+from baton.ports.agent_client import AgentDone, AgentFailed, AgentProgress
+from baton.ports.chat_model import TextDelta
+
+MAX_ANSWER_BYTES = 256 * 1024
+"""A longer answer is a failure: it would not fit the prompt of whoever asked."""
+MAX_LABEL = 200
+"""Characters of what an agent says about its progress."""
+
+_AT_WORK = (TaskState.TASK_STATE_UNSPECIFIED, TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
+_FAILURES = {
+    TaskState.TASK_STATE_FAILED: "The agent failed",
+    TaskState.TASK_STATE_REJECTED: "The agent does not take this task",
+    TaskState.TASK_STATE_CANCELED: "The agent stopped the task",
+    TaskState.TASK_STATE_AUTH_REQUIRED: "The agent wants other credentials",
+}
+
+
+class Answer:
+    """One answer while its pieces come in; ``task_id`` is the remote task's, as soon as it is known."""
+
+    def __init__(self, task_id: str | None) -> None:
+        self.task_id = task_id
+        self._state: TaskState | None = None
+        self._said: dict[str, str] = {}
+        """All that each message and artifact has said so far, by kind and id."""
+        self._earlier: set[str] = set()
+        """Whose words belong to an earlier answer."""
+        self._earlier_status: TaskStatus | None = None
+        self._asides: dict[str, str] = {}
+        """What was said while at work, by message."""
+        self._bytes = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the agent has taken the message up."""
+        return self._state is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come: the task ended, or waits for its asker."""
+        return self._state is not None and self._state not in _AT_WORK
+
+    def done(self) -> AgentDone:
+        """The end of an answer that is over."""
+        return AgentDone(self.task_id if self._state == TaskState.TASK_STATE_INPUT_REQUIRED else None)
+
+    def skip(self, task: Task) -> None:
+        """Take everything in ``task`` as said before: it belongs to an earlier answer."""
+        for artifact in task.artifacts:
+            self._said[_key(artifact)] = _text(artifact)
+        for message in (*task.history, task.status.message):
+            self._said[_key(message)] = _text(message)
+        self._earlier = set(self._said)
+        if task.status.HasField("timestamp") or task.status.message.message_id:
+            self._earlier_status = task.status
+
+    def take(self, response: StreamResponse) -> Iterator[TextDelta | AgentProgress]:
+        """What is new in one event. Raises ``AgentFailed``."""
+        if response.HasField("message"):
+            yield from self._say(response.message)
+            self._state = TaskState.TASK_STATE_COMPLETED
+        elif response.HasField("task"):
+            yield from self.take_task(response.task)
+        elif response.HasField("status_update"):
+            self._belongs_to(response.status_update.task_id)
+            yield from self._status(response.status_update.status)
+        elif response.HasField("artifact_update"):
+            self._belongs_to(response.artifact_update.task_id)
+            yield from self._artifact(response.artifact_update)
+        else:
+            raise AgentFailed("The agent's answer is neither a message nor a task.")
+
+    def take_task(self, task: Task) -> Iterator[TextDelta | AgentProgress]:
+        """What is new in the task as a whole. Raises ``AgentFailed``."""
+        self._belongs_to(task.id)
+        for artifact in task.artifacts:
+            yield from self._say(artifact)
+        for message in task.history:
+            if message.role == Role.ROLE_AGENT and _key(message) not in self._said:
+                self._asides[_key(message)] = _text(message)
+        yield from self._status(task.status)
+
+    def _belongs_to(self, task_id: str) -> None:
+        if task_id:
+            self.task_id = task_id
+
+    def _status(self, status: TaskStatus) -> Iterator[TextDelta | AgentProgress]:
+        if status == self._earlier_status:
+            # The task as it was before the agent took the message up.
+            yield AgentProgress()
+            return
+        self._state = status.state
+        if status.state in _AT_WORK:
+            words = _text(status.message)
+            if words and _key(status.message) not in self._said:
+                self._asides[_key(status.message)] = words
+            yield AgentProgress(shortened(words, MAX_LABEL))
+            return
+        if status.state in _FAILURES:
+            words = shortened(_text(status.message))
+            raise AgentRefused(f"{_FAILURES[status.state]}: {words}" if words else f"{_FAILURES[status.state]}.")
+        yield from self._say(status.message)
+        if not self._bytes:
+            # Some agents say everything while at work, and end without another word.
+            yield from self._give("".join(self._asides.values()))
+
+    def _artifact(self, event: TaskArtifactUpdateEvent) -> Iterator[TextDelta]:
+        key, text = _key(event.artifact), _text(event.artifact)
+        if event.append and self._said.get(key):
+            self._said[key] += text
+            yield from self._give(text)
+        else:
+            yield from self._tell(key, text)
+
+    def _say(self, whole: Message | Artifact) -> Iterator[TextDelta]:
+        key, text = _key(whole), _text(whole)
+        if key not in self._said and self._is_a_repetition(text):
+            self._said[key] = text
+            return
+        yield from self._tell(key, text)
+
+    def _tell(self, key: str, text: str) -> Iterator[TextDelta]:
+        """Give out what ``key`` now says and had not said."""
+        before = self._said.get(key, "")
+        if before.startswith(text):
+            return  # Said already, or an older state of the task.
+        self._said[key] = text
+        if not text.startswith(before) or not before:
+            # Another speaker, or one who begins anew.
+            yield from self._give(text, apart=True)
+        else:
+            yield from self._give(text[len(before) :])
+
+    def _give(self, text: str, *, apart: bool = False) -> Iterator[TextDelta]:
+        if not text:
+            return
+        if apart and self._bytes:
+            text = f"\n\n{text}"
+        self._bytes += len(text.encode())
+        if self._bytes > MAX_ANSWER_BYTES:
+            raise AgentFailed(f"The agent's answer is longer than {MAX_ANSWER_BYTES // 1024} KiB.")
+        yield TextDelta(text)
+
+    def _is_a_repetition(self, text: str) -> bool:
+        told = text.strip()
+        return any(told == said.strip() for key, said in self._said.items() if key not in self._earlier)
+
+
+def _key(whole: Message | Artifact) -> str:
+    return f"artifact {whole.artifact_id}" if isinstance(whole, Artifact) else f"message {whole.message_id}"
+
+
+def _text(whole: Message | Artifact) -> str:
+    # The parts of a message are paragraphs; those of an artifact are the chunks it came in.
+    texts = get_text_parts(whole.parts)
+    return "".join(texts) if isinstance(whole, Artifact) else "\n".join(texts)

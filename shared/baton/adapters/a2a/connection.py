@@ -1,0 +1,69 @@
+"""One HTTP client for one conversation with a stranger: credentials stay at home, and answers have an end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+import httpx
+
+from baton.ports.agent_client import AgentFailed
+
+MAX_RESPONSE_BYTES = 8 * 1024 * 1024
+"""Of one response, a whole stream of events included."""
+MAX_LINE_BYTES = 2 * 1024 * 1024
+"""Of one event: the parser keeps it whole in memory."""
+CONNECT_SECONDS = 5.0
+
+
+def prepare(client: httpx.AsyncClient, home: str, credentials: Mapping[str, str], silence_seconds: float) -> None:
+    """Make ``client`` fit to speak to a remote agent.
+
+    ``credentials`` (headers) go to the origin of ``home`` alone, whatever addresses the agent's card names. A silence
+    longer than ``silence_seconds`` is a timeout. Responses that are too large raise ``AgentFailed`` while they are
+    read.
+    """
+    origin = httpx.URL(home)
+
+    async def keep_credentials_at_home(request: httpx.Request) -> None:
+        if origin.scheme == "https" and request.url.scheme != "https":
+            raise AgentFailed("The agent's card names an address without encryption.")
+        if _origin(request.url) == _origin(origin):
+            request.headers.update(credentials)
+
+    client.event_hooks = {
+        "request": [*client.event_hooks["request"], keep_credentials_at_home],
+        "response": [*client.event_hooks["response"], _limit],
+    }
+    # A compressed answer may be a thousand times larger than what was counted.
+    client.headers["Accept-Encoding"] = "identity"
+    client.timeout = httpx.Timeout(silence_seconds, connect=min(CONNECT_SECONDS, silence_seconds))
+    client.follow_redirects = False
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port  # httpx leaves default ports out
+
+
+async def _limit(response: httpx.Response) -> None:
+    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise AgentFailed("The agent's answer is compressed, which was not asked for.")
+    assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - an AsyncClient has no others
+    response.stream = _Limited(response.stream)
+
+
+class _Limited(httpx.AsyncByteStream):
+    def __init__(self, stream: httpx.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        total = line = 0
+        async for part in self._stream:
+            total += len(part)
+            end = part.rfind(b"\n")
+            line = line + len(part) if end < 0 else len(part) - end - 1
+            if total > MAX_RESPONSE_BYTES or line > MAX_LINE_BYTES:
+                raise AgentFailed("The agent sends more than anybody would read.")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

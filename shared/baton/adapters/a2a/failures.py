@@ -1,0 +1,78 @@
+"""From what a remote agent did to the one error a caller is told, in words without secrets."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Iterator
+
+import httpx
+from a2a.client.errors import A2AClientError
+from a2a.utils.errors import A2AError, InternalError, InvalidAgentResponseError
+
+from baton.ports.agent_client import AgentFailed
+
+MAX_WORDS = 300
+"""Characters of an agent's own words in a reason."""
+
+
+class AgentRefused(AgentFailed):
+    """The agent is well and said no, or said that it failed: no reason to leave it alone."""
+
+
+def agent_failed(error: Exception) -> AgentFailed:
+    """What ``error`` of the SDK, the HTTP client or the parsing between them means."""
+    if isinstance(error, AgentFailed):
+        return error
+    for cause in _causes(error):
+        if isinstance(cause, httpx.HTTPStatusError):
+            return _from_status(cause.response.status_code)
+        if isinstance(cause, httpx.TimeoutException):
+            return AgentFailed("The agent did not answer in time.")
+        if isinstance(cause, ssl.SSLError):
+            return AgentFailed("No secure connection to the agent could be made.")
+    if isinstance(error, A2AError) and not isinstance(error, A2AClientError):
+        return _from_json_rpc(error)
+    for cause in _causes(error):
+        if isinstance(cause, httpx.ConnectError):
+            return AgentFailed("The agent cannot be reached.")
+        if isinstance(cause, httpx.TransportError):
+            return AgentFailed("The connection to the agent broke.")
+        if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
+            return AgentFailed("The agent sent something that is not JSON.")
+    return AgentFailed("The agent's answer is not as A2A wants it.")
+
+
+def shortened(text: str, most: int = MAX_WORDS) -> str:
+    """``text`` on one line of at most ``most`` characters."""
+    # Cut first: what a stranger sends may be long.
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _from_status(status: int) -> AgentFailed:
+    if 300 <= status < 400:
+        return AgentFailed(f"The agent's address redirects elsewhere (HTTP {status}), which is not followed.")
+    if status in (401, 403):
+        return AgentRefused(f"The agent refused the credentials (HTTP {status}).")
+    if status == 429:
+        return AgentRefused("The agent is receiving too many requests (HTTP 429).")
+    if 400 <= status < 500:
+        return AgentRefused(f"The agent refused the request (HTTP {status}).")
+    return AgentFailed(f"The agent is out of order (HTTP {status}).")
+
+
+def _from_json_rpc(error: A2AError) -> AgentFailed:
+    words = f"The agent refused: {shortened(error.message)}"
+    broken = isinstance(error, InternalError | InvalidAgentResponseError)
+    return AgentFailed(words) if broken else AgentRefused(words)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """``error`` and what it came from, the nearest first."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__

@@ -1,0 +1,117 @@
+"""One remote agent, spoken to with the SDK's client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import cast
+
+import httpx
+from a2a.client import Client, ClientCallContext, ClientConfig, ClientFactory
+from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
+from a2a.types import (
+    AgentCard,
+    CancelTaskRequest,
+    GetTaskRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageRequest,
+    StreamResponse,
+)
+from a2a.utils.constants import TransportProtocol
+from aws_lambda_powertools import Logger
+
+from baton.adapters.a2a.answer import Answer
+from baton.adapters.a2a.extension import EXTENSION_URI, conversation_metadata
+from baton.ports.agent_client import AgentFailed, AgentProgress, AgentTask
+from baton.ports.chat_model import TextDelta
+
+CANCEL_SECONDS = 2.0
+"""How long a remote agent may take to hear that it should stop."""
+SLOWEST_POLL_SECONDS = 5.0
+HISTORY_LENGTH = 50
+"""Messages of a task that are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The agent behind a card, as long as the HTTP client lives."""
+
+    client: Client
+    streams: bool
+    context: ClientCallContext
+
+    @classmethod
+    def behind(cls, card: AgentCard, http: httpx.AsyncClient) -> Peer:
+        """Speak to the agent that ``card`` describes. Raises ``AgentFailed`` if it names no address for JSON-RPC."""
+        streams = card.capabilities.streaming
+        config = ClientConfig(
+            streaming=streams,
+            polling=not streams,
+            httpx_client=http,
+            supported_protocol_bindings=[TransportProtocol.JSONRPC],
+        )
+        try:
+            client = ClientFactory(config).create(card)
+        except ValueError:
+            raise AgentFailed("The agent's card names no address for A2A over JSON-RPC.") from None
+        parameters = ServiceParametersFactory.create([with_a2a_extensions([EXTENSION_URI])])
+        return cls(client, streams, ClientCallContext(service_parameters=parameters))
+
+    async def answers(
+        self, task: AgentTask, answer: Answer, poll_seconds: float
+    ) -> AsyncGenerator[TextDelta | AgentProgress, None]:
+        """Send the message and give out what comes of it until the answer is over.
+
+        An agent that does not stream, or stops streaming too early, is asked for its task again and again, first
+        after ``poll_seconds``. Raises ``AgentFailed`` and whatever the SDK makes of what is no A2A.
+        """
+        if task.remote_task_id is not None:
+            # The task's words so far were told when it asked for more.
+            answer.skip(await self.client.get_task(_look(task.remote_task_id), context=self.context))
+        # The SDK promises an iterator, and gives a generator.
+        sent = cast(
+            "AsyncGenerator[StreamResponse, None]", self.client.send_message(_message(task), context=self.context)
+        )
+        async with aclosing(sent) as responses:
+            async for response in responses:
+                for chunk in answer.take(response):
+                    yield chunk
+                if answer.is_over:
+                    return
+        pause = poll_seconds
+        while not answer.is_over:
+            if not answer.task_id:
+                raise AgentFailed("The agent ended without an answer.")
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
+            for chunk in answer.take_task(await self.client.get_task(_look(answer.task_id), context=self.context)):
+                yield chunk
+
+    async def cancel(self, task_id: str) -> None:
+        """Ask the agent to stop, for two seconds at most; what it says to that changes nothing."""
+        try:
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await self.client.cancel_task(CancelTaskRequest(id=task_id), context=self.context)
+        except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes do to three libraries: nobody waits for it
+            Logger(child=True).info("A remote agent did not take a cancel", extra={"failure": type(error).__name__})
+
+
+def _message(task: AgentTask) -> SendMessageRequest:
+    message = Message(
+        message_id=task.task_id,
+        context_id=task.thread_id,
+        task_id=task.remote_task_id or "",
+        role=Role.ROLE_USER,
+        parts=[Part(text=task.message)],
+        extensions=[EXTENSION_URI],
+        metadata=conversation_metadata(task),
+    )
+    return SendMessageRequest(message=message)
+
+
+def _look(task_id: str) -> GetTaskRequest:
+    return GetTaskRequest(id=task_id, history_length=HISTORY_LENGTH)

@@ -1,0 +1,124 @@
+"""Remote agents as peers: asked over A2A, with the official SDK's client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+
+import httpx
+from aws_lambda_powertools import Logger
+
+from baton.adapters.a2a.answer import Answer
+from baton.adapters.a2a.cards import AgentCards
+from baton.adapters.a2a.connection import prepare
+from baton.adapters.a2a.failures import AgentRefused, agent_failed
+from baton.adapters.a2a.peer import Peer
+from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
+from baton.domain.agent import AgentDefinition, RemoteAgent
+from baton.domain.errors import BatonError
+from baton.domain.secret import HeaderValue
+from baton.ports.agent_client import AgentChunk, AgentFailed, AgentProgress, AgentTask
+from baton.ports.chat_model import TextDelta
+
+FAILURES_BEFORE_OPEN = 3
+"""Failures in a row after which a remote agent is left alone for a while."""
+SHARE_OF_SILENCE = 0.9
+"""Of ``consult_seconds``: a silent agent fails here, where it counts, before its asker's patience ends."""
+
+Resolve = Callable[[Mapping[str, HeaderValue]], Awaitable[dict[str, str]]]
+
+
+class RemoteAgents:
+    """``ports.agent_client.AgentClient`` over A2A v0.3, and 1.0 where an agent's card says so; JSON-RPC.
+
+    ``http`` makes a guarded client, which is used for one task and closed. ``resolve`` fills in the secrets of
+    headers and may raise ``BatonError``; ``redacted`` takes secrets out of words that go to models and logs.
+    ``poll_seconds`` is the first pause between two looks at a task of an agent that does not stream.
+    """
+
+    def __init__(
+        self,
+        http: Callable[[], httpx.AsyncClient],
+        resolve: Resolve,
+        *,
+        redacted: Callable[[str], str] = str,
+        breakers: CircuitBreakers | None = None,
+        cards: AgentCards | None = None,
+        poll_seconds: float = 0.5,
+    ) -> None:
+        self._http = http
+        self._resolve = resolve
+        self._redacted = redacted
+        self._breakers = breakers or CircuitBreakers(failures=FAILURES_BEFORE_OPEN)
+        self._cards = cards or AgentCards()
+        self._poll_seconds = poll_seconds
+        self._logger = Logger(child=True)
+
+    async def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
+        """Yield the answer's text as it comes, then one ``AgentDone``; see the port."""
+        remote = agent.remote
+        if remote is None:
+            raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
+        credentials = await self._credentials(agent.id, remote)
+        answer = Answer(task.remote_task_id)
+        try:
+            async with (
+                self._breakers.guard(f"a2a {remote.card_url}", is_failure=_is_outage),
+                aclosing(self._ask(agent, remote, credentials, task, answer)) as chunks,
+            ):
+                async for chunk in chunks:
+                    yield self._cleaned(chunk)
+        except CircuitOpen as left_alone:
+            self._logger.warning("A remote agent is not asked", extra={"agent": agent.id, "text": str(left_alone)})
+            raise AgentFailed("The agent failed repeatedly and is left alone for a moment.") from None
+        except AgentFailed as failure:
+            raise AgentFailed(self._redacted(failure.reason)) from None
+        yield answer.done()
+
+    async def _credentials(self, agent_id: str, remote: RemoteAgent) -> dict[str, str]:
+        try:
+            return await self._resolve(remote.headers)
+        except BatonError as error:
+            self._logger.warning(
+                "A remote agent's headers cannot be read", extra={"agent": agent_id, "text": str(error)}
+            )
+            raise AgentFailed("The credentials for the agent cannot be read.") from None
+
+    async def _ask(
+        self, agent: AgentDefinition, remote: RemoteAgent, credentials: dict[str, str], task: AgentTask, answer: Answer
+    ) -> AsyncGenerator[TextDelta | AgentProgress, None]:
+        silence = agent.timeouts.consult_seconds * SHARE_OF_SILENCE
+        async with self._http() as http:
+            prepare(http, remote.card_url, credentials, silence)
+            peer: Peer | None = None
+            to_be_stopped = True  # if the asker leaves
+            try:
+                peer = Peer.behind(await self._cards.get(remote.card_url, http), http)
+                async with aclosing(peer.answers(task, answer, self._poll_seconds)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+            except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes do to three libraries
+                # A task that waits for its asker goes on waiting if the answer did not reach it.
+                to_be_stopped = answer.has_begun
+                self._cards.forget(remote.card_url)
+                failure = agent_failed(error)
+                self._log(agent.id, error, failure)
+                raise failure from None
+            finally:
+                if to_be_stopped and peer is not None and answer.task_id and not answer.is_over:
+                    await peer.cancel(answer.task_id)
+
+    def _cleaned(self, chunk: TextDelta | AgentProgress) -> TextDelta | AgentProgress:
+        if isinstance(chunk, AgentProgress):
+            return AgentProgress(self._redacted(chunk.label))
+        return TextDelta(self._redacted(chunk.text))
+
+    def _log(self, agent_id: str, error: Exception, failure: AgentFailed) -> None:
+        details = {"agent": agent_id, "reason": self._redacted(failure.reason), "failure": type(error).__name__}
+        if error is not failure:
+            details["text"] = self._redacted(str(error)[:500])
+        self._logger.warning("A remote agent failed", extra=details)
+
+
+def _is_outage(error: Exception) -> bool:
+    return not isinstance(error, AgentRefused)

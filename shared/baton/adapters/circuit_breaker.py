@@ -1,0 +1,118 @@
+"""Circuit breakers: who fails again and again is left alone for a while (Nygard, "Release It!", 2nd ed., ch. 5).
+
+One circuit for each endpoint, in this process's memory only. All calls come from one event loop, and nothing here
+awaits between reading and writing a circuit, so there is no lock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+
+
+class CircuitOpen(Exception):
+    """The endpoint has just failed too often and was not called; try again after ``retry_after_seconds``."""
+
+    def __init__(self, name: str, retry_after_seconds: float) -> None:
+        self.name = name
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(f"{name} failed repeatedly and is left alone for {retry_after_seconds:.0f} s more")
+
+
+@dataclass(slots=True)
+class _Circuit:
+    failures: int = 0
+    """In a row, while closed."""
+    next_trial_at: float | None = None
+    """When one call may find out whether the endpoint is well again; None: the circuit is closed."""
+    era: int = 0
+    """Grows with every opening and closing: what began in an era before tells nothing about this one."""
+
+
+def every_exception(failure: Exception) -> bool:
+    """Whatever goes wrong is the endpoint's fault."""
+    return True
+
+
+class CircuitBreakers:
+    """Circuits by name. Closed until ``failures`` calls in a row have failed, then open for ``open_seconds``.
+
+    After that one call is let through as a trial: if it succeeds the circuit closes, if it fails it opens anew. A trial
+    that has not ended after ``open_seconds`` no longer holds others off. ``monotonic`` is the clock, in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        failures: int = 5,
+        open_seconds: float = 30.0,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._failures = failures
+        self._open_seconds = open_seconds
+        self._monotonic = monotonic
+        self._circuits: dict[str, _Circuit] = {}
+
+    def guard(self, name: str, *, is_failure: Callable[[Exception], bool] = every_exception) -> Guard:
+        """A context for one call of the endpoint ``name``: ``async with breakers.guard(name): ...``.
+
+        Entering raises ``CircuitOpen`` at once while the circuit is open. An exception for which ``is_failure`` is
+        false (a well-formed refusal: 4xx, "I cannot do that") proves the endpoint alive, as a success does. What is no
+        ``Exception`` (cancellation, a generator that is closed) says nothing about it.
+        """
+        return Guard(self, name, is_failure)
+
+    def _enter(self, name: str) -> tuple[_Circuit, int]:
+        circuit = self._circuits.setdefault(name, _Circuit())
+        if circuit.next_trial_at is not None:
+            now = self._monotonic()
+            if now < circuit.next_trial_at:
+                raise CircuitOpen(name, circuit.next_trial_at - now)
+            circuit.next_trial_at = now + self._open_seconds
+        return circuit, circuit.era
+
+    def _failed(self, circuit: _Circuit) -> None:
+        circuit.failures += 1
+        if circuit.next_trial_at is not None or circuit.failures >= self._failures:
+            circuit.next_trial_at = self._monotonic() + self._open_seconds
+            circuit.era += 1
+
+    def _succeeded(self, circuit: _Circuit) -> None:
+        circuit.failures = 0
+        if circuit.next_trial_at is not None:
+            circuit.next_trial_at = None
+            circuit.era += 1
+
+    def _abandoned(self, circuit: _Circuit) -> None:
+        if circuit.next_trial_at is not None:
+            circuit.next_trial_at = self._monotonic()
+
+
+class Guard:
+    """One guarded call; made by ``CircuitBreakers.guard``, to be entered once."""
+
+    # A class and not a generator: it is entered inside async generators that are closed before their end.
+
+    def __init__(self, breakers: CircuitBreakers, name: str, is_failure: Callable[[Exception], bool]) -> None:
+        self._breakers = breakers
+        self._name = name
+        self._is_failure = is_failure
+        self._circuit = _Circuit()
+        self._era = 0
+
+    async def __aenter__(self) -> None:
+        self._circuit, self._era = self._breakers._enter(self._name)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._era != self._circuit.era:
+            return
+        if error is not None and not isinstance(error, Exception):
+            self._breakers._abandoned(self._circuit)
+        elif error is not None and self._is_failure(error):
+            self._breakers._failed(self._circuit)
+        else:
+            self._breakers._succeeded(self._circuit)

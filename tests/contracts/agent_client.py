@@ -1,0 +1,128 @@
+"""What every client of remote agents does."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Protocol
+
+import pytest
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+from baton.ports.agent_client import AgentChunk, AgentClient, AgentDone, AgentFailed, AgentProgress, AgentTask
+from baton.ports.chat_model import TextDelta
+
+
+def a_task(message: str, *, remote_task_id: str | None = None, thread_id: str | None = None) -> AgentTask:
+    """A task of its own for ``message``."""
+    return AgentTask(
+        scope=Scope("acme", "ada"),
+        thread_id=thread_id or str(uuid.uuid4()),
+        task_id=f"task-{uuid.uuid4()}",
+        parent_task_id="run-1",
+        message=message,
+        remote_task_id=remote_task_id,
+    )
+
+
+def text_of(chunks: Sequence[AgentChunk]) -> str:
+    """All text in ``chunks``."""
+    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+
+
+class Embassy(Protocol):
+    """A client, an agent it can ask, and the means to tell that agent what to do."""
+
+    @property
+    def client(self) -> AgentClient: ...
+
+    @property
+    def agent(self) -> AgentDefinition: ...
+
+    def will_say(self, *words: str) -> str:
+        """The agent's next answer; returns the message that brings it about."""
+        ...
+
+    def will_ask(self, question: str) -> str: ...
+
+    def will_fail(self, reason: str) -> str: ...
+
+    def will_hang_after(self, *words: str) -> str: ...
+
+    async def saw_a_stop(self) -> bool: ...
+
+    def heard(self) -> list[tuple[str, str, str | None]]:
+        """Message id, text and remote task id of each message."""
+        ...
+
+
+class AgentClientContract:
+    """Subclasses give the fixture ``embassy``."""
+
+    async def test_an_answer_is_text_and_then_its_end(self, embassy: Embassy) -> None:
+        chunks = await consult(embassy, a_task(embassy.will_say("One ", "two.")))
+        assert text_of(chunks) == "One two."
+        assert chunks[-1] == AgentDone()
+        assert all(isinstance(chunk, TextDelta | AgentProgress) for chunk in chunks[:-1])
+        assert "" not in [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
+
+    async def test_the_message_bears_the_id_of_the_task(self, embassy: Embassy) -> None:
+        task = a_task(embassy.will_say("Yes."))
+        await consult(embassy, task)
+        assert embassy.heard() == [(task.task_id, task.message, None)]
+
+    async def test_an_agent_may_ask_back_and_be_answered(self, embassy: Embassy) -> None:
+        first = a_task(embassy.will_ask("Which city?"))
+        chunks = await consult(embassy, first)
+        assert text_of(chunks) == "Which city?"
+        end = chunks[-1]
+        assert isinstance(end, AgentDone)
+        assert end.remote_task_id is not None
+        second = replace(first, task_id="second", message=embassy.will_say("Fine."), remote_task_id=end.remote_task_id)
+        chunks = await consult(embassy, second)
+        assert text_of(chunks) == "Fine."
+        assert chunks[-1] == AgentDone()
+        assert embassy.heard()[-1] == ("second", second.message, end.remote_task_id)
+
+    async def test_a_failure_tells_why(self, embassy: Embassy) -> None:
+        with pytest.raises(AgentFailed) as failure:
+            await consult(embassy, a_task(embassy.will_fail("no data today")))
+        assert "no data today" in failure.value.reason
+
+    async def test_closing_the_generator_stops_the_agent(self, embassy: Embassy) -> None:
+        chunks = embassy.client.stream(embassy.agent, a_task(embassy.will_hang_after("One ")))
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                if chunk == TextDelta("One "):
+                    break
+        assert await embassy.saw_a_stop()
+
+    async def test_cancelling_stops_the_agent(self, embassy: Embassy) -> None:
+        begun = asyncio.Event()
+
+        async def ask() -> None:
+            async for chunk in embassy.client.stream(embassy.agent, a_task(embassy.will_hang_after("One "))):
+                if chunk == TextDelta("One "):
+                    begun.set()
+
+        asking = asyncio.create_task(ask())
+        await begun.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert await embassy.saw_a_stop()
+
+    async def test_an_agent_of_this_deployment_is_not_asked(self, embassy: Embassy) -> None:
+        ours = AgentDefinition(id="ours", name="Ours", description="Ours.", system_prompt="You help.")
+        with pytest.raises(AgentFailed):
+            async for _ in embassy.client.stream(ours, a_task("Hello")):
+                pass
+
+
+async def consult(embassy: Embassy, task: AgentTask) -> list[AgentChunk]:
+    """Everything the agent says."""
+    return [chunk async for chunk in embassy.client.stream(embassy.agent, task)]

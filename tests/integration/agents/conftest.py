@@ -1,0 +1,69 @@
+"""What the tests of remote agents share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+
+import httpx
+import pytest
+
+from baton.adapters.a2a import RemoteAgents
+from baton.adapters.circuit_breaker import CircuitBreakers
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent import RemoteAgent as RemoteDefinition
+from baton.domain.secret import HeaderValue
+from tests.integration.agents.remote_agent import RemoteAgent
+from tests.integration.agents.serving import served
+
+TOKEN = "Bearer very-secret-token"
+
+Serve = Callable[..., AgentDefinition]
+
+
+async def resolve(headers: Mapping[str, HeaderValue]) -> dict[str, str]:
+    """Every reference leads to the same token."""
+    return {name: value if isinstance(value, str) else TOKEN for name, value in headers.items()}
+
+
+def redacted(text: str) -> str:
+    """``text`` without the token."""
+    return text.replace("very-secret-token", "[secret]")
+
+
+def defined(url: str, *, consult_seconds: float = 20, **headers: HeaderValue) -> AgentDefinition:
+    """The definition of an agent whose card is at ``url``."""
+    return AgentDefinition.model_validate(
+        {
+            "id": "remote",
+            "name": "Remote",
+            "description": "Runs elsewhere.",
+            "remote": RemoteDefinition(card_url=url, headers=headers),
+            "timeouts": {"consult_seconds": consult_seconds},
+        }
+    )
+
+
+@pytest.fixture
+def client() -> RemoteAgents:
+    """The product's client, which looks at tasks often and gives up no agent."""
+    return RemoteAgents(
+        httpx.AsyncClient,
+        resolve,
+        redacted=redacted,
+        breakers=CircuitBreakers(failures=1000),
+        poll_seconds=0.01,
+    )
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[RemoteAgent], str]]:
+    """Serves agents until the test is over; gives the base URL of each."""
+    with ExitStack() as stack:
+
+        def start(agent: RemoteAgent) -> str:
+            address: list[str] = []
+            address.append(stack.enter_context(served(agent.app(lambda: address[0]))))
+            return address[0]
+
+        yield start

@@ -1,0 +1,168 @@
+"""An agent that runs elsewhere: the official SDK's server, whose agent does what each message asks of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from a2a.helpers import new_task_from_user_message, new_text_message
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
+from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Message, Part, Role
+from google.protobuf.json_format import MessageToDict
+from starlette.applications import Starlette
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+@dataclass
+class RemoteAgent:
+    """The agent, and what it noticed. ``version`` is that of A2A in its card."""
+
+    streams: bool = True
+    version: str = "0.3"
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    """Path and headers of each request."""
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    """Messages as the SDK's server read them."""
+    rpc_base: str | None = None
+    """Where the card says that it is spoken to, if not where the card is."""
+    required_header: tuple[str, str] | None = None
+    """Name and value of a header without which every request is refused with 401."""
+
+    def __post_init__(self) -> None:
+        self.cancelled = threading.Event()
+        self.working = threading.Event()
+
+    def app(self, base: Callable[[], str]) -> ASGIApp:
+        """Serve it at ``base()``, which is asked when the first request comes."""
+        made: list[ASGIApp] = []
+
+        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+            if not made:
+                made.append(self._made(self.rpc_base or base()))
+            headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+            self.requests.append((scope["path"], headers))
+            if self.required_header is not None and headers.get(self.required_header[0]) != self.required_header[1]:
+                await send({"type": "http.response.start", "status": 401, "headers": []})
+                await send({"type": "http.response.body", "body": b"Who are you?"})
+                return
+            await made[0](scope, receive, send)
+
+        return serve
+
+    def _made(self, base: str) -> ASGIApp:
+        card = AgentCard(
+            name="Echo",
+            description="Does as it is told.",
+            version="1",
+            supported_interfaces=[
+                AgentInterface(url=f"{base}/rpc", protocol_binding="JSONRPC", protocol_version=self.version)
+            ],
+            capabilities=AgentCapabilities(streaming=self.streams),
+            default_input_modes=["text/plain"],
+            default_output_modes=["text/plain"],
+            skills=[AgentSkill(id="echo", name="Echo", description="Repeats.", tags=["echo"])],
+        )
+        handler = DefaultRequestHandler(_Executor(self), InMemoryTaskStore(), card)
+        routes = [
+            *create_agent_card_routes(card),
+            *create_agent_card_routes(card, card_url="/elsewhere/card.json"),
+            *create_jsonrpc_routes(handler, "/rpc", enable_v0_3_compat=True),
+        ]
+        return Starlette(routes=routes)
+
+
+class _Executor(AgentExecutor):
+    """``verb word word ...``: what to do with the words."""
+
+    def __init__(self, agent: RemoteAgent) -> None:
+        self._agent = agent
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        assert context.message is not None
+        self._agent.messages.append(MessageToDict(context.message, preserving_proto_field_name=True))
+        verb, *words = context.get_user_input().split(" ")
+        if verb == "say":
+            await event_queue.enqueue_event(new_text_message(" ".join(words), role=Role.ROLE_AGENT))
+            return
+        if context.current_task is None:
+            await event_queue.enqueue_event(new_task_from_user_message(context.message))
+        assert context.task_id is not None
+        assert context.context_id is not None
+        updater = TaskUpdater(event_queue, context.task_id, context.context_id)
+        await getattr(self, f"_{verb}")(updater, words)
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        assert context.task_id is not None
+        assert context.context_id is not None
+        self._agent.cancelled.set()
+        await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
+
+    async def _artifact(self, updater: TaskUpdater, words: list[str]) -> None:
+        await updater.start_work(_said(updater, "Looking it up"))
+        await self._chunks(updater, words)
+        await updater.complete()
+
+    async def _repeat(self, updater: TaskUpdater, words: list[str]) -> None:
+        await self._chunks(updater, words)
+        await updater.complete(_said(updater, "".join(words)))
+
+    async def _two(self, updater: TaskUpdater, words: list[str]) -> None:
+        for word in words:
+            await updater.add_artifact([Part(text=word)], last_chunk=True)
+        await updater.complete(_said(updater, "That is all."))
+
+    async def _status(self, updater: TaskUpdater, words: list[str]) -> None:
+        await updater.complete(_said(updater, " ".join(words)))
+
+    async def _mutter(self, updater: TaskUpdater, words: list[str]) -> None:
+        for word in words:
+            await updater.start_work(_said(updater, word))
+        await updater.complete()
+
+    async def _ask(self, updater: TaskUpdater, words: list[str]) -> None:
+        await updater.requires_input(_said(updater, " ".join(words)))
+
+    async def _answer(self, updater: TaskUpdater, words: list[str]) -> None:
+        await updater.start_work()
+        await updater.add_artifact([Part(text=" ".join(words))])
+        await updater.complete()
+
+    async def _fail(self, updater: TaskUpdater, words: list[str]) -> None:
+        await updater.failed(_said(updater, " ".join(words)))
+
+    async def _reject(self, updater: TaskUpdater, words: list[str]) -> None:
+        await updater.reject(_said(updater, " ".join(words)))
+
+    async def _auth(self, updater: TaskUpdater, words: list[str]) -> None:
+        await updater.requires_auth(_said(updater, " ".join(words)))
+
+    async def _break(self, updater: TaskUpdater, words: list[str]) -> None:
+        await self._chunks(updater, words)
+        raise RuntimeError("A bug of the agent")
+
+    async def _hang(self, updater: TaskUpdater, words: list[str]) -> None:
+        await updater.start_work()
+        await self._chunks(updater, [" ".join(words)])
+        self._agent.working.set()
+        await asyncio.Event().wait()
+
+    async def _big(self, updater: TaskUpdater, words: list[str]) -> None:
+        for index in range(int(words[0])):
+            await updater.add_artifact([Part(text="x" * 10_000)], artifact_id="big", append=index > 0)
+        await updater.complete()
+
+    async def _chunks(self, updater: TaskUpdater, words: list[str]) -> None:
+        for index, word in enumerate(words):
+            last = index == len(words) - 1
+            await updater.add_artifact([Part(text=word)], artifact_id="a1", append=index > 0, last_chunk=last)
+
+
+def _said(updater: TaskUpdater, text: str) -> Message:
+    return updater.new_agent_message([Part(text=text)])
