@@ -1,0 +1,96 @@
+"""Secrets by reference: an agent's file names them, and nothing but the moment of use knows them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+CREDENTIAL_HEADERS = frozenset(
+    {
+        "api-key",
+        "apikey",
+        "authorization",
+        "cookie",
+        "ocp-apim-subscription-key",
+        "proxy-authorization",
+        "x-access-token",
+        "x-amz-security-token",
+        "x-api-key",
+        "x-auth-token",
+    }
+)
+"""Headers that carry credentials; their values must be references."""
+
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_MESSAGE_HEADERS = frozenset(
+    {"connection", "content-length", "host", "keep-alive", "te", "transfer-encoding", "upgrade"}
+)
+_STAGE = "{stage}"
+
+
+class SecretReference(BaseModel):
+    """Where a header's value is kept: in Secrets Manager (``secret``) or in the Parameter Store (``parameter``)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    secret: str | None = Field(default=None, pattern=r"^[\w/+=.@{}-]{1,200}$")
+    """The secret's name; ``{stage}`` in it is the deployment's stage."""
+    key: str | None = Field(default=None, min_length=1, max_length=200)
+    """The field of a secret that is a JSON object."""
+    parameter: str | None = Field(default=None, pattern=r"^/[\w/.{}-]{1,200}$")
+    """The parameter's full name, with its first slash; ``{stage}`` as above."""
+    format: str = Field(default="{}", max_length=200)
+    """The header's value, with ``{}`` where the secret goes."""
+
+    @model_validator(mode="after")
+    def _names_one_place(self) -> SecretReference:
+        if (self.secret is None) == (self.parameter is None):
+            raise ValueError("give either secret or parameter")
+        if self.key is not None and self.secret is None:
+            raise ValueError("key is a field of a secret; a parameter has none")
+        if self.format.count("{}") != 1 or re.search(r"[{}\r\n\0]", self.format.replace("{}", "")):
+            raise ValueError("format must have {} once, where the secret goes, and no other braces")
+        for name in (self.secret, self.parameter):
+            if name is not None and re.search(r"[{}]", name.replace(_STAGE, "")):
+                raise ValueError("the only placeholder in a name is {stage}")
+        return self
+
+    def place(self, stage: str) -> str:
+        """The name of the secret or parameter in the deployment's ``stage``."""
+        return (self.secret or self.parameter or "").replace(_STAGE, stage)
+
+    def as_json(self) -> dict[str, str]:
+        """The reference as the file has it, which is no secret."""
+        return {name: value for name, value in self.model_dump().items() if value is not None}
+
+
+HeaderValue = str | SecretReference
+
+
+def _checked(headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
+    seen: set[str] = set()
+    for name, value in headers.items():
+        lower = name.lower()
+        if HEADER_NAME.fullmatch(name) is None or lower in _MESSAGE_HEADERS:
+            raise ValueError(f"{name!r} cannot be set as a header")
+        if lower in seen:
+            raise ValueError(f"the header {name} is there twice")
+        seen.add(lower)
+        if isinstance(value, SecretReference):
+            continue
+        if lower in CREDENTIAL_HEADERS:
+            raise ValueError(f"{name} holds a credential: refer to a secret or a parameter instead of writing it down")
+        if not value.isascii() or not value.isprintable():
+            raise ValueError(f"the value of {name} must be printable ASCII")
+    return headers
+
+
+Headers = Annotated[dict[str, HeaderValue], AfterValidator(_checked)]
+"""Headers of every request to a peer, by name."""
+
+
+def headers_as_json(headers: dict[str, HeaderValue]) -> dict[str, Any]:
+    """Headers as the file has them: literal values, and references unresolved."""
+    return {name: value.as_json() if isinstance(value, SecretReference) else value for name, value in headers.items()}
