@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx
@@ -13,9 +12,9 @@ import pytest
 
 from baton.adapters import egress
 from baton.adapters.egress import EgressPolicy, EgressRefused, ResponseTooLarge
+from tests.unit.egress.serving import Names, reply, serving
 
 AT_HOME = EgressPolicy(("*",), allow_local=True)
-Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @pytest.fixture(params=[egress.http_client, egress.http2_client], ids=["httpx", "httpx2"])
@@ -23,48 +22,6 @@ def make(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """A maker of clients; both libraries are the same to their callers."""
     maker: Callable[..., Any] = request.param
     return maker
-
-
-class Names:
-    """A resolver that answers each question with the next of its answers."""
-
-    def __init__(self, *answers: Sequence[str]) -> None:
-        self._answers = list(answers)
-        self.asked: list[str] = []
-
-    async def __call__(self, host: str, port: int) -> Sequence[str]:
-        self.asked.append(host)
-        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-
-
-@asynccontextmanager
-async def serving(answer: bytes | Handler) -> AsyncIterator[int]:
-    """A server on this machine that gives every request the same answer; yields its port."""
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await reader.readuntil(b"\r\n\r\n")
-            if isinstance(answer, bytes):
-                writer.write(answer)
-                await writer.drain()
-            else:
-                await answer(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-
-
-def reply(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
-    """An HTTP answer."""
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "Connection: close", "", ""]
-    return "\r\n".join(lines).encode() + body
 
 
 async def test_the_resolved_address_is_connected_to_and_the_host_keeps_its_name(make: Any) -> None:
