@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 from baton.ports.clock import SystemClock
 
 if TYPE_CHECKING:
+    import httpx
+    import httpx2
+
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.api_gateway import ApiGatewayConnections
     from baton.adapters.dynamodb.episodes import DynamoEpisodes
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+    from baton.adapters.header_values import HeaderValues
     from baton.adapters.openai import OpenAIChatModel
     from baton.adapters.s3_bodies import S3Bodies
     from baton.adapters.s3_files import S3Files
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from baton.ports.live import LiveRegistry
     from baton.ports.run_records import RunRecords
     from baton.ports.token_verifier import TokenVerifier
+    from baton.ports.tools import Tools
     from baton.settings import ModelSettings
 
 clock = SystemClock()
@@ -169,6 +174,49 @@ def run_services() -> RunServices:
         sessions=Sessions(_episodes(), _closings(), audit()),
         clock=clock,
     )
+
+
+@cache
+def tools() -> Tools:
+    """Tools of agents that live outside Baton."""
+    from baton.adapters import egress
+    from baton.adapters.http_requests import HttpRequests
+    from baton.adapters.http_tools import HttpTools
+    from baton.adapters.mcp import McpTools
+    from baton.adapters.openapi_tools import OpenApiTools
+    from baton.adapters.python_tools import PythonTools
+    from baton.adapters.toolbox import Toolbox
+    from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
+    from baton.settings import AgentSettings, OutsideSettings
+
+    settings = OutsideSettings()
+
+    def make_client(seconds: float) -> httpx.AsyncClient:
+        return egress.http_client(settings.egress, timeout_seconds=seconds)
+
+    def make_mcp_client(seconds: float) -> httpx2.AsyncClient:
+        return egress.http2_client(settings.egress, timeout_seconds=seconds)
+
+    requests = HttpRequests(make_client, header_values())
+    return Toolbox(
+        {
+            McpServer: McpTools(make_mcp_client, header_values()),
+            HttpTool: HttpTools(requests),
+            OpenApiTool: OpenApiTools(requests, make_client, AgentSettings().agents_dir),
+            PythonTool: PythonTools(settings.packages),
+        },
+        header_values(),
+    )
+
+
+@cache
+def header_values() -> HeaderValues:
+    """Resolves the secrets in headers of tools and remote agents."""
+    from baton.adapters.header_values import HeaderValues
+    from baton.adapters.secrets import ParameterStore
+    from baton.settings import OutsideSettings
+
+    return HeaderValues(_secrets(), ParameterStore(), OutsideSettings().stage)
 
 
 def _chat_model(settings: ModelSettings) -> OpenAIChatModel:

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field, Json, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from baton.adapters.egress.policy import HOST_ENTRY, EgressPolicy
 from baton.adapters.tokens import OidcIssuer
 
 Name = Annotated[str, Field(min_length=1)]
@@ -50,6 +51,30 @@ class AgentSettings(_Settings):
     agents_dir: Path = Field(validation_alias="BATON_AGENTS_DIR")
     default_agent: str | None = Field(default=None, validation_alias="BATON_DEFAULT_AGENT")
     """The main agent of conversations that name none; needed only when several files say ``main: true``."""
+
+
+class OutsideSettings(_Settings):
+    """What agents may reach and load outside Baton: hosts of tools and remote agents, packages with functions."""
+
+    stage: Name = Field(validation_alias="BATON_STAGE")
+    allowed_hosts: str = Field(
+        default="", validation_alias="BATON_ALLOWED_HOSTS", pattern=rf"^\s*({HOST_ENTRY})?(\s*,\s*({HOST_ENTRY}))*\s*$"
+    )
+    """Comma-separated hosts, ``*.example.com`` for a domain's subdomains, ``*`` for every public host."""
+    tool_packages: str = Field(
+        default="",
+        validation_alias="BATON_TOOL_PACKAGES",
+        pattern=r"^\s*([a-zA-Z_][\w.]*)?(\s*,\s*[a-zA-Z_][\w.]*)*\s*$",
+    )
+    """Comma-separated Python packages from which ``python`` tools may come."""
+
+    @property
+    def egress(self) -> EgressPolicy:
+        return EgressPolicy.of(self.allowed_hosts.split(","), allow_local=self.stage == "local")
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return tuple(name.strip() for name in self.tool_packages.split(",") if name.strip())
 
 
 class SocketSettings(_Settings):

@@ -83,8 +83,26 @@ def load_agent(path: Path) -> AgentDefinition:
 
 
 def _problem(path: Path, root: yaml.Node | None, detail: Any) -> str:
-    field = ".".join(str(part) for part in detail["loc"] if part != "[key]") or "(file)"
-    return f"{path}:{_line(root, detail['loc'])}: {field}: {detail['msg']}"
+    loc = _without_tags(root, detail["loc"])
+    field = ".".join(str(part) for part in loc if part != "[key]") or "(file)"
+    return f"{path}:{_line(root, loc)}: {field}: {detail['msg']}"
+
+
+def _without_tags(root: yaml.Node | None, loc: Sequence[str | int]) -> list[str | int]:
+    """``loc`` without the kinds (``mcp``, ``http``) that pydantic puts after the place of something with a ``type``."""
+    node, kept = root, list[str | int]()
+    for part in loc:
+        if isinstance(node, yaml.MappingNode):
+            fields = {key.value: value for key, value in node.value}
+            if part not in fields and "type" in fields and fields["type"].value == part:
+                continue
+            node = fields.get(part)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+        else:
+            node = None
+        kept.append(part)
+    return kept
 
 
 def _line(root: yaml.Node | None, loc: Sequence[str | int]) -> int:

@@ -1,12 +1,13 @@
-"""Secrets in AWS Secrets Manager."""
+"""Secrets in AWS Secrets Manager and in the Systems Manager Parameter Store."""
 
 from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from baton.adapters.cached import Cached
 from baton.domain.errors import InternalError, NotFound
@@ -14,22 +15,21 @@ from baton.domain.errors import InternalError, NotFound
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
+    SSMClient = Any
 
-class SecretsManager:
-    """Secrets as Secrets Manager holds them, cached for all threads of this process (``adapters.cached``).
+C = TypeVar("C")
 
-    ``connect`` builds the boto3 client when the first secret is read: a process that needs none never loads boto3.
+
+class CachedSecrets(ABC, Generic[C]):
+    """Secrets of some service, cached for all threads of this process (``adapters.cached``).
+
+    ``connect`` builds the service's client when the first secret is read: a process that needs none never loads boto3.
     """
 
-    def __init__(
-        self,
-        connect: Callable[[], SecretsManagerClient] | None = None,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._connect = connect or _connect
+    def __init__(self, connect: Callable[[], C], *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._connect = connect
         self._monotonic = monotonic
-        self._client: SecretsManagerClient | None = None
+        self._client: C | None = None
         self._lock = threading.Lock()
         self._cached: dict[str, Cached[str]] = {}
 
@@ -46,6 +46,28 @@ class SecretsManager:
             if name not in self._cached:
                 self._cached[name] = Cached(partial(self._read, name), monotonic=self._monotonic)
             return self._cached[name]
+
+    @abstractmethod
+    def _read(self, name: str) -> str:
+        """Ask the service; raises as ``Secrets`` does."""
+
+    def _connected(self) -> C:
+        with self._lock:
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
+
+
+class SecretsManager(CachedSecrets["SecretsManagerClient"]):
+    """Secrets as Secrets Manager holds them."""
+
+    def __init__(
+        self,
+        connect: Callable[[], SecretsManagerClient] | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(connect or partial(hasty_client, "secretsmanager"), monotonic=monotonic)
 
     def _read(self, name: str) -> str:
         from botocore.exceptions import ClientError
@@ -64,19 +86,36 @@ class SecretsManager:
             raise NotFound(f"The secret {name} holds no text.")
         return answer["SecretString"]
 
-    def _connected(self) -> SecretsManagerClient:
-        with self._lock:
-            if self._client is None:
-                self._client = self._connect()
-            return self._client
+
+class ParameterStore(CachedSecrets["SSMClient"]):
+    """Parameters of the Systems Manager Parameter Store, decrypted, by their full names."""
+
+    def __init__(
+        self, connect: Callable[[], SSMClient] | None = None, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(connect or partial(hasty_client, "ssm"), monotonic=monotonic)
+
+    def _read(self, name: str) -> str:
+        from botocore.exceptions import ClientError
+
+        from baton.adapters import aws
+
+        try:
+            with aws.outages():
+                answer = self._connected().get_parameter(Name=name, WithDecryption=True)
+        except ClientError as error:
+            if aws.error_code(error) in ("ParameterNotFound", "ParameterVersionNotFound"):
+                raise NotFound(f"The parameter {name} does not exist.") from error
+            raise InternalError(f"The parameter {name} cannot be read: {aws.error_code(error)}.") from error
+        return str(answer["Parameter"]["Value"])
 
 
-def _connect() -> SecretsManagerClient:
+def hasty_client(service: str) -> Any:
+    """A boto3 client that gives up after some seconds."""
     from botocore.config import Config
 
     from baton.adapters import aws
 
     # A caller is waiting at the door, and others behind it: rather fail soon, and go on with what is known.
     hasty = Config(read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
-    client: SecretsManagerClient = aws.client("secretsmanager", config=hasty)
-    return client
+    return aws.client(service, config=hasty)

@@ -17,11 +17,13 @@ from pydantic_core import PydanticCustomError
 
 from baton.domain.secret import Headers, headers_as_json
 
+from baton.domain.identity import PermissionName
+from baton.domain.tool import ToolDefinition
+
 AGENT_ID = r"[a-z][a-z0-9_-]{0,40}"
 
 AgentId = Annotated[str, StringConstraints(pattern=f"^{AGENT_ID}$")]
 Locale = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[A-Z]{2})?$")]
-PermissionName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*$", max_length=64)]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 CardUrl = Annotated[
     str,
@@ -108,7 +110,7 @@ class RemoteAgent(_Definition):
 class AgentDefinition(_Definition):
     """One agent, as its YAML file in ``agents/`` declares it.
 
-    The fields from ``tools`` on are validated here and filled by the capabilities that use them.
+    The fields from ``sub_agents`` on are validated here and filled by the capabilities that use them.
     """
 
     id: AgentId
@@ -132,7 +134,8 @@ class AgentDefinition(_Definition):
     """Whether the agent may close the conversation by itself, with the tool ``end_conversation`` (T4)."""
     main: bool = False
     """Whether a conversation may begin with this agent."""
-    tools: tuple[dict[str, Any], ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    """Tools outside Baton that its model may call."""
     sub_agents: tuple[AgentId, ...] = ()
     handoffs: tuple[dict[str, Any], ...] = ()
     workflow: dict[str, Any] | None = None
@@ -149,6 +152,14 @@ class AgentDefinition(_Definition):
     def _conversations_begin_here(self) -> AgentDefinition:
         if self.main and self.remote is not None:
             raise ValueError("a conversation cannot begin with a remote agent: leave `main` out")
+        return self
+
+    @model_validator(mode="after")
+    def _names_of_tools_are_unique(self) -> AgentDefinition:
+        names = [tool.name for tool in self.tools]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two of the tools are named {name!r}")
         return self
 
     @model_validator(mode="after")
@@ -205,7 +216,7 @@ class AgentDefinition(_Definition):
             "requiredPermissions": list(self.required_permissions),
             "defaultLocale": self.default_locale,
             "sentences": {locale: dict(texts) for locale, texts in self.sentences.items()},
-            "tools": list(self.tools),
+            "tools": [tool.as_json() for tool in self.tools],
             "subAgents": list(self.sub_agents),
             "handoffs": list(self.handoffs),
             "workflow": self.workflow,

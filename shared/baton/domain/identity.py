@@ -6,6 +6,9 @@ import re
 import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import StringConstraints
 
 from baton.domain.errors import Forbidden, InvalidRequest
 
@@ -13,6 +16,8 @@ TENANT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 MAX_USER_ID = 256
 MAX_EXTERNAL_ID = 256
 MAX_MESSAGE_ID = 128
+
+PermissionName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*$", max_length=64)]
 
 _THREADS = uuid.UUID("5f0c8d5e-0a53-5c55-9d0e-6a1f6f8a7b11")
 """Name space of every id Baton derives; each tenant has its own name space below it."""

@@ -1,0 +1,29 @@
+"""How much of an answer is read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable
+from typing import Any
+
+from baton.adapters.egress.policy import EgressRefused, ResponseTooLarge
+
+MAX_RESPONSE_BYTES = 10 * 1024 * 1024
+
+
+async def capped(
+    parts: AsyncIterable[bytes], limit: int, too_large: type[ResponseTooLarge] = ResponseTooLarge
+) -> AsyncGenerator[bytes, None]:
+    """Yield ``parts`` as they come. Raises ``too_large`` at the first byte over ``limit``."""
+    read = 0
+    async for part in parts:
+        read += len(part)
+        if read > limit:
+            raise too_large(limit)
+        yield part
+
+
+def check_encoding(headers: Any, host: str, refused: type[EgressRefused]) -> None:
+    """Raise ``refused`` for a compressed answer: requests say ``identity``, and unpacking could fill the memory."""
+    encoding = str(headers.get("content-encoding", "identity")).strip().lower()
+    if encoding not in ("", "identity"):
+        raise refused(f"{host} answers compressed ({encoding[:20]}) although it was asked not to.")

@@ -1,0 +1,144 @@
+"""What may be reached from inside: hosts by the deployment's list, addresses by what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+Address = IPv4Address | IPv6Address
+
+HOST_ENTRY = r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
+"""One entry of the allow-list: a host, ``*.`` and a domain (its subdomains, not itself), or ``*``."""
+
+_FORBIDDEN_V4 = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",  # "this network"
+            "10.0.0.0/8",  # private
+            "100.64.0.0/10",  # carrier-grade NAT
+            "127.0.0.0/8",  # loopback
+            "169.254.0.0/16",  # link-local: instance metadata and task credentials live here
+            "172.16.0.0/12",  # private
+            "192.0.0.0/24",  # protocol assignments
+            "192.0.2.0/24",  # documentation
+            "192.88.99.0/24",  # 6to4 relays
+            "192.168.0.0/16",  # private
+            "198.18.0.0/15",  # benchmarks
+            "198.51.100.0/24",  # documentation
+            "203.0.113.0/24",  # documentation
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, and broadcast
+        ),
+    )
+)
+"""https://www.iana.org/assignments/iana-ipv4-special-registry, all that is not for the public."""
+
+_GLOBAL_V6 = IPv6Network("2000::/3")
+"""The only global unicast block there is; everything else is local, mapped, multicast or unassigned."""
+_FORBIDDEN_V6 = tuple(
+    map(
+        IPv6Network,
+        (
+            "2001::/23",  # protocol assignments, with Teredo, which carries an IPv4 address
+            "2001:db8::/32",  # documentation
+            "2002::/16",  # 6to4, which carries an IPv4 address; deprecated by RFC 7526
+            "3fff::/20",  # documentation
+        ),
+    )
+)
+"""https://www.iana.org/assignments/iana-ipv6-special-registry, what is not for the public inside 2000::/3."""
+_NAT64 = IPv6Network("64:ff9b::/96")
+"""How DNS64 writes a host without IPv6 (RFC 6052): as good as the IPv4 address in it."""
+
+
+class EgressRefused(Exception):
+    """The deployment does not allow this connection; the message names the host, for operators and models."""
+
+
+class ResponseTooLarge(Exception):
+    """The peer sends more than the caller wants to read."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(f"The answer is longer than {limit} bytes.")
+
+
+@dataclass(frozen=True, slots=True)
+class EgressPolicy:
+    """Which hosts may be called, and how."""
+
+    hosts: tuple[str, ...] = ()
+    """Entries as ``HOST_ENTRY`` describes them, lower case; ``*``: any host with a public address."""
+    allow_local: bool = False
+    """Whether plain http and this very machine may be called: in the local cloud only."""
+
+    @classmethod
+    def of(cls, entries: Iterable[str], *, allow_local: bool = False) -> EgressPolicy:
+        """A policy for these entries. Raises ``ValueError`` for one that is no host."""
+        hosts = tuple(entry.strip().lower() for entry in entries if entry.strip())
+        for host in hosts:
+            if re.fullmatch(HOST_ENTRY, host) is None:
+                raise ValueError(f"{host!r} is no host name: write api.example.com, *.example.com or *")
+        return cls(hosts, allow_local)
+
+    def check_scheme(self, scheme: str, host: str) -> None:
+        """Raise ``EgressRefused`` for anything but https, and http in the local cloud."""
+        if scheme != "https" and not (self.allow_local and scheme == "http"):
+            raise EgressRefused(f"{host} must be called over https.")
+
+    def check_host(self, host: str) -> None:
+        """Raise ``EgressRefused`` unless the list has ``host``, a name or an address as a URL has it."""
+        name = host.lower().rstrip(".")
+        if self.allow_local and (name == "localhost" or _is_loopback(name)):
+            return
+        if not any(_matches(entry, name) for entry in self.hosts):
+            raise EgressRefused(f"{host} is not among the hosts that this deployment may call.")
+
+    def check_address(self, host: str, address: str) -> None:
+        """Raise ``EgressRefused`` unless ``address``, to which ``host`` resolved, is a public one.
+
+        ``address`` is what the resolver said, an IPv6 one perhaps with a zone.
+        """
+        if self.allow_local and _is_loopback(address):
+            return
+        try:
+            parsed = ip_address(address)
+        except ValueError:
+            raise EgressRefused(f"{host} has no usable address.") from None
+        if not is_public(parsed):
+            # The address itself is not told: which names lead where inside is nobody's business.
+            raise EgressRefused(f"{host} is not a public address.")
+
+
+def is_public(address: Address) -> bool:
+    """Whether ``address`` is one of the public internet, also behind an IPv4-mapped or NAT64 form.
+
+    Stricter than ``ipaddress.is_global``, whose answers differ between Python's patch releases.
+    """
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _FORBIDDEN_V4)
+    if address.scope_id is not None:
+        return False
+    if address.ipv4_mapped is not None:
+        return is_public(address.ipv4_mapped)
+    if address in _NAT64:
+        return is_public(IPv4Address(int(address) & 0xFFFF_FFFF))
+    return address in _GLOBAL_V6 and not any(address in network for network in _FORBIDDEN_V6)
+
+
+def _matches(entry: str, name: str) -> bool:
+    if entry == "*":
+        return True
+    if entry.startswith("*."):
+        return name.endswith(entry[1:]) and len(name) > len(entry) - 1
+    return name == entry
+
+
+def _is_loopback(text: str) -> bool:
+    try:
+        return ip_address(text).is_loopback
+    except ValueError:
+        return False

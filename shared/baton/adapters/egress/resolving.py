@@ -1,0 +1,62 @@
+"""Names to addresses, checked: what is connected to is the very address that was looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from baton.adapters.egress.policy import EgressPolicy, EgressRefused
+
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+"""All addresses of a host for a port, best first. Raises ``OSError``."""
+
+MAX_ADDRESSES = 8
+ATTEMPT_SECONDS = 3.0
+"""How long one address may take to answer while others are left."""
+
+S = TypeVar("S")
+
+
+async def addresses_of(host: str, port: int) -> Sequence[str]:
+    """What the system's resolver says."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+async def connect(
+    policy: EgressPolicy,
+    resolve: Resolver,
+    host: str,
+    port: int,
+    timeout: float | None,  # noqa: ASYNC109 - the backend's own, handed on
+    open_to: Callable[[str, float | None], Awaitable[S]],
+) -> S:
+    """Open a connection to ``host`` with ``open_to(address, seconds)``, at an address that ``policy`` allows.
+
+    One forbidden address among several refuses the host whole: a name that leads inside and outside is an attack or
+    a mistake. A name without addresses raises ``OSError``, a slow one ``TimeoutError``; else the last address's error.
+    """
+    policy.check_host(host)
+    end = None if timeout is None else time.monotonic() + timeout
+    async with asyncio.timeout(timeout):
+        addresses = (await resolve(host, port))[:MAX_ADDRESSES]
+    if not addresses:
+        raise OSError(f"{host} has no address")
+    for address in addresses:
+        policy.check_address(host, address)
+    for address in addresses[:-1]:
+        try:
+            return await open_to(address, _at_most(ATTEMPT_SECONDS, end))
+        except EgressRefused:
+            raise
+        except Exception:  # noqa: BLE001, S112 - whatever was wrong there, another address is left
+            continue
+    return await open_to(addresses[-1], _at_most(None, end))
+
+
+def _at_most(seconds: float | None, end: float | None) -> float | None:
+    left = None if end is None else max(0.0, end - time.monotonic())
+    return min((limit for limit in (seconds, left) if limit is not None), default=None)

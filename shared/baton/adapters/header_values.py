@@ -1,0 +1,70 @@
+"""Headers with secrets in them: resolved at the last moment, and kept out of everything that comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from baton.domain.errors import NotFound
+from baton.domain.secret import HeaderValue, SecretReference
+from baton.ports.secrets import Secrets
+
+HIDDEN = "[secret]"
+SHORTEST = 4
+"""Shorter values are not looked for in texts: they would be found everywhere."""
+
+
+class HeaderValues:
+    """Resolves the references in headers, and knows the secrets that it gave out."""
+
+    def __init__(self, secrets: Secrets, parameters: Secrets, stage: str) -> None:
+        self._secrets = secrets
+        self._parameters = parameters
+        self._stage = stage
+        self._given: dict[str, None] = {}
+
+    async def resolve(self, headers: Mapping[str, HeaderValue]) -> dict[str, str]:
+        """The headers with their values; secrets are at most some minutes old.
+
+        Raises ``NotFound`` for a reference that leads nowhere, ``InternalError`` for one that may not be read and
+        ``StoreUnavailable``.
+        """
+        references = {name: value for name, value in headers.items() if isinstance(value, SecretReference)}
+        resolved = await asyncio.gather(
+            *(asyncio.to_thread(self._value, reference) for reference in references.values())
+        )
+        values = dict(zip(references, resolved, strict=True))
+        return {name: value if isinstance(value, str) else values[name] for name, value in headers.items()}
+
+    def redacted(self, text: str) -> str:
+        """``text`` without any secret that was given out: a peer may send back what it was sent."""
+        for form in sorted(self._given, key=len, reverse=True):
+            text = text.replace(form, HIDDEN)
+        return text
+
+    def _value(self, reference: SecretReference) -> str:
+        place = reference.place(self._stage)
+        store = self._secrets if reference.secret is not None else self._parameters
+        secret = store.get(place)
+        if reference.key is not None:
+            secret = _field(secret, reference.key, place)
+        secret = secret.strip()
+        if not secret or not secret.isascii() or not secret.isprintable():
+            raise NotFound(f"The value of {place} cannot be sent in a header.")
+        if len(secret) >= SHORTEST:
+            for form in (secret, json.dumps(secret)[1:-1], quote(secret, safe="")):
+                self._given[form] = None
+        return reference.format.replace("{}", secret)
+
+
+def _field(text: str, key: str, place: str) -> str:
+    try:
+        value = json.loads(text)[key]
+    except (ValueError, KeyError, TypeError):
+        # Without the cause: it would quote the secret.
+        raise NotFound(f"The secret {place} is no JSON object with the field {key}.") from None
+    if not isinstance(value, str):
+        raise NotFound(f"The field {key} of the secret {place} is no text.")
+    return value

@@ -1,0 +1,137 @@
+"""Calls of HTTP operations on an agent's behalf, and what becomes of their answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from baton.adapters.egress import EgressRefused, ResponseTooLarge
+from baton.adapters.header_values import HeaderValues
+from baton.adapters.tool_source import Unreachable
+from baton.domain.secret import HeaderValue
+from baton.ports.tools import ToolFailed, ToolResult
+
+MAX_REDIRECTS = 5
+EXCERPT = 600
+"""How much of an error's body the model is told, in characters."""
+ACCEPT = "application/json, text/*;q=0.9, */*;q=0.5"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCall:
+    """One request."""
+
+    method: str
+    url: str
+    query: tuple[tuple[str, str], ...] = ()
+    body: Any = None
+    """Sent as JSON unless it is None."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Given by the model; the definition's own win."""
+    wants_data: bool = False
+    """Whether a web page is a failure."""
+
+
+class HttpRequests:
+    """Sends calls with clients that ``make_client`` gives, each for one call, with its longest silence in seconds."""
+
+    def __init__(self, make_client: Callable[[float], httpx.AsyncClient], headers: HeaderValues) -> None:
+        self._make_client = make_client
+        self._headers = headers
+
+    async def send(
+        self, call: HttpCall, headers: Mapping[str, HeaderValue], *, idempotency_key: str, timeout_seconds: float
+    ) -> ToolResult:
+        """The answer's text.
+
+        Raises ``ToolFailed`` for what the service refuses and ``Unreachable`` for what it fails at, and as
+        ``HeaderValues.resolve`` does.
+        """
+        own = await self._headers.resolve(headers)
+        async with self._make_client(timeout_seconds) as client:
+            try:
+                request = client.build_request(
+                    call.method,
+                    httpx.URL(call.url).copy_merge_params(call.query) if call.query else call.url,
+                    json=call.body,
+                    headers=_merged(
+                        {"Accept": ACCEPT, "User-Agent": "baton"},
+                        call.headers,
+                        {"Idempotency-Key": idempotency_key},
+                        own,
+                    ),
+                )
+                response = await _followed(client, request)
+            except EgressRefused as error:
+                raise ToolFailed(f"The call is not allowed: {error}") from error
+            except ResponseTooLarge as error:
+                raise ToolFailed(f"{error} Ask for less at a time, if the tool can.") from error
+            except httpx.TimeoutException as error:
+                raise Unreachable("The service did not answer in time.") from error
+            except (httpx.LocalProtocolError, httpx.InvalidURL, UnicodeError, ValueError) as error:
+                raise ToolFailed("The arguments cannot be sent: they make no valid request.") from error
+            except httpx.HTTPError as error:
+                raise Unreachable("The service cannot be reached, or broke off its answer.") from error
+        return _result(response, call)
+
+
+async def _followed(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+    """The answer, after redirects that stay with the same scheme, host and port and keep the method.
+
+    The request's headers are meant for that origin alone.
+    """
+    for _ in range(MAX_REDIRECTS):
+        response = await client.send(request, follow_redirects=False)
+        onwards = response.next_request
+        if onwards is None:
+            return response
+        if onwards.method != request.method or _origin(onwards.url) != _origin(request.url):
+            raise ToolFailed("The service redirects the call to another place, which is not followed.")
+        request = onwards
+    raise ToolFailed("The service redirects the call again and again.")
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
+def _merged(*layers: Mapping[str, str]) -> dict[str, str]:
+    merged: dict[str, tuple[str, str]] = {}
+    for layer in layers:
+        merged.update({name.lower(): (name, value) for name, value in layer.items()})
+    return dict(merged.values())
+
+
+def _result(response: httpx.Response, call: HttpCall) -> ToolResult:
+    status = f"HTTP {response.status_code} {response.reason_phrase}".strip()
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_page = kind in ("text/html", "application/xhtml+xml")
+    if response.status_code >= 400:
+        told = "" if is_page or not _is_text(kind) else response.text.strip()[:EXCERPT]
+        message = f"The service answered {status}" + (f": {told}" if told else ".")
+        if response.status_code == 429:
+            raise ToolFailed(f"{message} It is called too often at the moment: try again later.")
+        raise Unreachable(message) if response.status_code >= 500 else ToolFailed(message)
+    if call.method == "HEAD":
+        shown = ("content-type", "content-length", "last-modified", "etag")
+        facts = {name: response.headers[name] for name in shown if name in response.headers}
+        return ToolResult(json.dumps({"status": response.status_code, **facts}))
+    if not response.content:
+        return ToolResult(f"Done ({status}).")
+    if call.wants_data and is_page:
+        raise Unreachable("The service answered with a web page instead of data.")
+    if not _is_text(kind):
+        return ToolResult(f"[{kind or 'unknown content'}, {len(response.content)} bytes, not shown]")
+    return ToolResult(response.text)
+
+
+def _is_text(kind: str) -> bool:
+    return (
+        kind.startswith("text/")
+        or kind.endswith(("+json", "+xml"))
+        or kind in ("", "application/json", "application/xml", "application/x-ndjson", "application/yaml")
+    )

@@ -1,0 +1,97 @@
+"""Single HTTP operations as tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from baton.adapters.http_requests import HttpCall, HttpRequests
+from baton.adapters.tool_source import SourceTool
+from baton.domain.tool import PLACEHOLDER, HttpTool
+from baton.ports.tools import CallContext, ToolFailed, ToolResult
+
+WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE"})
+
+
+class HttpTools:
+    """Tools that ``http`` definitions declare."""
+
+    def __init__(self, requests: HttpRequests) -> None:
+        self._requests = requests
+
+    def origin(self, definition: HttpTool) -> str:
+        return "http"
+
+    def endpoint(self, definition: HttpTool) -> str | None:
+        return f"http:{urlsplit(definition.url).netloc.lower()}"
+
+    async def tools(self, definition: HttpTool) -> Sequence[SourceTool]:
+        return [
+            SourceTool(definition.name, definition.description, definition.parameters, definition.requires_approval)
+        ]
+
+    async def call(
+        self, definition: HttpTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        return await self._requests.send(
+            _call(definition, arguments),
+            definition.headers,
+            idempotency_key=context.idempotency_key,
+            timeout_seconds=definition.timeout_seconds,
+        )
+
+
+def _call(definition: HttpTool, arguments: Mapping[str, Any]) -> HttpCall:
+    url, rest = filled(definition.url, arguments)
+    if definition.method in WITHOUT_BODY:
+        return HttpCall(definition.method, url, query=tuple(query_of(rest)))
+    placeholders = set(PLACEHOLDER.findall(definition.url))
+    expects_body = bool(rest) or bool(set(definition.parameters.get("properties", {})) - placeholders)
+    return HttpCall(definition.method, url, body=rest if expects_body else None)
+
+
+def filled(template: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """``template`` with arguments in its placeholders, percent-encoded, and the arguments that are left.
+
+    Raises ``ToolFailed`` for a value that is no text, number or boolean, or that would lead to another path: empty,
+    ``.`` or ``..`` as a segment, encoded or not.
+    """
+    rest = dict(arguments)
+    values = {name: scalar(rest.pop(name, None), name) for name in dict.fromkeys(PLACEHOLDER.findall(template))}
+    url = PLACEHOLDER.sub(lambda match: quote(values[match[1]], safe=""), template)
+    before, after = (urlsplit(text).path.split("/") for text in (template, url))
+    for declared, segment in zip(before, after, strict=True):
+        if declared != segment and (segment in ("", ".", "..") or segment.startswith("..;")):
+            raise ToolFailed(
+                f"The value {segment!r} cannot stand in the address; give the id of something that exists."
+            )
+    return url, rest
+
+
+def scalar(value: Any, name: str) -> str:
+    """``value`` as an address writes it. Raises ``ToolFailed`` unless it is a text, a number or a boolean."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return _encodable(str(value), name)
+    raise ToolFailed(f"The argument {name} must be a text or a number.")
+
+
+def query_of(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """``arguments`` as a query: lists repeat their name, objects are JSON, absent ones are left out."""
+    for name, value in arguments.items():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, dict | list):
+                yield name, json.dumps(item)
+            elif item is not None:
+                yield name, scalar(item, name)
+
+
+def _encodable(text: str, name: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ToolFailed(f"The argument {name} holds characters that cannot be sent.") from None
+    return text

@@ -1,0 +1,147 @@
+"""Tools of MCP servers, over streamable HTTP."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import mcp_types as types
+from jsonschema import Draft202012Validator, SchemaError
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from baton.adapters.header_values import HeaderValues
+from baton.adapters.mcp_results import REFUSALS, as_result, failure_of
+from baton.adapters.tool_source import SourceTool
+from baton.domain.tool import McpServer
+from baton.ports.tools import CallContext, ToolFailed, ToolResult
+
+FRESH_SECONDS = 300.0
+"""How long a server's list of tools serves."""
+MAX_TOOLS = 200
+MAX_PAGES = 20
+DESCRIPTION = 2000
+"""Of a tool, in characters."""
+IDEMPOTENCY_KEY = "baton.dev/idempotency-key"
+"""In a call's ``_meta``: the same for every attempt at it."""
+
+_log = logging.getLogger(__name__)
+# Every failure is told by this module; the SDK's own lines quote what servers send.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
+logging.getLogger("client").setLevel(logging.CRITICAL)
+
+
+class McpTools:
+    """Tools that ``mcp`` definitions declare.
+
+    Each list and each call has a session of its own, entered and left in one task: the SDK's cancel scopes demand it,
+    and a session kept by a frozen Lambda environment would be dead when it wakes. Lists are kept for 5 minutes.
+    """
+
+    def __init__(
+        self,
+        make_client: Callable[[float], httpx2.AsyncClient],
+        headers: HeaderValues,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._make_client = make_client
+        self._headers = headers
+        self._monotonic = monotonic
+        self._lists: dict[str, tuple[tuple[types.Tool, ...], float]] = {}
+        self._modes: dict[str, str] = {}
+        """How each server was last spoken to; else the client must find out first."""
+
+    def origin(self, definition: McpServer) -> str:
+        return f"mcp:{definition.name}"
+
+    def endpoint(self, definition: McpServer) -> str | None:
+        return f"mcp:{urlsplit(definition.url).netloc.lower()}"
+
+    async def tools(self, definition: McpServer) -> Sequence[SourceTool]:
+        offered = []
+        for tool in await self._listed(definition):
+            if definition.include is not None and tool.name not in definition.include:
+                continue
+            schema = _usable(tool)
+            if schema is None:
+                _log.warning("The tool %r of %s has no usable schema", tool.name, definition.name)
+                continue
+            description = (tool.description or tool.title or tool.name)[:DESCRIPTION]
+            offered.append(SourceTool(tool.name, description, schema, definition.needs_approval(tool.name)))
+        return offered
+
+    async def call(
+        self, definition: McpServer, own_name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        meta: Any = {IDEMPOTENCY_KEY: context.idempotency_key}
+        async with self._session(definition, definition.timeout_seconds) as session:
+            answer = await session.call_tool(own_name, dict(arguments), meta=meta)
+        try:
+            return as_result(answer)
+        except ToolFailed as error:
+            if "unknown tool" in error.message.lower():
+                self._lists.pop(_key(definition), None)
+            raise
+
+    async def _listed(self, definition: McpServer) -> tuple[types.Tool, ...]:
+        key = _key(definition)
+        kept = self._lists.get(key)
+        if kept is not None and self._monotonic() - kept[1] < FRESH_SECONDS:
+            return kept[0]
+        read_at = self._monotonic()
+        tools: list[types.Tool] = []
+        async with self._session(definition, definition.timeout_seconds) as session:
+            cursor = None
+            for _ in range(MAX_PAGES):
+                page = await session.list_tools(cursor=cursor)
+                tools += page.tools
+                cursor = page.next_cursor
+                if cursor is None or len(tools) >= MAX_TOOLS:
+                    break
+        self._lists[key] = (tuple(tools[:MAX_TOOLS]), read_at)
+        return self._lists[key][0]
+
+    @asynccontextmanager
+    async def _session(self, definition: McpServer, seconds: float) -> AsyncIterator[Client]:
+        """A session for one use. Whatever goes wrong in it is raised as ``ToolFailed`` or ``Unreachable``."""
+        headers = await self._headers.resolve(definition.headers)
+        statuses: list[int] = []
+
+        async def remember(response: httpx2.Response) -> None:
+            statuses.append(response.status_code)
+
+        http = self._make_client(seconds)
+        http.headers.update(headers)
+        http.event_hooks = {"response": [remember]}
+        key = _key(definition)
+        transport = streamable_http_client(definition.url, http_client=http)
+        try:
+            async with http, Client(transport, mode=self._modes.get(key, "auto"), cache=None) as session:
+                is_modern = session.protocol_version in MODERN_PROTOCOL_VERSIONS
+                self._modes[key] = session.protocol_version if is_modern else "legacy"
+                yield session
+        except Exception as error:
+            self._modes.pop(key, None)
+            if isinstance(error, MCPError) and error.error.code in REFUSALS:
+                self._lists.pop(key, None)  # the tool is unknown, or its schema has changed
+            raise failure_of(error, statuses) from error
+
+
+def _key(definition: McpServer) -> str:
+    return definition.model_dump_json(include={"url", "headers"})
+
+
+def _usable(tool: types.Tool) -> Mapping[str, Any] | None:
+    schema = {"type": "object", "properties": {}, **tool.input_schema}
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError:
+        return None
+    return schema if schema["type"] == "object" else None

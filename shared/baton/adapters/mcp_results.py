@@ -1,0 +1,117 @@
+"""What MCP servers answer, in the words of the ``Tools`` port."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import httpx2
+import mcp_types as types
+from mcp import MCPError
+
+from baton.adapters.egress import EgressRefused, ResponseTooLarge
+from baton.adapters.tool_source import Unreachable
+from baton.ports.tools import ToolFailed, ToolResult
+
+EXCERPT = 1000
+"""How much of an error the model is told, in characters."""
+REFUSALS = frozenset({types.INVALID_PARAMS, types.METHOD_NOT_FOUND})
+
+
+def as_result(answer: types.CallToolResult) -> ToolResult:
+    """The answer's texts, then its structured content unless the texts say the same; links become sources.
+
+    Raises ``ToolFailed`` with the server's words for an answer that is an error.
+    """
+    texts: list[str] = []
+    sources: list[Mapping[str, Any]] = []
+    for block in answer.content:
+        text, source = _told(block)
+        if text:
+            texts.append(text)
+        if source is not None:
+            sources.append(source)
+    structured = answer.structured_content
+    if structured is not None and not _is_told(structured, texts):
+        texts.append(json.dumps(structured, ensure_ascii=False))
+    text = "\n".join(texts)
+    if answer.is_error:
+        raise ToolFailed(text[:EXCERPT] or "The tool failed and did not say why.")
+    return ToolResult(text, tuple(sources))
+
+
+def _told(block: types.ContentBlock) -> tuple[str, Mapping[str, Any] | None]:
+    if isinstance(block, types.TextContent):
+        return block.text, None
+    if isinstance(block, types.ImageContent | types.AudioContent):
+        return f"[{block.type}, {block.mime_type}, {len(block.data) * 3 // 4} bytes, not shown]", None
+    if isinstance(block, types.ResourceLink):
+        title = block.title or block.name
+        about = f": {block.description}" if block.description else ""
+        return f"[{title}]({block.uri}){about}", _source(str(block.uri), title)
+    uri = str(block.resource.uri)
+    if isinstance(block.resource, types.TextResourceContents):
+        return block.resource.text, _source(uri, uri)
+    return f"[{block.resource.mime_type or 'file'}, {uri}, not shown]", _source(uri, uri)
+
+
+def _source(uri: str, title: str) -> Mapping[str, Any]:
+    source = {"kind": "resource", "id": uri, "title": title}
+    return {**source, "url": uri} if uri.startswith(("https://", "http://")) else source
+
+
+def _is_told(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
+    """Whether the texts are the structured content serialised, as the protocol advises servers to add it."""
+    if not texts:
+        return False
+    if set(structured) == {"result"}:  # how SDKs wrap what is no object; its text is the bare value
+        return True
+    for text in (texts[0], "".join(texts)):
+        try:
+            if json.loads(text) == structured:
+                return True
+        except (ValueError, RecursionError):
+            continue
+    return False
+
+
+def failure_of(error: Exception, statuses: Sequence[int]) -> ToolFailed:
+    """What a session's failure means; ``statuses`` are the HTTP statuses that the server answered with, in order."""
+    causes = list(_leaves(error))
+    for cause in causes:
+        if isinstance(cause, EgressRefused):
+            return ToolFailed(f"The call is not allowed: {cause}")
+        if isinstance(cause, ResponseTooLarge):
+            return ToolFailed(f"{cause} Ask for less at a time, if the tool can.")
+    last = statuses[-1] if statuses else 0
+    if last in (401, 403):
+        return ToolFailed(f"The server does not accept Baton's credentials (HTTP {last}).")
+    if last == 429:
+        return ToolFailed("The server is called too often at the moment: try again later.")
+    if last >= 500:
+        return Unreachable(f"The server failed (HTTP {last}).")
+    for cause in causes:
+        if isinstance(cause, httpx2.TimeoutException | TimeoutError):
+            return Unreachable("The server did not answer in time.")
+        if isinstance(cause, MCPError):
+            if cause.error.code in REFUSALS and last < 400:
+                return ToolFailed(cause.error.message[:EXCERPT])
+            if cause.error.code == types.REQUEST_TIMEOUT:
+                return Unreachable("The server did not answer in time.")
+            if "content type" in cause.error.message:
+                return Unreachable("The server answered with something that is not MCP, a web page perhaps.")
+    if any(isinstance(cause, httpx2.HTTPError | OSError) for cause in causes):
+        return Unreachable("The server cannot be reached, or broke off its answer.")
+    return Unreachable("The server's answer cannot be understood, or broke off.")
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+        for inner in (error.__cause__, error.__context__):
+            if inner is not None:
+                yield from _leaves(inner)

@@ -1,0 +1,219 @@
+"""OpenAPI documents (3.0 and 3.1): one operation of them as something to call."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin
+
+import yaml
+
+MAX_NODES = 20_000
+"""Of an operation's schema with all references in place."""
+METHODS = ("get", "head", "post", "put", "patch", "delete")
+_NOT_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
+"""Header parameters that OpenAPI says to ignore."""
+_JSON = re.compile(r"application/(json|[\w.+-]+\+json)\s*(;.*)?")
+
+
+class UnusableDocument(Exception):
+    """The document, or the operation in it, cannot be used; the message says why, for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of an operation."""
+
+    name: str
+    place: str
+    """``path``, ``query`` or ``header``."""
+    argument: str
+    """The argument's name in the operation's schema."""
+    explode: bool = True
+    """Whether a list repeats the name in the query, rather than being joined by commas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: how it is called and what with."""
+
+    method: str
+    url: str
+    """With ``{placeholders}`` named as path parameters are."""
+    description: str
+    parameters: tuple[Parameter, ...]
+    body_argument: str | None
+    schema: Mapping[str, Any]
+    """JSON Schema of all arguments together."""
+
+
+def parsed(text: str) -> Mapping[str, Any]:
+    """The document in ``text``, JSON or YAML. Raises ``UnusableDocument``."""
+    try:
+        document = json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, Loader=_Loader)  # noqa: S506
+    except (ValueError, yaml.YAMLError, RecursionError):
+        raise UnusableDocument("The document is neither JSON nor YAML.") from None
+    if not isinstance(document, dict) or not re.match(r"3\.[01](\.|$)", str(document.get("openapi", ""))):
+        raise UnusableDocument("The document is not of OpenAPI 3.0 or 3.1.")
+    return document
+
+
+def operation(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
+    """The operation with that id. ``location`` is the document's URL, from which relative servers count, or empty.
+
+    Raises ``UnusableDocument``.
+    """
+    try:
+        return _operation(document, operation_id, location, base_url)
+    except (AttributeError, KeyError, TypeError, IndexError, RecursionError):
+        raise UnusableDocument(f"The document describes {operation_id} in a way that OpenAPI does not allow.") from None
+
+
+def _operation(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
+    path, method, found, shared = _found(document, operation_id)
+    read = _References(document)
+    given: dict[tuple[str, str], dict[str, Any]] = {}
+    for raw in [*shared, *found.get("parameters", [])]:
+        parameter = read.followed(raw)
+        given[parameter["in"], parameter["name"]] = parameter
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    parameters = []
+    for (place, name), parameter in given.items():
+        if place == "header" and name.lower() in _NOT_PARAMETERS:
+            continue
+        if place == "cookie":
+            if parameter.get("required"):
+                raise UnusableDocument(f"{operation_id} needs the cookie {name}: cookies cannot be sent.")
+            continue
+        argument = name if name not in properties else f"{place}_{name}"
+        contents: list[dict[str, Any]] = list(parameter.get("content", {}).values())
+        schema = parameter.get("schema") or (contents[0].get("schema", {}) if contents else {})
+        properties[argument] = _described(read.inlined(schema), parameter.get("description"))
+        if parameter.get("required") or place == "path":
+            required.append(argument)
+        parameters.append(Parameter(name, place, argument, bool(parameter.get("explode", place == "query"))))
+    body_argument = None
+    if "requestBody" in found:
+        body = read.followed(found["requestBody"])
+        schema = _json_schema(body, operation_id)
+        body_argument = "body" if "body" not in properties else "request_body"
+        properties[body_argument] = _described(read.inlined(schema), body.get("description"))
+        if body.get("required"):
+            required.append(body_argument)
+    whole = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return Operation(
+        method=method.upper(),
+        url=_base(document, found, location, base_url) + path,
+        description="\n\n".join(text for key in ("summary", "description") if (text := found.get(key))) or operation_id,
+        parameters=tuple(parameters),
+        body_argument=body_argument,
+        schema=whole,
+    )
+
+
+def _found(document: Mapping[str, Any], operation_id: str) -> tuple[str, str, dict[str, Any], list[Any]]:
+    for path, item in document.get("paths", {}).items():
+        for method in METHODS:
+            found = item.get(method)
+            if isinstance(found, dict) and found.get("operationId") == operation_id:
+                return path, method, found, item.get("parameters", [])
+    raise UnusableDocument(f"The document has no operation {operation_id}.")
+
+
+def _json_schema(body: Mapping[str, Any], operation_id: str) -> Any:
+    for kind, content in body["content"].items():
+        if _JSON.fullmatch(kind.strip().lower()):
+            return content.get("schema", {})
+    raise UnusableDocument(f"{operation_id} takes no JSON.")
+
+
+def _base(document: Mapping[str, Any], found: Mapping[str, Any], location: str, base_url: str | None) -> str:
+    if base_url is None:
+        servers = found.get("servers") or document.get("servers") or [{"url": "/"}]
+        variables = servers[0].get("variables", {})
+        url = re.sub(r"\{([^{}]+)\}", lambda match: str(variables[match[1]]["default"]), servers[0]["url"])
+        base_url = urljoin(location, url)
+    if re.match(r"https?://[^/{}]+", base_url) is None:
+        raise UnusableDocument("The document does not say where the API is: set base_url.")
+    return base_url.rstrip("/")
+
+
+def _described(schema: dict[str, Any], description: Any) -> dict[str, Any]:
+    if isinstance(description, str) and description and "description" not in schema:
+        return {**schema, "description": description}
+    return schema
+
+
+class _References:
+    """Puts what ``$ref`` names into its place."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        self._is_3_0 = str(document["openapi"]).startswith("3.0")
+        self._nodes = 0
+
+    def followed(self, node: Any) -> dict[str, Any]:
+        """``node``, or what it refers to."""
+        for _ in range(20):
+            if "$ref" not in node:
+                return dict(node)
+            node = self._target(node["$ref"])
+        raise UnusableDocument("The document's references go in circles.")
+
+    def inlined(self, schema: Any, open_references: tuple[str, ...] = ()) -> dict[str, Any]:
+        """``schema`` without references; one to a schema that it is itself a part of becomes "anything"."""
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise UnusableDocument("The operation's schema is too large for a tool.")
+        if isinstance(schema, bool):
+            return {} if schema else {"not": {}}
+        if "$ref" in schema:
+            reference = schema["$ref"]
+            beside = {key: value for key, value in schema.items() if key == "description"}
+            if reference in open_references:
+                return beside
+            return {**self.inlined(self._target(reference), (*open_references, reference)), **beside}
+        made = {key: self._inlined_keyword(key, value, open_references) for key, value in schema.items()}
+        return _of_2020(made) if self._is_3_0 else made
+
+    def _inlined_keyword(self, keyword: str, value: Any, opened: tuple[str, ...]) -> Any:
+        if keyword in ("properties", "patternProperties", "$defs", "dependentSchemas"):
+            return {name: self.inlined(schema, opened) for name, schema in value.items()}
+        if keyword in ("allOf", "anyOf", "oneOf", "prefixItems"):
+            return [self.inlined(schema, opened) for schema in value]
+        if keyword in _WITH_A_SCHEMA and isinstance(value, dict):
+            return self.inlined(value, opened)
+        return value
+
+    def _target(self, reference: str) -> Any:
+        if not reference.startswith("#/"):
+            raise UnusableDocument(f"The document refers to another one ({reference[:100]}): put them into one.")
+        node: Any = self._document
+        for part in reference[2:].split("/"):
+            node = node[part.replace("~1", "/").replace("~0", "~")]
+        return node
+
+
+_WITH_A_SCHEMA = frozenset(
+    {"additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedProperties"}
+)
+
+
+def _of_2020(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of OpenAPI 3.0 in the words of JSON Schema 2020-12."""
+    if schema.pop("nullable", False) is True:
+        if isinstance(schema.get("type"), str):
+            schema["type"] = [schema["type"], "null"]
+        if "enum" in schema and None not in schema["enum"]:
+            schema["enum"] = [*schema["enum"], None]
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
+            schema[exclusive] = schema.pop(bound)
+    return schema
+
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,0 +1,155 @@
+"""Operations of APIs that OpenAPI documents describe as tools."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+from jsonschema import Draft202012Validator, SchemaError
+
+from baton.adapters import openapi_document
+from baton.adapters.egress import EgressRefused, ResponseTooLarge
+from baton.adapters.http_requests import HttpCall, HttpRequests
+from baton.adapters.http_tools import filled, query_of
+from baton.adapters.openapi_document import Operation, UnusableDocument
+from baton.adapters.tool_source import SourceTool, Unreachable
+from baton.domain.tool import OpenApiTool
+from baton.ports.tools import CallContext, ToolFailed, ToolResult
+
+FRESH_SECONDS = 600.0
+"""How long a fetched document serves."""
+FETCH_SECONDS = 10.0
+DESCRIPTION = 2000
+"""Of an operation, in characters."""
+
+
+class OpenApiTools:
+    """Tools that ``openapi`` definitions declare; documents are below ``folder`` or fetched without credentials."""
+
+    def __init__(
+        self,
+        requests: HttpRequests,
+        make_client: Callable[[float], httpx.AsyncClient],
+        folder: Path,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._requests = requests
+        self._make_client = make_client
+        self._folder = folder
+        self._monotonic = monotonic
+        self._documents: dict[str, tuple[Mapping[str, Any], float]] = {}
+        self._operations: dict[tuple[str, str, str | None], tuple[Operation, float]] = {}
+
+    def origin(self, definition: OpenApiTool) -> str:
+        return "openapi"
+
+    def endpoint(self, definition: OpenApiTool) -> str | None:
+        place = definition.base_url or (definition.spec if definition.is_remote else "")
+        return f"openapi:{urlsplit(place).netloc.lower() or definition.spec}"
+
+    async def tools(self, definition: OpenApiTool) -> Sequence[SourceTool]:
+        operation = await self._operation(definition)
+        description = operation.description[:DESCRIPTION]
+        return [SourceTool(definition.name, description, operation.schema, definition.requires_approval)]
+
+    async def call(
+        self, definition: OpenApiTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        operation = await self._operation(definition)
+        return await self._requests.send(
+            _call(operation, arguments),
+            definition.headers,
+            idempotency_key=context.idempotency_key,
+            timeout_seconds=definition.timeout_seconds,
+        )
+
+    async def _operation(self, definition: OpenApiTool) -> Operation:
+        key = (definition.spec, definition.operation_id, definition.base_url)
+        kept = self._operations.get(key)
+        if kept is not None and self._is_fresh(definition, kept[1]):
+            return kept[0]
+        document, read_at = await self._document(definition)
+        location = definition.spec if definition.is_remote else ""
+        try:
+            operation = await asyncio.to_thread(
+                _checked, document, definition.operation_id, location, definition.base_url
+            )
+        except UnusableDocument as error:
+            raise ToolFailed(str(error)) from error
+        self._operations[key] = (operation, read_at)
+        return operation
+
+    async def _document(self, definition: OpenApiTool) -> tuple[Mapping[str, Any], float]:
+        kept = self._documents.get(definition.spec)
+        if kept is not None and self._is_fresh(definition, kept[1]):
+            return kept
+        read_at = self._monotonic()
+        text = await (self._fetched(definition.spec) if definition.is_remote else self._shipped(definition.spec))
+        try:
+            document = await asyncio.to_thread(openapi_document.parsed, text)
+        except UnusableDocument as error:
+            raise ToolFailed(str(error)) from error
+        self._documents[definition.spec] = (document, read_at)
+        return document, read_at
+
+    def _is_fresh(self, definition: OpenApiTool, read_at: float) -> bool:
+        return not definition.is_remote or self._monotonic() - read_at < FRESH_SECONDS
+
+    async def _shipped(self, spec: str) -> str:
+        folder = self._folder.resolve()
+        path = (folder / spec).resolve()
+        if not path.is_relative_to(folder):
+            raise ToolFailed(f"{spec} is not below the folder of the agents' files.")
+        try:
+            return await asyncio.to_thread(path.read_text, encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ToolFailed(f"The document {spec} cannot be read.") from error
+
+    async def _fetched(self, url: str) -> str:
+        async with self._make_client(FETCH_SECONDS) as client:
+            try:
+                # No credentials are sent, so a redirect may lead anywhere that the deployment may call.
+                response = await client.get(url, headers={"User-Agent": "baton"}, follow_redirects=True)
+            except (EgressRefused, ResponseTooLarge) as error:
+                raise ToolFailed(f"The document {url} cannot be fetched: {error}") from error
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise Unreachable(f"The document {url} cannot be fetched.") from error
+        if response.status_code != 200:
+            raise Unreachable(f"The document {url} cannot be fetched: HTTP {response.status_code}.")
+        return response.text
+
+
+def _checked(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
+    operation = openapi_document.operation(document, operation_id, location, base_url)
+    try:
+        Draft202012Validator.check_schema(dict(operation.schema))
+    except SchemaError as error:
+        raise UnusableDocument(f"The schema of {operation_id} is no JSON Schema: {error.message}") from None
+    return operation
+
+
+def _call(operation: Operation, arguments: Mapping[str, Any]) -> HttpCall:
+    in_path = {p.name: arguments.get(p.argument) for p in operation.parameters if p.place == "path"}
+    url, _ = filled(operation.url, in_path)
+    query: list[tuple[str, str]] = []
+    headers: dict[str, str] = {}
+    for parameter in operation.parameters:
+        value = arguments.get(parameter.argument)
+        if value is None or parameter.place == "path":
+            continue
+        pairs = list(query_of({parameter.name: value}))
+        if parameter.place == "header" or not parameter.explode:
+            pairs = [(parameter.name, ",".join(text for _, text in pairs))]
+        if parameter.place == "header":
+            # A header takes no other characters, and no line break.
+            headers[parameter.name] = quote(pairs[0][1], safe=" !#$%&'()*+,/:;=?@[]\"<>{}|^`~")
+        else:
+            query += pairs
+    body = arguments.get(operation.body_argument) if operation.body_argument is not None else None
+    return HttpCall(operation.method, url, tuple(query), body, headers, wants_data=True)

@@ -1,0 +1,140 @@
+"""Functions that ship with the deployment as tools."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic_core import PydanticSerializationError, to_json
+
+from baton.adapters.tool_source import SourceTool
+from baton.domain.tool import PythonTool
+from baton.ports.tools import CallContext, ToolFailed, ToolResult
+
+CONTEXT = "context"
+"""The parameter that gets the ``CallContext``; the model does not see it."""
+
+
+class CannotLoad(Exception):
+    """The function cannot be used as a tool; the message is for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    function: Callable[..., Any]
+    takes_context: bool
+    arguments: type[BaseModel] | None
+    """Checks and converts the arguments; None: they are given as they come."""
+    schema: Mapping[str, Any]
+
+
+class PythonTools:
+    """Tools that ``python`` definitions declare, from ``packages`` only; each is loaded when it is first offered."""
+
+    def __init__(self, packages: Sequence[str]) -> None:
+        self._packages = tuple(packages)
+        self._loaded: dict[str, _Loaded] = {}
+
+    def origin(self, definition: PythonTool) -> str:
+        return "python"
+
+    def endpoint(self, definition: PythonTool) -> str | None:
+        return None
+
+    async def tools(self, definition: PythonTool) -> Sequence[SourceTool]:
+        loaded = await self._load(definition)
+        return [SourceTool(definition.name, definition.description, loaded.schema, definition.requires_approval)]
+
+    async def call(
+        self, definition: PythonTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        loaded = await self._load(definition)
+        given = _converted(loaded, arguments) | ({CONTEXT: context} if loaded.takes_context else {})
+        if inspect.iscoroutinefunction(loaded.function):
+            answer = await loaded.function(**given)
+        else:
+            # A thread cannot be stopped: a function that may take long should be a coroutine.
+            answer = await asyncio.to_thread(loaded.function, **given)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        return _result(answer)
+
+    async def _load(self, definition: PythonTool) -> _Loaded:
+        key = definition.model_dump_json(include={"entry_point", "parameters"})
+        if key not in self._loaded:
+            # In a thread: what a module does while it is imported must not stop other turns.
+            self._loaded[key] = await asyncio.to_thread(self._import, definition)
+        return self._loaded[key]
+
+    def _import(self, definition: PythonTool) -> _Loaded:
+        module_name, _, attribute = definition.entry_point.partition(":")
+        if not any(module_name == package or module_name.startswith(f"{package}.") for package in self._packages):
+            raise CannotLoad(f"{module_name} is in none of the packages that BATON_TOOL_PACKAGES names.")
+        function = getattr(importlib.import_module(module_name), attribute, None)
+        if not callable(function):
+            raise CannotLoad(f"{module_name} has no function {attribute}.")
+        takes_context = CONTEXT in inspect.signature(function).parameters
+        if definition.parameters is not None:
+            return _Loaded(function, takes_context, None, definition.parameters)
+        arguments = _model_of(function)
+        return _Loaded(function, takes_context, arguments, _schema_of(arguments))
+
+
+def _model_of(function: Callable[..., Any]) -> type[BaseModel]:
+    """A model with one field for each of the function's parameters, ``context`` aside."""
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name == CONTEXT:
+            continue
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) or name.startswith("_"):
+            raise CannotLoad(f"{function.__qualname__}: the parameter {name} cannot be given by name.")
+        if name not in hints:
+            raise CannotLoad(f"{function.__qualname__}: the parameter {name} has no type.")
+        fields[name] = (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+    # "model_" and other names of pydantic's own are fine as parameters, hence the aliases.
+    renamed = {f"p{index}_{name}": value for index, (name, value) in enumerate(fields.items())}
+    config = ConfigDict(
+        extra="forbid", protected_namespaces=(), alias_generator=lambda field: re.sub(r"^p\d+_", "", field)
+    )
+    return create_model("arguments", __config__=config, **renamed)
+
+
+def _schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
+    schema = model.model_json_schema(by_alias=True)
+    schema.pop("title", None)
+    return {"properties": {}, **schema}
+
+
+def _converted(loaded: _Loaded, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if loaded.arguments is None:
+        return {name: value for name, value in arguments.items() if name != CONTEXT}
+    try:
+        model = loaded.arguments.model_validate(dict(arguments))
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in error.errors()[:10]
+        )
+        raise ToolFailed(f"The arguments do not fit: {problems}.") from None
+    return {
+        str(field.alias): getattr(model, name)
+        for name, field in loaded.arguments.model_fields.items()
+        if name in model.model_fields_set
+    }
+
+
+def _result(answer: Any) -> ToolResult:
+    if isinstance(answer, ToolResult):
+        return answer
+    if isinstance(answer, str):
+        return ToolResult(answer)
+    try:
+        return ToolResult(to_json(answer).decode())
+    except PydanticSerializationError as error:
+        raise ToolFailed("The tool gave an answer that cannot be shown.") from error

@@ -1,0 +1,214 @@
+"""All tools outside Baton, behind one door."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from baton.adapters.egress import EgressRefused
+from baton.adapters.header_values import HeaderValues
+from baton.adapters.openapi_document import UnusableDocument
+from baton.adapters.python_tools import CannotLoad
+from baton.adapters.tool_names import assigned, prefixed
+from baton.adapters.tool_source import SourceTool, ToolSource, Unreachable
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import BatonError
+from baton.domain.identity import Scope
+from baton.domain.tool import McpServer, ToolDefinition
+from baton.ports.chat_model import ToolSpec
+from baton.ports.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult
+
+LISTING_SECONDS = 5.0
+"""How long a turn waits for a source to say what it offers."""
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class Guards(Protocol):
+    """Circuit breakers: a guarded block is not entered while its endpoint is known to fail."""
+
+    def guard(self, name: str, /) -> AbstractAsyncContextManager[Any]:
+        """Enter to use the endpoint ``name``; an exception that leaves the block counts as its failure."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    definition: ToolDefinition
+    own: SourceTool
+
+
+class Toolbox:
+    """``Tools`` over one source for each kind of definition.
+
+    Nothing but ``ToolFailed`` leaves it, and no secret that ``headers`` gave out: neither in results nor in the log.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[type[Any], ToolSource[Any]],
+        headers: HeaderValues,
+        *,
+        guards: Guards | None = None,
+        listing_seconds: float = LISTING_SECONDS,
+    ) -> None:
+        self._sources = sources
+        self._headers = headers
+        self._guards = guards
+        self._listing_seconds = listing_seconds
+
+    async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
+        """See ``Tools``. Sources are asked at the same time, each for at most ``listing_seconds``."""
+        entries, missing = await self._entries(_permitted(agent, scope))
+        return OfferedTools(tuple(self._tool(name, entry) for name, entry in entries.items()), missing)
+
+    async def call(
+        self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        """See ``Tools``. The user's permissions are looked at again."""
+        entry = await self._find(_permitted(agent, context.scope), name)
+        definition = entry.definition
+        try:
+            async with asyncio.timeout(definition.timeout_seconds):
+                result = await self._guarded(
+                    definition, self._source(definition).call(definition, entry.own.own_name, arguments, context)
+                )
+        except Exception as error:  # noqa: BLE001 - whatever a tool does, the turn goes on
+            raise self._failure(error, name, definition) from None
+        return replace(
+            result,
+            text=self._headers.redacted(result.text),
+            sources=tuple({key: self._shown(value) for key, value in source.items()} for source in result.sources),
+        )
+
+    async def _find(self, definitions: Sequence[ToolDefinition], name: str) -> _Entry:
+        declared = [one for one in definitions if one.name == name and not isinstance(one, McpServer)]
+        entries, missing = await self._entries(declared or definitions)
+        if name in entries:
+            return entries[name]
+        # A tool has its server's name in front only while another server has one like it.
+        for entry in entries.values():
+            if isinstance(entry.definition, McpServer) and prefixed(entry.definition.name, entry.own.own_name) == name:
+                return entry
+        if missing:
+            raise ToolFailed(f"The tool {name[:64]!r} cannot be reached at the moment. Try again later.")
+        raise ToolFailed(f"There is no tool {name[:64]!r}.")
+
+    async def _entries(
+        self, definitions: Sequence[ToolDefinition]
+    ) -> tuple[dict[str, _Entry], tuple[MissingTools, ...]]:
+        lists = await asyncio.gather(*(self._listed(definition) for definition in definitions))
+        missing = tuple(found for found in lists if isinstance(found, MissingTools))
+        found = [
+            _Entry(definition, own)
+            for definition, tools in zip(definitions, lists, strict=True)
+            if not isinstance(tools, MissingTools)
+            for own in tools
+        ]
+        # The names of tools that are missing now stay theirs.
+        declared = {definition.name for definition in definitions if not isinstance(definition, McpServer)}
+        listed = [(e.definition.name, e.own.own_name) for e in found if isinstance(e.definition, McpServer)]
+        names = assigned(declared, listed)
+        return {
+            names[entry.definition.name, entry.own.own_name]
+            if isinstance(entry.definition, McpServer)
+            else entry.definition.name: entry
+            for entry in found
+        }, missing
+
+    async def _listed(self, definition: ToolDefinition) -> Sequence[SourceTool] | MissingTools:
+        source = self._source(definition)
+        try:
+            async with asyncio.timeout(self._listing_seconds):
+                return await self._guarded(definition, source.tools(definition))
+        except Exception as error:  # noqa: BLE001 - whatever a source does, the turn goes on without it
+            failure = self._failure(error, definition.name, definition)
+            return MissingTools(source.origin(definition), failure.message)
+
+    async def _guarded(self, definition: ToolDefinition, work: Coroutine[Any, Any, T]) -> T:
+        """Do ``work`` under the circuit breaker of its endpoint, for which a refusal is no failure."""
+        endpoint = self._source(definition).endpoint(definition)
+        if self._guards is None or endpoint is None:
+            guard: AbstractAsyncContextManager[Any] = nullcontext()
+        else:
+            guard = self._guards.guard(endpoint)
+        refusal: ToolFailed | None = None
+        try:
+            async with guard:
+                try:
+                    return await work
+                except Unreachable:
+                    raise
+                except ToolFailed as error:
+                    refusal = error
+        finally:
+            work.close()  # an open breaker never started it
+        assert refusal is not None  # noqa: S101 - the block returned or raised otherwise
+        raise refusal
+
+    def _failure(self, error: Exception, name: str, definition: ToolDefinition) -> ToolFailed:
+        origin = self._source(definition).origin(definition)
+        _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redacted(_for_operators(error)))
+        return ToolFailed(self._headers.redacted(_message(error, definition)))
+
+    def _shown(self, value: Any) -> Any:
+        return self._headers.redacted(value) if isinstance(value, str) else value
+
+    def _tool(self, name: str, entry: _Entry) -> Tool:
+        definition, own = entry.definition, entry.own
+        return Tool(
+            spec=ToolSpec(name, own.description, own.parameters),
+            origin=self._source(definition).origin(definition),
+            requires_approval=own.requires_approval,
+            timeout_seconds=definition.timeout_seconds,
+        )
+
+    def _source(self, definition: ToolDefinition) -> ToolSource[Any]:
+        return self._sources[type(definition)]
+
+
+def _permitted(agent: AgentDefinition, scope: Scope) -> list[ToolDefinition]:
+    return [tool for tool in agent.tools if all(scope.has(name) for name in tool.required_permissions)]
+
+
+def _message(error: Exception, definition: ToolDefinition) -> str:
+    """What the model is told. The texts of unexpected errors are for nobody: they may quote anything."""
+    if isinstance(error, ToolFailed):
+        return error.message
+    if isinstance(error, TimeoutError):
+        return f"The tool did not answer within {definition.timeout_seconds:g} seconds."
+    if isinstance(error, CannotLoad | ImportError):
+        return "The tool cannot be loaded in this deployment."
+    if isinstance(error, BatonError):
+        return "The tool's credentials cannot be read in this deployment."
+    return "The tool failed. Trying the same again will hardly help."
+
+
+def _for_operators(error: Exception) -> str:
+    """What the log may hold: kinds and places of errors, and only those texts that quote no argument or answer."""
+    return " < ".join(_described(cause) for cause in _chain(error))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(5):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__
+
+
+def _described(error: BaseException) -> str:
+    kind = type(error).__name__
+    if isinstance(error, BatonError | CannotLoad | EgressRefused | ImportError | UnusableDocument):
+        return f"{kind}: {error}"
+    if isinstance(error, ToolFailed) or error.__traceback__ is None:
+        return kind
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{kind} at {Path(frame.filename).name}:{frame.lineno} in {frame.name}"

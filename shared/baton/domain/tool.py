@@ -1,0 +1,173 @@
+"""Tools outside Baton, as agents' files declare them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from baton.domain.identity import PermissionName
+from baton.domain.secret import Headers, headers_as_json
+
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""What model providers accept as the name of a function."""
+OWN_TOOLS = re.compile(r"(ask|transfer_to)_.*|return_to_main|advance_workflow|end_conversation")
+"""Names of the tools that are Baton's own."""
+PLACEHOLDER = re.compile(r"\{([\w.-]+)\}")
+
+
+def _checked_name(name: str) -> str:
+    if OWN_TOOLS.fullmatch(name):
+        raise ValueError(f"{name} is the name of a tool of Baton's own")
+    return name
+
+
+def _checked_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", url):
+        raise ValueError("must be an absolute https URL")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("must not hold credentials: put them into a header, by reference")
+    if PLACEHOLDER.search(parts.netloc):
+        raise ValueError("must not have placeholders in its host")
+    return url
+
+
+def _checked_parameters(schema: dict[str, Any]) -> dict[str, Any]:
+    # Loaded only where a tool has a schema: functions that merely know the agents start faster.
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise ValueError(f"is no JSON Schema: {error.message}") from None
+    if schema.get("type") != "object":
+        raise ValueError("must be a JSON Schema of type object")
+    return schema
+
+
+Name = Annotated[str, StringConstraints(pattern=rf"^{TOOL_NAME.pattern}$"), AfterValidator(_checked_name)]
+ServerName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{1,32}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=4096, strip_whitespace=True)]
+Url = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_checked_url)]
+Parameters = Annotated[dict[str, Any], AfterValidator(_checked_parameters)]
+
+
+class _Tool(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    required_permissions: tuple[PermissionName, ...] = ()
+    """The user needs every one of these; without them the tool does not exist for them."""
+    timeout_seconds: float = Field(default=30, gt=0, le=600)
+    """How long one call may take."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The tool as ``/v1/agents`` shows it: camelCase, references to secrets unresolved."""
+        shown = {_camel(name): value for name, value in self.model_dump(mode="json").items()}
+        if "headers" in shown:
+            shown["headers"] = headers_as_json(getattr(self, "headers"))  # noqa: B009 - not every kind has them
+        return shown
+
+
+class McpServer(_Tool):
+    """The tools of a server that speaks MCP over streamable HTTP."""
+
+    type: Literal["mcp"]
+    name: ServerName
+    """What stands in front of a tool's name that another source uses too."""
+    url: Url
+    headers: Headers = Field(default_factory=dict)
+    include: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """The tools offered, by the server's own names; absent: all."""
+    requires_approval: bool | tuple[str, ...] = False
+    """Whether a person must agree to each call: of all tools, or of those named as the server does."""
+
+    def needs_approval(self, tool: str) -> bool:
+        """Whether a person must agree to calls of ``tool``, which is named as the server does."""
+        if isinstance(self.requires_approval, bool):
+            return self.requires_approval
+        return tool in self.requires_approval
+
+
+class HttpTool(_Tool):
+    """One HTTP operation."""
+
+    type: Literal["http"]
+    name: Name
+    description: Text
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    url: Url
+    """With ``{placeholders}`` in path and query, each a required argument."""
+    parameters: Parameters = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    """JSON Schema of the arguments. Those without a placeholder go to the query (GET, HEAD, DELETE) or the body."""
+    headers: Headers = Field(default_factory=dict)
+    requires_approval: bool = False
+
+    @model_validator(mode="after")
+    def _placeholders_are_required_arguments(self) -> HttpTool:
+        for name in PLACEHOLDER.findall(self.url):
+            if name not in self.parameters.get("properties", {}):
+                raise ValueError(f"url has the placeholder {{{name}}}, which parameters does not describe")
+            if name not in self.parameters.get("required", ()):
+                raise ValueError(f"url has the placeholder {{{name}}}, so parameters must require it")
+        if re.search(r"[{}]", PLACEHOLDER.sub("", self.url)):
+            raise ValueError("url has a brace that belongs to no placeholder")
+        return self
+
+
+class OpenApiTool(_Tool):
+    """One operation of an API that an OpenAPI document (3.0 or 3.1) describes."""
+
+    type: Literal["openapi"]
+    spec: str = Field(min_length=1, max_length=2048)
+    """URL of the document, or its path below the folder of the agents' files."""
+    operation_id: str = Field(min_length=1, max_length=200)
+    name: Name = ""
+    """Default: the operation's id."""
+    base_url: Url | None = None
+    """Where the API is; absent: the document's first server."""
+    headers: Headers = Field(default_factory=dict)
+    requires_approval: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_after_its_operation(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("name") is None:
+            return {**values, "name": re.sub(r"[^a-zA-Z0-9_-]", "_", str(values.get("operation_id", "")))[:64]}
+        return values
+
+    @model_validator(mode="after")
+    def _spec_is_a_url_or_a_file_below_the_agents(self) -> OpenApiTool:
+        if self.is_remote:
+            _checked_url(self.spec)
+        elif self.spec.startswith("/") or "\\" in self.spec or ".." in self.spec.split("/"):
+            raise ValueError("spec must be a URL, or a path below the folder of the agents' files")
+        return self
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the document must be fetched."""
+        return re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:", self.spec) is not None
+
+
+class PythonTool(_Tool):
+    """A function that ships with the deployment."""
+
+    type: Literal["python"]
+    name: Name
+    description: Text
+    entry_point: str = Field(pattern=r"^[a-zA-Z_]\w*(\.[a-zA-Z_]\w*)*:[a-zA-Z_]\w*$")
+    """``package.module:function``, in a package that ``BATON_TOOL_PACKAGES`` names."""
+    parameters: Parameters | None = None
+    """JSON Schema of the arguments; absent: derived from the function's signature, which then also converts them."""
+    requires_approval: bool = False
+
+
+ToolDefinition = Annotated[McpServer | HttpTool | OpenApiTool | PythonTool, Field(discriminator="type")]
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

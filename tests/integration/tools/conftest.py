@@ -1,0 +1,21 @@
+"""Servers and stages of the tests of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.tools.stage import Stage, mcp_server
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def files_port() -> Iterator[int]:
+    with mcp_server() as port:
+        yield port

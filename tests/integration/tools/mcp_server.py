@@ -1,0 +1,90 @@
+"""A real MCP server in a process of its own: ``python -m tests.integration.tools.mcp_server NAME``.
+
+It prints the port it serves on, and serves until it is killed or a tool makes it die.
+"""
+
+import asyncio
+import os
+import socket
+import sys
+from typing import Any
+
+import mcp_types as types
+import uvicorn
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+
+def server(name: str) -> MCPServer:
+    """A server with tools that behave in every way a client may meet."""
+    made = MCPServer(name)
+
+    @made.tool()
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    @made.tool(name="files.search", description="Look for files.")
+    def search(query: str) -> str:
+        return f"{name} found {query}"
+
+    @made.tool()
+    def weather(city: str) -> dict[str, Any]:
+        """The weather somewhere."""
+        return {"city": city, "degrees": 21.5}
+
+    @made.tool()
+    def mixed() -> types.CallToolResult:
+        """Every kind of content."""
+        content: list[types.ContentBlock] = [
+            types.TextContent(type="text", text="first"),
+            types.ImageContent(type="image", data="aGVsbG8=", mime_type="image/png"),
+            types.ResourceLink(type="resource_link", uri="https://example.com/report", name="report", title="Report"),
+            types.TextContent(type="text", text="last"),
+        ]
+        return types.CallToolResult(content=content, structured_content={"rows": [1, 2]})
+
+    @made.tool()
+    def refuse(reason: str) -> str:
+        """Fail as a tool does."""
+        raise ToolError(f"cannot: {reason}")
+
+    @made.tool()
+    async def hang() -> str:
+        """Never answer."""
+        await asyncio.sleep(3600)
+        return "late"
+
+    @made.tool()
+    def die() -> str:
+        """End the whole server in the middle of a call."""
+        os._exit(1)
+
+    @made.tool()
+    def big(size: int) -> str:
+        """A long answer."""
+        return "x" * size
+
+    @made.tool()
+    def headers(ctx: Context) -> str:  # type: ignore[type-arg]
+        """The credentials the server got."""
+        return str(dict(ctx.headers or {}).get("authorization"))
+
+    @made.tool()
+    def forget() -> str:
+        """Make the tool add unknown from now on."""
+        made.remove_tool("add")
+        return "forgotten"
+
+    return made
+
+
+def main(name: str) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(listener.getsockname()[1], flush=True)  # noqa: T201 - whoever started the process reads it
+    app = server(name).streamable_http_app()
+    uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
