@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from baton.conversation.queued_turns import QueuedTurns
     from baton.conversation.replay import Replays
     from baton.conversation.run import RunServices
+    from baton.conversation.sessions import Sessions
     from baton.conversation.sweep import Sweeper
     from baton.conversation.turns import Turns
     from baton.ports.audit import AuditLog
@@ -107,7 +108,7 @@ def sweeper() -> Sweeper:
     from baton.conversation.sweep import Sweeper
 
     idle = DynamoIdleThreads(_table(), clock)
-    return Sweeper(idle, store(), closer(), controls(), _episodes(), _closings(), clock)
+    return Sweeper(idle, store(), closer(), controls(), _episodes(), _sessions(), clock)
 
 
 @cache
@@ -150,7 +151,6 @@ def run_services() -> RunServices:
     from baton.adapters.token_counter import TiktokenCounter
     from baton.conversation.agents import Agents
     from baton.conversation.run import RunServices
-    from baton.conversation.sessions import Sessions
     from baton.settings import ModelSettings
 
     settings = ModelSettings()
@@ -164,7 +164,7 @@ def run_services() -> RunServices:
         default_model=settings.chat_model,
         counter=TiktokenCounter(settings.tokenizer_dir),
         files=files(),
-        sessions=Sessions(_episodes(), _closings(), audit()),
+        sessions=_sessions(),
         clock=clock,
     )
 
@@ -231,6 +231,13 @@ def _closings() -> StepFunctionsClosings:
     from baton.settings import ClosingSettings
 
     return StepFunctionsClosings(client("stepfunctions"), ClosingSettings().close_session_arn)
+
+
+@cache
+def _sessions() -> Sessions:
+    from baton.conversation.sessions import Sessions
+
+    return Sessions(_episodes(), _closings(), audit())
 
 
 @cache

@@ -69,6 +69,9 @@ class Closer:
             raise ThreadUnavailable from None
         if lease.thread.status is ThreadStatus.CLOSED or (episode is not None and lease.thread.episode > episode):
             await self._store.release(lease)
+            is_over = episode is not None and lease.thread.episode > episode
+            number = episode if episode is not None and is_over else lease.thread.episode - 1
+            await self._services.sessions.finish_again(scope, thread_id, number)
             closed = Closed(thread_id, last_episode(lease.thread))
             if listener is not None:
                 why = await self._services.sessions.last_reason(scope, lease.thread)

@@ -10,11 +10,12 @@ from aws_lambda_powertools import Logger
 
 from baton.conversation.closing import Closer
 from baton.conversation.controls import Controls
+from baton.conversation.sessions import Sessions
 from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.errors import BatonError, ThreadBusy
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.ports.clock import Clock
-from baton.ports.episodes import Closings, Episodes
+from baton.ports.episodes import Episodes
 from baton.ports.idle_threads import IdleThread, IdleThreads
 from baton.ports.thread_store import ThreadStore
 
@@ -49,7 +50,7 @@ class Sweeper:
         closer: Closer,
         controls: Controls,
         episodes: Episodes,
-        closings: Closings,
+        sessions: Sessions,
         clock: Clock,
     ) -> None:
         self._idle = idle
@@ -57,7 +58,7 @@ class Sweeper:
         self._closer = closer
         self._controls = controls
         self._episodes = episodes
-        self._closings = closings
+        self._sessions = sessions
         self._clock = clock
 
     async def sweep(self, *, seconds: float) -> SweepReport:
@@ -122,7 +123,7 @@ class Sweeper:
             return True
         ref = await self._episodes.get_ref(idle.scope, idle.thread.id, number)
         if ref is not None:
-            await self._closings.start(idle.scope, ref, attempt=self._attempt(ref))
+            await self._sessions.restart(idle.scope, ref, attempt=self._attempt(ref))
             report.resumed += 1
         return ref is None
 

@@ -105,6 +105,11 @@ def derived_message_id(thread_id: str, message_id: str, attempt: int, index: int
     return str(uuid.uuid5(uuid.UUID(thread_id), f"answer\0{message_id}\0{attempt}\0{index}"))
 
 
+def derived_record_id(thread_id: str, action: str, about: str) -> str:
+    """The id of the one audit record that ``action`` makes about something of the thread, however often it is tried."""
+    return str(uuid.uuid5(uuid.UUID(thread_id), f"audit\0{action}\0{about}"))
+
+
 def _tenant_space(tenant_id: str) -> uuid.UUID:
     return uuid.uuid5(_THREADS, tenant_id)
 

@@ -39,10 +39,29 @@ class AuditRecord:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Makes one record of every attempt to write it: the first is kept, the others change nothing."""
+
+    key: str
+    """A UUID of what the record is about (``domain.identity.derived_record_id``)."""
+    at: datetime
+    """When it happened, the same at every attempt."""
+
+
 class AuditLog(Protocol):
     """Audit records of a tenant; never another's."""
 
-    async def record(self, scope: Scope, action: str, *, thread_id: str, outcome: str, detail: dict[str, Any]) -> None:
+    async def record(
+        self,
+        scope: Scope,
+        action: str,
+        *,
+        thread_id: str,
+        outcome: str,
+        detail: dict[str, Any],
+        once: Once | None = None,
+    ) -> None:
         """Write one record into the caller's own tenant. Never raises: an audit fault must not change an answer."""
         ...
 

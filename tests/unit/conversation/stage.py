@@ -75,6 +75,7 @@ class Stage:
         self.queue = FakeTurnQueue()
         self.episodes = FakeEpisodes()
         self.closings = FakeClosings()
+        self.sessions = Sessions(self.episodes, self.closings, self.audit)
         self.agents = Agents(FakeAgentCatalog(ASSISTANT, LIBRARIAN))
         self.services = RunServices(
             store=self.store,
@@ -86,7 +87,7 @@ class Stage:
             default_model="test-model",
             counter=WordCounter(),
             files=FakeFiles(),
-            sessions=Sessions(self.episodes, self.closings, self.audit),
+            sessions=self.sessions,
             clock=self.clock,
         )
         self.replays = Replays(self.store, self.log, self.clock)
@@ -95,7 +96,7 @@ class Stage:
         self.controls = Controls(self.store, self.live, self.queue, self.audit)
         self.idle = FakeIdleThreads(self.store, self.clock)
         self.sweeper = Sweeper(
-            self.idle, self.store, self.closer, self.controls, self.episodes, self.closings, self.clock
+            self.idle, self.store, self.closer, self.controls, self.episodes, self.sessions, self.clock
         )
         self.ada = Scope("acme", "ada")
         self.thread_id = str(uuid.uuid4())

@@ -14,6 +14,7 @@ from baton.domain.message import MessageStatus
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.memory.context import STOPPED_NOTE
 from baton.ports.chat_model import ToolCall
+from baton.ports.connections import ConnectionBusy
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.stage import Said, Stage
 
@@ -109,6 +110,51 @@ async def test_closing_again_gives_the_same_answer_and_starts_nothing(stage: Sta
     await stage.say()
     assert await close(stage) == await close(stage)
     assert len(stage.closings.started) == 1
+
+
+async def died_after_closing(stage: Stage) -> None:
+    """A worker closes the thread and dies before it can tell anybody."""
+    stage.connections.script("tab", *[ConnectionBusy()] * 20)
+    closing = asyncio.ensure_future(close(stage))
+    async with asyncio.timeout(10):
+        while (await stage.store.get_thread(stage.ada, stage.thread_id)).status is not ThreadStatus.CLOSED:  # noqa: ASYNC110 - the fake has no event
+            await asyncio.sleep(0.01)
+    closing.cancel()
+    await asyncio.wait([closing])
+    assert stage.closings.started == {}
+    assert stage.audit.records == []
+
+
+async def test_a_closing_that_comes_again_makes_up_for_a_worker_that_died(stage: Stage) -> None:
+    await stage.say(listener=stage.listener("tab"))
+    await died_after_closing(stage)
+    for _ in range(2):
+        stage.clock.advance(45)
+        closed = await stage.closer.close(stage.ada, stage.thread_id, EndReason.USER_CLOSED, patience=5, episode=1)
+        assert [ref.id for ref in stage.closings.started.values()] == [closed.episode_id]
+        assert [(r.action, r.outcome, r.detail["episodeId"]) for r in stage.audit.records] == [
+            ("thread.close", "closed", closed.episode_id)
+        ]
+
+
+async def test_a_closing_that_comes_again_after_a_new_beginning_still_makes_up_for_it(stage: Stage) -> None:
+    await stage.say(listener=stage.listener("tab"))
+    await died_after_closing(stage)
+    await stage.say("m2")
+    await stage.closer.close(stage.ada, stage.thread_id, EndReason.USER_CLOSED, patience=5, episode=1)
+    assert [ref.number for ref in stage.closings.started.values()] == [1]
+    assert [r.detail["episodeId"] for r in stage.audit.records] == [episode_id(stage.thread_id, 1)]
+    assert (await stage.store.get_thread(stage.ada, stage.thread_id)).status is ThreadStatus.ACTIVE
+
+
+async def test_what_nobody_delivers_again_the_sweeper_makes_up_for(stage: Stage) -> None:
+    await stage.say(listener=stage.listener("tab"))
+    await died_after_closing(stage)
+    stage.clock.advance(6 * 60)
+    await stage.sweeper.sweep(seconds=5)
+    await close(stage)
+    assert {ref.number for ref in stage.closings.started.values()} == {1}
+    assert [(r.action, r.outcome) for r in stage.audit.records] == [("thread.close", "closed")]
 
 
 async def test_everybody_watching_is_told_that_the_thread_is_closed(stage: Stage) -> None:

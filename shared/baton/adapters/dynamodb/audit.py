@@ -11,11 +11,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.cursors import decode_text, encode_text
-from baton.adapters.dynamodb.table import Item, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.audit import AuditRecord
+from baton.ports.audit import AuditRecord, Once
 from baton.ports.clock import Clock
 
 logger = Logger()
@@ -32,9 +32,18 @@ class DynamoAuditLog:
         self._table = table
         self._clock = clock
 
-    async def record(self, scope: Scope, action: str, *, thread_id: str, outcome: str, detail: dict[str, Any]) -> None:
-        at = to_millis(self._clock.now())
-        sortable_id = f"{at:015d}#{self._clock.new_id()}"
+    async def record(
+        self,
+        scope: Scope,
+        action: str,
+        *,
+        thread_id: str,
+        outcome: str,
+        detail: dict[str, Any],
+        once: Once | None = None,
+    ) -> None:
+        once = once or Once(self._clock.new_id(), self._clock.now())
+        sortable_id = f"{to_millis(once.at):015d}#{once.key}"
         item = {
             **keys.audit(scope, thread_id, sortable_id),
             "user_id": scope.user_id,
@@ -46,7 +55,9 @@ class DynamoAuditLog:
             "listed_at": sortable_id,
         }
         try:
-            await self._table.put(item)
+            await self._table.put(item, condition="attribute_not_exists(PK)")
+        except ConditionFailed:
+            return  # written by an earlier attempt
         except (BatonError, ClientError, BotoCoreError):
             logger.exception("audit record lost", action=action, thread_id=thread_id, outcome=outcome)
 
