@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from baton.domain.episode import Episode, EpisodeRef, EpisodeStatus
-from baton.domain.errors import LeaseLost
+from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.thread_store import Lease
@@ -21,8 +21,12 @@ class FakeEpisodes:
         self._refs: dict[_Session, tuple[int, EpisodeRef]] = {}
         self._episodes: dict[_Session, Episode] = {}
         self.failed: set[_Session] = set()
+        self.is_down = False
+        """Whether sessions cannot be recorded at the moment."""
 
     async def begin(self, lease: Lease, ref: EpisodeRef) -> None:
+        if self.is_down:
+            raise StoreUnavailable
         session = (lease.scope.tenant_id, ref.thread_id, ref.number)
         if session in self._refs and self._refs[session][0] > lease.fence:
             raise LeaseLost

@@ -12,7 +12,7 @@ from baton.conversation.listener import Listener
 from baton.conversation.run import RunServices, jump_from
 from baton.conversation.turns import Turns
 from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus, ended_session, episode_id
-from baton.domain.errors import BatonError, NotFound, ThreadBusy, ThreadUnavailable
+from baton.domain.errors import BatonError, LeaseLost, NotFound, ThreadBusy, ThreadUnavailable
 from baton.domain.events import Event, RunStamp, thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
@@ -67,18 +67,19 @@ class Closer:
         except (ThreadUnavailable, NoSuchThread):
             await self._audit.record(scope, "thread.close", thread_id=thread_id, outcome="denied", detail={})
             raise ThreadUnavailable from None
-        if lease.thread.status is ThreadStatus.CLOSED or (episode is not None and lease.thread.episode > episode):
-            await self._store.release(lease)
-            is_over = episode is not None and lease.thread.episode > episode
-            number = episode if episode is not None and is_over else lease.thread.episode - 1
-            await self._services.sessions.finish_again(scope, thread_id, number)
-            closed = Closed(thread_id, last_episode(lease.thread))
-            if listener is not None:
-                why = await self._services.sessions.last_reason(scope, lease.thread)
-                event = unsequenced(thread_closed(why, closed.episode_id), threadId=thread_id)
-                await send_to(self._services.connections, listener.connection_id, [event])
-            return closed
-        return await self._end(lease, reason, listener)
+        if episode is not None and lease.thread.episode > episode:
+            return await self._ended_before(lease, episode, listener)
+        if lease.thread.status is ThreadStatus.CLOSED:
+            return await self._ended_before(lease, lease.thread.episode - 1, listener)
+        try:
+            return await self._end(lease, reason, listener)
+        except LeaseLost:
+            raise
+        except BaseException:
+            # Whoever comes next need not wait for the lease to run out.
+            with contextlib.suppress(BatonError):
+                await asyncio.shield(self._store.abandon(lease))
+            raise
 
     async def _lease(self, scope: Scope, thread_id: str, patience: float) -> Lease:
         loop = asyncio.get_running_loop()
@@ -93,6 +94,18 @@ class Closer:
                 continue
             if lease.thread.run is None or not await self._turns.finish_orphan(lease):
                 return lease
+
+    async def _ended_before(self, lease: Lease, number: int, listener: Listener | None) -> Closed:
+        """What closing came to when it was done before, by somebody who may have died over it."""
+        thread, sessions = lease.thread, self._services.sessions
+        await self._store.release(lease)
+        await sessions.finish_again(lease.scope, thread.id, number)
+        closed = Closed(thread.id, last_episode(thread))
+        if listener is not None:
+            why = await sessions.last_reason(lease.scope, thread)
+            event = unsequenced(thread_closed(why, closed.episode_id), threadId=thread.id)
+            await send_to(self._services.connections, listener.connection_id, [event])
+        return closed
 
     async def _end(self, lease: Lease, reason: EndReason, listener: Listener | None) -> Closed:
         thread, scope = lease.thread, lease.scope

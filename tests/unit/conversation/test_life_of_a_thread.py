@@ -8,7 +8,7 @@ import pytest
 
 from baton.conversation.closing import EpisodeWriter
 from baton.domain.episode import EndReason, EpisodeStatus, episode_id
-from baton.domain.errors import ThreadUnavailable
+from baton.domain.errors import StoreUnavailable, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.message import MessageStatus
 from baton.domain.thread import RunStatus, ThreadStatus
@@ -155,6 +155,16 @@ async def test_what_nobody_delivers_again_the_sweeper_makes_up_for(stage: Stage)
     await close(stage)
     assert {ref.number for ref in stage.closings.started.values()} == {1}
     assert [(r.action, r.outcome) for r in stage.audit.records] == [("thread.close", "closed")]
+
+
+async def test_a_closing_that_fails_keeps_nobody_waiting(stage: Stage) -> None:
+    await stage.say()
+    stage.episodes.is_down = True
+    with pytest.raises(StoreUnavailable):
+        await close(stage)
+    stage.episodes.is_down = False
+    assert (await stage.say("m2", patience=0)).last["outcome"] == {"type": "success"}
+    assert await close(stage) == episode_id(stage.thread_id, 1)
 
 
 async def test_everybody_watching_is_told_that_the_thread_is_closed(stage: Stage) -> None:
