@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.api_gateway import ApiGatewayConnections
     from baton.adapters.dynamodb.episodes import DynamoEpisodes
+    from baton.adapters.dynamodb.stream_log import DynamoStreamLog
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.dynamodb.thread_store import DynamoThreadStore
     from baton.adapters.openai import OpenAIChatModel
@@ -105,10 +106,12 @@ def closing() -> EpisodeWriter:
 def sweeper() -> Sweeper:
     """Looks at threads that are due."""
     from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
+    from baton.conversation.endings import Endings
     from baton.conversation.sweep import Sweeper
 
     idle = DynamoIdleThreads(_table(), clock)
-    return Sweeper(idle, store(), closer(), controls(), _episodes(), _sessions(), clock)
+    endings = Endings(store(), _stream_log(), _live(), _connections(), _sessions(), clock)
+    return Sweeper(idle, store(), endings, controls(), _episodes(), _sessions(), clock)
 
 
 @cache
@@ -147,7 +150,6 @@ def turns() -> Turns:
 @cache
 def run_services() -> RunServices:
     """The ports a run needs."""
-    from baton.adapters.dynamodb.stream_log import DynamoStreamLog
     from baton.adapters.token_counter import TiktokenCounter
     from baton.conversation.agents import Agents
     from baton.conversation.run import RunServices
@@ -156,7 +158,7 @@ def run_services() -> RunServices:
     settings = ModelSettings()
     return RunServices(
         store=store(),
-        log=DynamoStreamLog(_table(), clock),
+        log=_stream_log(),
         live=_live(),
         connections=_connections(),
         agents=Agents(_agent_files()),
@@ -202,10 +204,16 @@ def store() -> DynamoThreadStore:
 @cache
 def replays() -> Replays:
     """Rebuilds events for clients that were away."""
-    from baton.adapters.dynamodb.stream_log import DynamoStreamLog
     from baton.conversation.replay import Replays
 
-    return Replays(store(), DynamoStreamLog(_table(), clock), clock)
+    return Replays(store(), _stream_log(), clock)
+
+
+@cache
+def _stream_log() -> DynamoStreamLog:
+    from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+
+    return DynamoStreamLog(_table(), clock)
 
 
 @cache

@@ -8,10 +8,10 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
-from baton.conversation.closing import Closer
 from baton.conversation.controls import Controls
+from baton.conversation.endings import Endings
 from baton.conversation.sessions import Sessions
-from baton.domain.episode import EndReason, EpisodeRef
+from baton.domain.episode import EpisodeRef
 from baton.domain.errors import BatonError, ThreadBusy
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.ports.clock import Clock
@@ -47,7 +47,7 @@ class Sweeper:
         self,
         idle: IdleThreads,
         store: ThreadStore,
-        closer: Closer,
+        endings: Endings,
         controls: Controls,
         episodes: Episodes,
         sessions: Sessions,
@@ -55,7 +55,7 @@ class Sweeper:
     ) -> None:
         self._idle = idle
         self._store = store
-        self._closer = closer
+        self._endings = endings
         self._controls = controls
         self._episodes = episodes
         self._sessions = sessions
@@ -109,9 +109,11 @@ class Sweeper:
         elif idle.closes_at > now:
             if await self._idle.postpone(idle, idle.closes_at):
                 report.postponed += 1
-        else:
-            await self._closer.close(idle.scope, thread.id, EndReason.TIMEOUT, patience=0)
+        elif await self._endings.end_idle(idle.scope, thread) is not None:
             report.closed += 1
+        else:
+            await self._idle.postpone(idle, now + LOOK_AGAIN)
+            report.postponed += 1
 
     async def _revive_closing(self, idle: IdleThread, report: SweepReport) -> bool:
         """Start the pipeline again for the session before this one, if its episode never came.

@@ -264,6 +264,34 @@ async def test_a_session_that_went_on_is_looked_at_later(stage: Stage) -> None:
     assert (await stage.sweeper.sweep(seconds=5)).closed == 1
 
 
+async def test_a_message_that_comes_while_the_sweeper_looks_keeps_the_session(stage: Stage) -> None:
+    await stage.say("m1")
+    stage.clock.advance(31 * 60)
+    stage.idle.seen = lambda: stage.say("m2")
+    report = await stage.sweeper.sweep(seconds=5)
+    assert (report.closed, report.postponed) == (0, 1)
+    assert (await stage.store.get_thread(stage.ada, stage.thread_id)).status is ThreadStatus.ACTIVE
+    assert (await stage.say("m3", patience=0)).seqs[0] == 13
+
+
+async def test_a_run_that_dies_while_the_sweeper_looks_stays_to_be_taken_over(stage: Stage) -> None:
+    async def die() -> None:
+        stage.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1))
+        dead = asyncio.ensure_future(stage.say("m2"))
+        await stage.model_is_asked(2)
+        dead.cancel()
+        await asyncio.wait([dead])
+
+    await stage.say("m1")
+    stage.clock.advance(31 * 60)
+    stage.idle.seen = die
+    assert (await stage.sweeper.sweep(seconds=5)).postponed == 1
+    stage.idle.seen = None
+    stage.clock.advance(60)
+    assert (await stage.sweeper.sweep(seconds=5)).resumed == 1
+    assert [queued.action for _, queued in stage.queue.sent] == ["takeover"]
+
+
 async def test_sweeps_at_the_same_time_close_a_session_once(stage: Stage) -> None:
     await stage.say()
     stage.clock.advance(31 * 60)
