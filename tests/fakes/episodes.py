@@ -63,6 +63,10 @@ class FakeClosings:
 
     started: dict[tuple[str, int], EpisodeRef] = field(default_factory=dict)
     """By episode id and attempt."""
+    failure: Exception | None = None
+    """What starting an attempt after the first comes to."""
 
     async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
+        if self.failure is not None and attempt > 1:
+            raise self.failure
         self.started.setdefault((ref.id, attempt), ref)

@@ -12,7 +12,6 @@ from baton.conversation.controls import Controls
 from baton.conversation.endings import Endings
 from baton.conversation.sessions import Sessions
 from baton.domain.episode import EpisodeRef
-from baton.domain.errors import BatonError, ThreadBusy
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
@@ -68,25 +67,24 @@ class Sweeper:
         report = SweepReport()
         working: set[asyncio.Task[None]] = set()
         due = self._idle.due(self._clock.now())
-        async for idle in due:
-            if loop.time() >= deadline:
-                report.is_complete = False
-                break
-            if len(working) >= CONCURRENT:
-                _, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
-            working.add(asyncio.ensure_future(self._look_at(idle, report)))
-        if working:
-            await asyncio.wait(working)
+        try:
+            async for idle in due:
+                if loop.time() >= deadline:
+                    report.is_complete = False
+                    break
+                if len(working) >= CONCURRENT:
+                    _, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
+                working.add(asyncio.ensure_future(self._look_at(idle, report)))
+        finally:
+            if working:
+                await asyncio.wait(working)
         return report
 
     async def _look_at(self, idle: IdleThread, report: SweepReport) -> None:
         report.looked_at += 1
         try:
             await self._decide(idle, report)
-        except ThreadBusy:
-            await self._idle.postpone(idle, self._clock.now() + LOOK_AGAIN)
-            report.postponed += 1
-        except BatonError:
+        except Exception:  # whatever it is, it is this thread's alone, and the others are waiting
             logger.exception("sweep of a thread failed", thread_id=idle.thread.id)
             report.failed += 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 
 import pytest
 
@@ -299,6 +300,16 @@ async def test_sweeps_at_the_same_time_close_a_session_once(stage: Stage) -> Non
     assert len(stage.closings.started) == 1
     closed = [r for r in stage.audit.records if r.outcome == "closed"]
     assert len(closed) == 1
+
+
+async def test_a_thread_that_cannot_be_swept_is_counted_and_hinders_no_other(stage: Stage) -> None:
+    await stage.say()
+    await close(stage)
+    await stage.say("m1", thread_id=str(uuid.uuid4()))
+    stage.clock.advance(31 * 60)
+    stage.closings.failure = RuntimeError("no such state machine")
+    report = await stage.sweeper.sweep(seconds=5)
+    assert (report.looked_at, report.closed, report.failed) == (2, 1, 1)
 
 
 async def test_a_sweep_queues_the_run_of_a_dead_worker(stage: Stage) -> None:
