@@ -76,6 +76,8 @@ class AuditLog(Protocol):
     ) -> tuple[Sequence[AuditRecord], str | None]:
         """The tenant's records whose fields have the ``wanted`` values, the newest first, and the next cursor.
 
-        ``wanted`` may name ``action``, ``outcome``, ``user_id`` and ``thread_id``. Raises ``InvalidRequest``.
+        ``wanted`` may name ``action``, ``outcome``, ``user_id`` and ``thread_id``. A page may hold fewer than
+        ``limit``, or none, and still have a next one: one answer looks through so many records only. Raises
+        ``InvalidRequest``.
         """
         ...

@@ -22,6 +22,8 @@ logger = Logger()
 
 
 PAGE = 50
+MOST_PAGES = 20
+"""Pages that one answer looks through for records that match."""
 _LISTING = ("listing", "listing", "listed_at")
 
 
@@ -79,15 +81,19 @@ class DynamoAuditLog:
     ) -> tuple[Sequence[AuditRecord], str | None]:
         before = decode_text(cursor) if cursor else None
         found: list[AuditRecord] = []
+        pages = 0
         async for page in self._table.query(
             keys.audit_listing(scope), last=before, newest_first=True, limit=PAGE, index=_LISTING
         ):
+            pages += 1
             entries = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in page if entry["listed_at"] != before]
             items = await self._table.get_many(entries) if entries else []
             records = sorted((_record(item) for item in items), key=lambda record: record.id, reverse=True)
             found += [r for r in records if all(getattr(r, name) == value for name, value in wanted.items())]
             if len(found) > limit:
                 break
+            if pages == MOST_PAGES and page:
+                return found, encode_text(page[-1]["listed_at"])
         return _page(found, limit)
 
 
