@@ -183,6 +183,11 @@ class AuditContract:
         [record], _ = await house.audit.of_thread(house.ada, thread_id, limit=10, cursor=None)
         assert record.at == once.at
 
+    async def test_a_record_may_be_about_no_thread(self, house: House) -> None:
+        await house.audit.record(house.ada, "audit.read", thread_id=None, outcome="denied", detail={"n": 1})
+        [record], _ = await house.audit.of_tenant(house.ada, {"action": "audit.read"}, limit=10, cursor=None)
+        assert (record.thread_id, record.user_id, dict(record.detail)) == (None, "ada", {"n": 1})
+
     async def test_every_tenant_has_records_of_its_own(self, house: House) -> None:
         await house.audit.record(house.ada, "x", thread_id=new_thread_id(), outcome="ok", detail={})
         assert await house.audit_records(house.stranger) == []

@@ -21,7 +21,7 @@ class AuditRecord:
 
     scope: Scope
     action: str
-    thread_id: str
+    thread_id: str | None
     outcome: str
     detail: dict[str, Any]
     at: datetime
@@ -33,14 +33,14 @@ class FakeAuditLog:
 
     clock: Clock = field(default_factory=FakeClock)
     records: list[AuditRecord] = field(default_factory=list)
-    _written: set[tuple[str, str, datetime, str]] = field(default_factory=set)
+    _written: set[tuple[str, str | None, datetime, str]] = field(default_factory=set)
 
     async def record(
         self,
         scope: Scope,
         action: str,
         *,
-        thread_id: str,
+        thread_id: str | None,
         outcome: str,
         detail: dict[str, Any],
         once: audit.Once | None = None,

@@ -60,7 +60,7 @@ async def tenant_audit(
     A page may hold less than `limit`, or nothing, and still have a `nextCursor`: records that do not match were passed
     over.
     """
-    caller.require(Permission.AUDIT_READ)
+    caller.require(Permission.AUDIT_READ, "audit.read")
     wanted = {"action": action, "outcome": outcome, "user_id": user_id, "thread_id": thread_id}
     records, next_cursor = await services.audit.of_tenant(
         caller,

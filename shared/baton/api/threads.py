@@ -27,7 +27,7 @@ from baton.domain.errors import (
     TokenExpired,
     Unauthorized,
 )
-from baton.domain.identity import Scope
+from baton.domain.identity import Permission, Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Thread as ThreadRecord
 
@@ -59,6 +59,8 @@ async def list_threads(
     ] = "user",
 ) -> dict[str, Any]:
     """The caller's conversations, the most recently active first; the tenant's, the most recently begun first."""
+    if scope == "tenant":
+        caller.require(Permission.THREAD_READ_ALL, "thread.list")
     threads, next_cursor = await services.store.list_threads(
         caller, limit=limit, cursor=cursor, whole_tenant=scope == "tenant"
     )

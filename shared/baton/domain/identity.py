@@ -54,10 +54,10 @@ class Scope:
         """Whether the caller holds ``permission``."""
         return permission in self.permissions
 
-    def require(self, permission: str) -> None:
-        """Raise ``Forbidden`` unless the caller holds ``permission``."""
+    def require(self, permission: str, action: str | None = None) -> None:
+        """Raise ``Forbidden`` unless the caller holds ``permission``; the audit calls the attempt ``action``."""
         if not self.has(permission):
-            raise Forbidden(f"This needs the permission {permission}.")
+            raise Forbidden(f"This needs the permission {permission}.", permission=str(permission), action=action)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ class AuditRecord:
     at: datetime
     tenant_id: str
     user_id: str
-    thread_id: str
+    thread_id: str | None
+    """None: it was about no thread."""
     action: str
     """What was asked for: ``thread.read``, ``thread.write``, ``thread.close``, ``run.cancel`` ..."""
     outcome: str
@@ -57,7 +58,7 @@ class AuditLog(Protocol):
         scope: Scope,
         action: str,
         *,
-        thread_id: str,
+        thread_id: str | None,
         outcome: str,
         detail: dict[str, Any],
         once: Once | None = None,
