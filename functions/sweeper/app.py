@@ -1,4 +1,4 @@
-"""The sweeper: every minute, ends sessions that have gone idle and finishes turns whose worker has died."""
+"""The sweeper: every minute, ends sessions that have gone idle and queues turns whose worker has died."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition, runtime
 
-MARGIN_SECONDS = 330
-"""Kept back from the function's time limit: the turn of a dead worker, begun last, may take five minutes to finish."""
+MARGIN_SECONDS = 60
+"""Kept back from the function's time limit, to finish the closings that were begun last."""
 
 logger = Logger()
 sweeper = composition.sweeper()  # built once per execution environment

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.api_gateway import ApiGatewayConnections
     from baton.adapters.dynamodb.episodes import DynamoEpisodes
+    from baton.adapters.dynamodb.stream_log import DynamoStreamLog
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.dynamodb.thread_store import DynamoThreadStore
     from baton.adapters.header_values import HeaderValues
@@ -27,13 +28,16 @@ if TYPE_CHECKING:
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.sqs import SqsTurnQueue
     from baton.adapters.step_functions import StepFunctionsClosings
+    from baton.adapters.a2a import RemoteAgents
     from baton.conversation.actions import Actions
+    from baton.conversation.approvals import Approvals
     from baton.conversation.closing import Closer, EpisodeWriter
     from baton.conversation.controls import Controls
     from baton.conversation.follow import Follower
     from baton.conversation.queued_turns import QueuedTurns
     from baton.conversation.replay import Replays
     from baton.conversation.run_context import RunServices
+    from baton.conversation.sessions import Sessions
     from baton.conversation.sweep import Sweeper
     from baton.conversation.turns import Turns
     from baton.ports.audit import AuditLog
@@ -69,6 +73,7 @@ def sockets() -> Actions:
             store=store(),
             queue=_turn_queue(),
             controls=controls(),
+            approvals=approvals(),
             live=_live(),
             connections=_connections(),
             replays=replays(),
@@ -111,10 +116,12 @@ def closing() -> EpisodeWriter:
 def sweeper() -> Sweeper:
     """Looks at threads that are due."""
     from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
+    from baton.conversation.endings import Endings
     from baton.conversation.sweep import Sweeper
 
     idle = DynamoIdleThreads(_table(), clock)
-    return Sweeper(idle, store(), closer(), controls(), _episodes(), _closings(), clock)
+    endings = Endings(store(), _stream_log(), _live(), _connections(), _sessions(), clock)
+    return Sweeper(idle, store(), endings, controls(), _episodes(), _sessions(), clock)
 
 
 @cache
@@ -123,6 +130,14 @@ def closer() -> Closer:
     from baton.conversation.closing import Closer
 
     return Closer(run_services(), turns(), audit())
+
+
+@cache
+def approvals() -> Approvals:
+    """Lets people answer what runs wait for."""
+    from baton.conversation.approvals import Approvals
+
+    return Approvals(store(), audit())
 
 
 @cache
@@ -153,17 +168,15 @@ def turns() -> Turns:
 @cache
 def run_services() -> RunServices:
     """The ports a run needs."""
-    from baton.adapters.dynamodb.stream_log import DynamoStreamLog
     from baton.adapters.token_counter import TiktokenCounter
     from baton.conversation.agents import Agents
     from baton.conversation.run_context import RunServices
-    from baton.conversation.sessions import Sessions
     from baton.settings import ModelSettings
 
     settings = ModelSettings()
     return RunServices(
         store=store(),
-        log=DynamoStreamLog(_table(), clock),
+        log=_stream_log(),
         live=_live(),
         connections=_connections(),
         agents=Agents(_agent_files()),
@@ -171,7 +184,11 @@ def run_services() -> RunServices:
         default_model=settings.chat_model,
         counter=TiktokenCounter(settings.tokenizer_dir),
         files=files(),
-        sessions=Sessions(_episodes(), _closings(), audit()),
+        sessions=_sessions(),
+        records=run_records(),
+        tools=tools(),
+        agent_client=_remote_agents(),
+        audit=audit(),
         clock=clock,
     )
 
@@ -207,6 +224,20 @@ def tools() -> Tools:
         },
         header_values(),
     )
+
+
+@cache
+def _remote_agents() -> RemoteAgents:
+    from baton.adapters import egress
+    from baton.adapters.a2a import RemoteAgents
+    from baton.settings import OutsideSettings
+
+    policy, headers = OutsideSettings().egress, header_values()
+
+    def make_client() -> httpx.AsyncClient:
+        return egress.http_client(policy)
+
+    return RemoteAgents(make_client, headers.resolve, redacted=headers.redacted)
 
 
 @cache
@@ -266,10 +297,16 @@ def _bodies() -> S3Bodies:
 @cache
 def replays() -> Replays:
     """Rebuilds events for clients that were away."""
-    from baton.adapters.dynamodb.stream_log import DynamoStreamLog
     from baton.conversation.replay import Replays
 
-    return Replays(store(), DynamoStreamLog(_table(), clock), clock)
+    return Replays(store(), _stream_log(), clock)
+
+
+@cache
+def _stream_log() -> DynamoStreamLog:
+    from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+
+    return DynamoStreamLog(_table(), clock)
 
 
 @cache
@@ -295,6 +332,13 @@ def _closings() -> StepFunctionsClosings:
     from baton.settings import ClosingSettings
 
     return StepFunctionsClosings(client("stepfunctions"), ClosingSettings().close_session_arn)
+
+
+@cache
+def _sessions() -> Sessions:
+    from baton.conversation.sessions import Sessions
+
+    return Sessions(_episodes(), _closings(), audit())
 
 
 @cache

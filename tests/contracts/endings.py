@@ -214,6 +214,17 @@ class CancelContract:
         assert (await house.live.live(house.ada, new_thread_id())).cancelled_runs == frozenset()
         assert (await house.live.live(house.stranger, thread_id)).cancelled_runs == frozenset()
 
+    async def test_a_cancel_is_cleared_alone_and_can_be_asked_for_again(self, house: House) -> None:
+        thread_id = new_thread_id()
+        for run_id in ("r1", "r2"):
+            await house.live.request_cancel(house.ada, thread_id, run_id)
+        await house.live.clear_cancel(house.stranger, thread_id, "r1")
+        for _ in range(2):
+            await house.live.clear_cancel(house.ada, thread_id, "r1")
+        assert (await house.live.live(house.ada, thread_id)).cancelled_runs == {"r2"}
+        await house.live.request_cancel(house.ada, thread_id, "r1")
+        assert (await house.live.live(house.ada, thread_id)).cancelled_runs == {"r1", "r2"}
+
     async def test_a_cancel_is_forgotten_when_no_run_can_last_so_long(self, house: House) -> None:
         thread_id = new_thread_id()
         await house.live.request_cancel(house.ada, thread_id, "r1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from baton.ports.audit import Once
 from baton.ports.live import Live
 from baton.ports.stream_log import LogPiece
 from tests.contracts.house import House, new_thread_id
@@ -170,6 +171,22 @@ class AuditContract:
         await house.audit.record(house.ada, "x", thread_id=new_thread_id(), outcome="ok", detail=detail)
         [record] = await house.audit_records(house.ada)
         assert record["detail"] == detail
+
+    async def test_what_is_recorded_once_is_one_record_however_often_it_is_tried(self, house: House) -> None:
+        thread_id, once = new_thread_id(), Once(new_thread_id(), house.clock.now())
+        for outcome in ("closed", "closed again"):
+            await house.audit.record(
+                house.ada, "thread.close", thread_id=thread_id, outcome=outcome, detail={}, once=once
+            )
+            house.clock.advance(60)
+        assert [record["outcome"] for record in await house.audit_records(house.ada)] == ["closed"]
+        [record], _ = await house.audit.of_thread(house.ada, thread_id, limit=10, cursor=None)
+        assert record.at == once.at
+
+    async def test_a_record_may_be_about_no_thread(self, house: House) -> None:
+        await house.audit.record(house.ada, "audit.read", thread_id=None, outcome="denied", detail={"n": 1})
+        [record], _ = await house.audit.of_tenant(house.ada, {"action": "audit.read"}, limit=10, cursor=None)
+        assert (record.thread_id, record.user_id, dict(record.detail)) == (None, "ada", {"n": 1})
 
     async def test_every_tenant_has_records_of_its_own(self, house: House) -> None:
         await house.audit.record(house.ada, "x", thread_id=new_thread_id(), outcome="ok", detail={})

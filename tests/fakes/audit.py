@@ -9,6 +9,7 @@ from typing import Any
 
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
+from baton.domain.times import from_millis, to_millis
 from baton.ports import audit
 from baton.ports.clock import Clock
 from tests.fakes.clock import FakeClock
@@ -20,7 +21,7 @@ class AuditRecord:
 
     scope: Scope
     action: str
-    thread_id: str
+    thread_id: str | None
     outcome: str
     detail: dict[str, Any]
     at: datetime
@@ -32,9 +33,25 @@ class FakeAuditLog:
 
     clock: Clock = field(default_factory=FakeClock)
     records: list[AuditRecord] = field(default_factory=list)
+    _written: set[tuple[str, str | None, datetime, str]] = field(default_factory=set)
 
-    async def record(self, scope: Scope, action: str, *, thread_id: str, outcome: str, detail: dict[str, Any]) -> None:
-        self.records.append(AuditRecord(scope, action, thread_id, outcome, detail, self.clock.now()))
+    async def record(
+        self,
+        scope: Scope,
+        action: str,
+        *,
+        thread_id: str | None,
+        outcome: str,
+        detail: dict[str, Any],
+        once: audit.Once | None = None,
+    ) -> None:
+        at = from_millis(to_millis(once.at if once is not None else self.clock.now()))
+        if once is not None:
+            written = (scope.tenant_id, thread_id, at, once.key)
+            if written in self._written:
+                return
+            self._written.add(written)
+        self.records.append(AuditRecord(scope, action, thread_id, outcome, detail, at))
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from baton.domain.episode import Episode, EpisodeRef, EpisodeStatus
-from baton.domain.errors import LeaseLost
+from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.thread_store import Lease
@@ -21,8 +21,12 @@ class FakeEpisodes:
         self._refs: dict[_Session, tuple[int, EpisodeRef]] = {}
         self._episodes: dict[_Session, Episode] = {}
         self.failed: set[_Session] = set()
+        self.is_down = False
+        """Whether sessions cannot be recorded at the moment."""
 
     async def begin(self, lease: Lease, ref: EpisodeRef) -> None:
+        if self.is_down:
+            raise StoreUnavailable
         session = (lease.scope.tenant_id, ref.thread_id, ref.number)
         if session in self._refs and self._refs[session][0] > lease.fence:
             raise LeaseLost
@@ -59,6 +63,10 @@ class FakeClosings:
 
     started: dict[tuple[str, int], EpisodeRef] = field(default_factory=dict)
     """By episode id and attempt."""
+    failure: Exception | None = None
+    """What starting an attempt after the first comes to."""
 
     async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
+        if self.failure is not None and attempt > 1:
+            raise self.failure
         self.started.setdefault((ref.id, attempt), ref)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
 
 from baton.domain.identity import Scope
@@ -18,6 +18,8 @@ class FakeIdleThreads:
     def __init__(self, store: FakeThreadStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self.seen: Callable[[], Awaitable[object]] | None = None
+        """What happens after a thread was found due, and before anything is done about it."""
 
     async def due(self, before: datetime) -> AsyncIterator[IdleThread]:
         due = [(row.check_at, key) for key, row in self._store.rows.items() if row.check_at and row.check_at <= before]
@@ -26,7 +28,10 @@ class FakeIdleThreads:
             if row.check_at is not None:
                 thread = row.shown(self._clock.now())
                 closes_at = thread.last_activity_at + row.idle
-                yield IdleThread(Scope(key[0], thread.user_id), thread, row.check_at, closes_at)
+                idle = IdleThread(Scope(key[0], thread.user_id), thread, row.check_at, closes_at)
+                if self.seen is not None:
+                    await self.seen()
+                yield idle
 
     async def postpone(self, idle: IdleThread, until: datetime) -> bool:
         row = self._store.rows[idle.scope.tenant_id, idle.thread.id]

@@ -38,6 +38,9 @@ class FakeLiveRegistry:
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         self._cancelled[scope.tenant_id, thread_id][run_id] = self._clock.now() + CANCEL_KEPT
 
+    async def clear_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
+        self._cancelled[scope.tenant_id, thread_id].pop(run_id, None)
+
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
         self._attached[scope.tenant_id, thread_id].pop(connection_id, None)
 

@@ -10,9 +10,11 @@ WHOLE_SERVICE = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
 """Actions for which AWS knows no resources."""
 
 LOGGING = {"logs:CreateLogStream", "logs:PutLogEvents"} | WHOLE_SERVICE
-ITEMS = {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"}
-BATCHES = ITEMS | {"dynamodb:BatchGetItem"}
-OBJECTS = {"s3:GetObject", "s3:PutObject", "s3:ListBucket"}
+READ = {"dynamodb:GetItem", "dynamodb:Query"}
+PUT, UPDATE, DELETE, LISTS = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchGetItem"
+TURNS = READ | {PUT, UPDATE, DELETE}
+LARGE_MESSAGES = {"s3:GetObject", "s3:ListBucket"}
+OBJECTS = LARGE_MESSAGES | {"s3:PutObject"}
 CONSUME = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
 POST = {"execute-api:ManageConnections"}
 SECRETS = {"secretsmanager:GetSecretValue"}
@@ -21,20 +23,19 @@ CLOSE = {"states:StartExecution"}
 
 ALLOWED = {
     "AuthorizerFunction": LOGGING | SECRETS,
-    "SocketsFunction": LOGGING | ITEMS | POST | SEND,
-    "TurnsFunction": LOGGING | BATCHES | OBJECTS | POST | CONSUME | SECRETS | CLOSE,
-    "DeadTurnsFunction": LOGGING | BATCHES | OBJECTS | POST | CONSUME | CLOSE,
-    "StreamsFunction": LOGGING | BATCHES | OBJECTS | POST | SECRETS | SEND | CLOSE,
-    "HttpFunction": LOGGING | BATCHES | OBJECTS | POST | SECRETS | SEND | CLOSE,
-    "SweeperFunction": LOGGING | ITEMS | OBJECTS | POST | SECRETS | SEND | CLOSE,
-    "ClosingFunction": LOGGING | (ITEMS - {"dynamodb:DeleteItem"}) | OBJECTS,
+    "SocketsFunction": LOGGING | READ | {PUT, DELETE} | LARGE_MESSAGES | POST | SEND,
+    "TurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | SECRETS | CLOSE,
+    "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | CLOSE,
+    "StreamsFunction": LOGGING | TURNS | OBJECTS | POST | SECRETS | SEND | CLOSE,
+    "HttpFunction": LOGGING | READ | {PUT, LISTS} | OBJECTS | SECRETS | SEND,
+    "SweeperFunction": LOGGING | TURNS | POST | SEND | CLOSE,
+    "ClosingFunction": LOGGING | READ | {UPDATE} | LARGE_MESSAGES,
 }
 READ_SECRETS = {
     "AuthorizerFunction": {"EmbedKeysSecret"},
     "TurnsFunction": {"ModelKeySecret"},
     "StreamsFunction": {"EmbedKeysSecret", "ModelKeySecret"},
-    "HttpFunction": {"EmbedKeysSecret", "ModelKeySecret"},
-    "SweeperFunction": {"ModelKeySecret"},
+    "HttpFunction": {"EmbedKeysSecret"},
 }
 
 
@@ -101,6 +102,13 @@ def test_connections_are_managed_on_this_api_and_stage_only(stack: Stack, functi
     for resource in statement["Resource"]:
         assert {"WebSocketApi", "Stage"} <= set(referred(resource))
         assert "/@connections/*" in text(resource)
+
+
+def test_only_sockets_disconnect_a_client(stack: Stack) -> None:
+    def disconnects(function: str) -> bool:
+        return "/DELETE/@connections/*" in text(stack.statements(stack.role_of(function)))
+
+    assert {function for function in ALLOWED if disconnects(function)} == {"SocketsFunction"}
 
 
 def test_only_http_and_the_sweeper_query_an_index(stack: Stack) -> None:

@@ -130,7 +130,7 @@ def test_the_sweeper_is_fired_every_minute_and_never_late(stack: Stack) -> None:
     ("variable", "functions"),
     [
         ("BATON_CLOSE_SESSION_ARN", {"Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
-        ("BATON_TURNS_QUEUE_URL", {"Sockets", "Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
+        ("BATON_TURNS_QUEUE_URL", {"Sockets", "Turns", "Streams", "Http", "Sweeper"}),
         ("BATON_CONNECTIONS_URL", {"Sockets", "Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
     ],
 )
@@ -140,6 +140,14 @@ def test_a_variable_is_where_it_is_needed(stack: Stack, variable: str, functions
         for name, function in stack.functions.items()
         if variable in function["Environment"]["Variables"]
     } == functions
+
+
+def test_the_tokenizer_comes_with_the_functions_that_count_tokens(stack: Stack) -> None:
+    assert {
+        name.removesuffix("Function")
+        for name, function in stack.functions.items()
+        if any(layer.startswith("TokenizerLayer") for layer in referred(function["Layers"]))
+    } == {"Turns", "DeadTurns", "Streams"}
 
 
 def test_every_function_runs_traced_on_arm64(stack: Stack) -> None:

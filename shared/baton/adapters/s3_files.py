@@ -14,7 +14,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from baton.adapters import aws
-from baton.domain.content import FILE_ID, MIME_TYPE
+from baton.domain.content import FILE_ID, MIME_TYPE, check_media_type
 from baton.domain.errors import InvalidRequest, MessageTooLarge, NotFound
 from baton.domain.identity import Scope, is_printable
 from baton.ports.clock import Clock, SystemClock
@@ -122,11 +122,12 @@ class _S3ThreadFiles:
 
 
 def check_upload(name: str, content_type: str, size: int) -> None:
-    """Raise ``InvalidRequest`` or ``MessageTooLarge`` for an upload that no store of files takes."""
+    """Raise ``InvalidRequest``, ``UnsupportedPart`` or ``MessageTooLarge`` for an upload that no store takes."""
     if not is_printable(name, MAX_NAME_BYTES) or len(name.encode()) > MAX_NAME_BYTES:
         raise InvalidRequest(f"name must be 1 to {MAX_NAME_BYTES} bytes of printable characters.")
     if not MIME_TYPE.fullmatch(content_type):
         raise InvalidRequest("contentType must be a media type without parameters, such as application/pdf.")
+    check_media_type(content_type, "contentType")
     if size < 1:
         raise InvalidRequest("size must be at least 1 byte.")
     if size > MAX_FILE_BYTES:

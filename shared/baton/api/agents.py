@@ -38,7 +38,14 @@ async def get_agent(
     services: Services,
 ) -> dict[str, Any]:
     """One agent; its whole definition for holders of `agent:write`."""
-    return _shown(scope, services.agents.get(scope, agent_id))
+    try:
+        agent = services.agents.get(scope, agent_id)
+    except UnknownAgent as error:
+        if error.permission is not None:
+            detail = {"agentId": agent_id, "permission": error.permission}
+            await services.audit.record(scope, "agent.read", thread_id=None, outcome="denied", detail=detail)
+        raise
+    return _shown(scope, agent)
 
 
 def _shown(scope: Scope, agent: AgentDefinition) -> dict[str, Any]:

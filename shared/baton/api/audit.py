@@ -55,8 +55,12 @@ async def tenant_audit(
         str | None, Query(alias="threadId", max_length=256, description="Only about this thread.")
     ] = None,
 ) -> dict[str, Any]:
-    """The tenant's records, the newest first, all of them or those that match. Needs `audit:read`."""
-    caller.require(Permission.AUDIT_READ)
+    """The tenant's records, the newest first, all of them or those that match. Needs `audit:read`.
+
+    A page may hold less than `limit`, or nothing, and still have a `nextCursor`: records that do not match were passed
+    over.
+    """
+    caller.require(Permission.AUDIT_READ, "audit.read")
     wanted = {"action": action, "outcome": outcome, "user_id": user_id, "thread_id": thread_id}
     records, next_cursor = await services.audit.of_tenant(
         caller,

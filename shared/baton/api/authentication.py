@@ -25,7 +25,9 @@ def caller(
     """The scope of the request. Raises ``Unauthorized`` and ``TokenExpired``."""
     if credentials is None:
         raise Unauthorized
-    return services.verifier.verify(credentials.credentials).scope
+    scope = services.verifier.verify(credentials.credentials).scope
+    request.state.scope = scope  # for whoever writes down that the request was refused
+    return scope
 
 
 Caller = Annotated[Scope, Depends(caller)]

@@ -12,7 +12,14 @@ from baton.api.schemas import UploadAnswer, UploadRequest
 from baton.api.services import Services
 from baton.api.threads import ThreadId
 from baton.domain.content import FILE_PROVIDER
-from baton.domain.errors import InvalidRequest, MessageTooLarge, ThreadUnavailable, TokenExpired, Unauthorized
+from baton.domain.errors import (
+    InvalidRequest,
+    MessageTooLarge,
+    ThreadUnavailable,
+    TokenExpired,
+    Unauthorized,
+    UnsupportedPart,
+)
 from baton.domain.identity import thread_ref
 from baton.domain.times import iso
 
@@ -24,7 +31,9 @@ router = APIRouter(prefix="/threads", tags=["files"])
     summary="Prepare an upload",
     status_code=201,
     response_model=UploadAnswer,
-    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, MessageTooLarge, InvalidRequest),
+    responses=responses(
+        Unauthorized, TokenExpired, ThreadUnavailable, MessageTooLarge, InvalidRequest, UnsupportedPart
+    ),
 )
 async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services, file: UploadRequest) -> dict[str, Any]:
     """An address that takes the file for 15 minutes, and the part to put into a message of this conversation.

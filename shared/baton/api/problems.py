@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import uuid
@@ -15,8 +16,10 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
+from baton.api.services import services
 from baton.domain.errors import (
     BatonError,
+    Forbidden,
     InternalError,
     InvalidRequest,
     MalformedJson,
@@ -25,6 +28,7 @@ from baton.domain.errors import (
     NotFound,
     Unauthorized,
 )
+from baton.domain.identity import Scope, thread_ref
 
 logger = Logger(child=True)
 
@@ -125,6 +129,8 @@ def install(app: FastAPI) -> None:
     """Make every failure of ``app`` a problem."""
 
     async def refused(request: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, Forbidden):
+            await _record_denial(request, error)
         return response(request, error if isinstance(error, BatonError) else InternalError())
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
@@ -144,6 +150,17 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ClientError, unexpected)
     app.add_exception_handler(BotoCoreError, unexpected)
     app.add_exception_handler(Exception, unexpected)
+
+
+async def _record_denial(request: Request, error: Forbidden) -> None:
+    """Audit that a permission was missing (S3), for every route alike."""
+    scope: Scope = request.state.scope
+    thread_id = None
+    with contextlib.suppress(InvalidRequest):
+        thread_id = thread_ref(scope, request.path_params.get("thread_id", "")).id
+    action = error.action or f"{request.method} {request.scope['route'].path}"
+    detail = {"permission": error.permission}
+    await services(request).audit.record(scope, action, thread_id=thread_id, outcome="denied", detail=detail)
 
 
 def _from_validation(error: Exception) -> BatonError:

@@ -288,7 +288,7 @@ class AuditRecord(_Shape):
     timestamp: str = Field(examples=[TIMESTAMP])
     tenant_id: str = Field(examples=["acme"])
     user_id: str = Field(examples=["alice"])
-    thread_id: str = Field(examples=[THREAD_ID])
+    thread_id: str | None = Field(examples=[THREAD_ID])
     action: str = Field(examples=["thread.close"])
     outcome: str = Field(examples=["closed"])
     detail: dict[str, Any] = Field(examples=[{"reason": "UserClosed"}])

@@ -27,12 +27,14 @@ from baton.domain.errors import (
     TokenExpired,
     Unauthorized,
 )
-from baton.domain.identity import Scope
+from baton.domain.identity import Permission, Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Thread as ThreadRecord
 
 FOLLOW_SECONDS = 60.0
 MAX_SEQ = 10**12
+MOST_READS = 10
+"""Reads of the store for one page, each of as many messages as the page may hold."""
 
 router = APIRouter(prefix="/threads", tags=["threads"])
 
@@ -57,6 +59,8 @@ async def list_threads(
     ] = "user",
 ) -> dict[str, Any]:
     """The caller's conversations, the most recently active first; the tenant's, the most recently begun first."""
+    if scope == "tenant":
+        caller.require(Permission.THREAD_READ_ALL, "thread.list")
     threads, next_cursor = await services.store.list_threads(
         caller, limit=limit, cursor=cursor, whole_tenant=scope == "tenant"
     )
@@ -94,22 +98,26 @@ async def list_messages(
         str, Query(max_length=100, description="Comma-separated roles to show.", examples=["user,assistant"])
     ] = "user,assistant",
 ) -> dict[str, Any]:
-    """The conversation's messages. Pages go back in time, each page is in order."""
+    """The conversation's messages. Pages go back in time, each page is in order.
+
+    A page may hold less than `limit`, or nothing, and still have a `nextCursor`: what other roles said was passed over.
+    """
     wanted = _roles(roles)
     before = decode_ordinal(cursor) if cursor else None
     thread = await readable_thread(services, caller, thread_id)
     found: list[StoredMessage] = []
-    while True:
+    for _ in range(MOST_READS):
         page = await services.store.read_messages(caller, thread, limit=limit, before=before)
         found = [*(message for message in page.messages if message.role in wanted), *found]
         before = page.next_before
         if before is None or len(found) >= limit:
             break
     shown = found[-limit:]
-    more = before is not None or len(found) > len(shown)
+    if len(found) > len(shown):
+        before = shown[0].ordinal
     return {
         "items": [await _with_downloads(services, caller, thread, message) for message in shown],
-        "nextCursor": encode_ordinal(shown[0].ordinal) if more and shown else None,
+        "nextCursor": encode_ordinal(before) if before is not None else None,
     }
 
 

@@ -162,7 +162,8 @@ class Actions:
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
         if replay.snapshot is not None:
             events.append(replay.snapshot)
-        await send_to(services.connections, caller.connection_id, [*events, *replay.events])
+        if not await send_to(services.connections, caller.connection_id, [*events, *replay.events]):
+            return  # to be attached without having seen what was before would only show it a gap
         # Attached only now, so that nothing live overtakes the snapshot; what was said meanwhile is read afterwards.
         await services.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
         thread = await services.store.get_thread(scope, thread_id)

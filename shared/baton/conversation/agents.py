@@ -17,13 +17,15 @@ class Agents:
 
     def visible(self, scope: Scope) -> list[AgentDefinition]:
         """Every agent the caller may talk to, by id."""
-        return [agent for agent in self._catalog.all() if _may_use(scope, agent)]
+        return [agent for agent in self._catalog.all() if not _missing(scope, agent)]
 
     def get(self, scope: Scope, agent_id: str) -> AgentDefinition:
         """One agent. Raises ``UnknownAgent`` also where a permission is missing."""
         agent = self._catalog.get(agent_id)
-        if agent is None or not _may_use(scope, agent):
+        if agent is None:
             raise UnknownAgent
+        for permission in _missing(scope, agent):
+            raise UnknownAgent(permission=permission)
         return agent
 
     def for_new_thread(self, scope: Scope, agent_id: str | None) -> AgentDefinition:
@@ -51,5 +53,5 @@ class Agents:
         return self._catalog.get(agent_id)
 
 
-def _may_use(scope: Scope, agent: AgentDefinition) -> bool:
-    return all(scope.has(permission) for permission in agent.required_permissions)
+def _missing(scope: Scope, agent: AgentDefinition) -> list[str]:
+    return [permission for permission in agent.required_permissions if not scope.has(permission)]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from dataclasses import dataclass
 
-from baton.conversation.delivery import Delivery, send_to
-from baton.conversation.event_log import EventLog
+from baton.conversation.delivery import send_to
+from baton.conversation.endings import Closed, Endings, last_episode
 from baton.conversation.listener import Listener
-from baton.conversation.run import jump_from
 from baton.conversation.run_context import RunServices
 from baton.conversation.turns import Turns
-from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus, ended_session, episode_id
-from baton.domain.errors import BatonError, NotFound, ThreadBusy, ThreadUnavailable
-from baton.domain.events import Event, RunStamp, thread_closed, unsequenced
+from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus
+from baton.domain.errors import NotFound, ThreadBusy, ThreadUnavailable
+from baton.domain.events import thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread, ThreadStatus
@@ -26,26 +23,17 @@ from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThrea
 POLL_SECONDS = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """What closing a thread came to."""
-
-    thread_id: str
-    episode_id: str | None
-    """None if nothing had been said since the last end."""
-
-    def as_json(self) -> dict[str, str | None]:
-        return {"threadId": self.thread_id, "status": ThreadStatus.CLOSED.value, "episodeId": self.episode_id}
-
-
 class Closer:
-    """Closes threads, for users, agents and the sweeper alike: once, whoever asks and however often."""
+    """Closes threads at a user's wish: once, however often it is asked."""
 
     def __init__(self, services: RunServices, turns: Turns, audit: AuditLog) -> None:
         self._services = services
         self._store = services.store
         self._turns = turns
         self._audit = audit
+        self._endings = Endings(
+            services.store, services.log, services.live, services.connections, services.sessions, services.clock
+        )
 
     async def close(
         self,
@@ -68,15 +56,11 @@ class Closer:
         except (ThreadUnavailable, NoSuchThread):
             await self._audit.record(scope, "thread.close", thread_id=thread_id, outcome="denied", detail={})
             raise ThreadUnavailable from None
-        if lease.thread.status is ThreadStatus.CLOSED or (episode is not None and lease.thread.episode > episode):
-            await self._store.release(lease)
-            closed = Closed(thread_id, last_episode(lease.thread))
-            if listener is not None:
-                why = await self._services.sessions.last_reason(scope, lease.thread)
-                event = unsequenced(thread_closed(why, closed.episode_id), threadId=thread_id)
-                await send_to(self._services.connections, listener.connection_id, [event])
-            return closed
-        return await self._end(lease, reason, listener)
+        if episode is not None and lease.thread.episode > episode:
+            return await self._ended_before(lease, episode, listener)
+        if lease.thread.status is ThreadStatus.CLOSED:
+            return await self._ended_before(lease, lease.thread.episode - 1, listener)
+        return await self._endings.end(lease, reason, listener)
 
     async def _lease(self, scope: Scope, thread_id: str, patience: float) -> Lease:
         loop = asyncio.get_running_loop()
@@ -92,38 +76,17 @@ class Closer:
             if lease.thread.run is None or not await self._turns.finish_orphan(lease):
                 return lease
 
-    async def _end(self, lease: Lease, reason: EndReason, listener: Listener | None) -> Closed:
-        thread, scope = lease.thread, lease.scope
-        ref = ended_session(thread, thread.next_ordinal, reason, self._services.clock.now())
-        if ref is not None:
-            await self._services.sessions.record(lease, ref)
-        closed = Closed(thread.id, ref.id if ref else None)
-        log = EventLog(self._services.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
-        event = log.number(thread_closed(reason, closed.episode_id, previous_seq=jump_from(lease)))
-        await log.write_piece(lease)
-        await self._store.close(lease, last_seq=log.last_seq, ended=ref)
-        await self._tell(lease, event, log.logged_seq, listener)
-        await self._services.sessions.finish(scope, thread.id, ref, reason.value)
+    async def _ended_before(self, lease: Lease, number: int, listener: Listener | None) -> Closed:
+        """What closing came to when it was done before, by somebody who may have died over it."""
+        thread, sessions = lease.thread, self._services.sessions
+        await self._store.release(lease)
+        await sessions.finish_again(lease.scope, thread.id, number)
+        closed = Closed(thread.id, last_episode(thread))
+        if listener is not None:
+            why = await sessions.last_reason(lease.scope, thread)
+            event = unsequenced(thread_closed(why, closed.episode_id), threadId=thread.id)
+            await send_to(self._services.connections, listener.connection_id, [event])
         return closed
-
-    async def _tell(self, lease: Lease, event: Event, logged_seq: int, listener: Listener | None) -> None:
-        delivery = Delivery(
-            lease.scope,
-            lease.thread_id,
-            live=self._services.live,
-            connections=self._services.connections,
-            clock=self._services.clock,
-            lease_until=lambda: lease.until,
-        )
-        try:
-            with contextlib.suppress(BatonError):  # the thread is closed; who is not reached now reads it in the log
-                if listener is not None:
-                    await delivery.join(listener.connection_id, listener.token_expires_at)
-                await delivery.refresh(logged_seq)
-            delivery.post([event])
-            await delivery.drain()
-        finally:
-            delivery.stop()
 
 
 class EpisodeWriter:
@@ -171,8 +134,3 @@ class EpisodeWriter:
             found = [*(m for m in page.messages if m.ordinal >= ref.first_ordinal), *found]
             before = page.next_before
         return found
-
-
-def last_episode(thread: Thread) -> str | None:
-    """The episode a closed thread ended with, if it ever had one."""
-    return episode_id(thread.id, thread.episode - 1) if thread.episode > 1 else None

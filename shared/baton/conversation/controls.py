@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from baton.conversation.closing import Closed, last_episode
+from baton.conversation.endings import Closed, last_episode
 from baton.domain.episode import episode_id
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Scope

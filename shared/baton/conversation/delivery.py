@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
+from aws_lambda_powertools import Logger
+
 from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
@@ -15,9 +17,13 @@ from baton.ports.clock import Clock
 from baton.ports.connections import ConnectionBusy, ConnectionGone, Connections
 from baton.ports.live import LiveRegistry
 
+logger = Logger(child=True)
+
 FIRST_BACKOFF_SECONDS = 0.1
 LONGEST_BACKOFF_SECONDS = 2.0
 DRAIN_SECONDS = 10.0
+SEND_SECONDS = 10.0
+"""Well below the 25 s that a function has for a WebSocket's frame."""
 LEASE_MARGIN = timedelta(seconds=2)
 """No post may leave so near the lease's end that a successor's could overtake it."""
 
@@ -111,20 +117,31 @@ class Delivery:
         return sender
 
 
-async def send_to(connections: Connections, connection_id: str, events: Iterable[Event]) -> None:
-    """Post events to one connection, in order; stops without an error when the client has gone."""
-    backoff = FIRST_BACKOFF_SECONDS
+async def send_to(
+    connections: Connections, connection_id: str, events: Iterable[Event], *, patience: float = SEND_SECONDS
+) -> bool:
+    """Post events to one connection, in order; whether it took them all.
+
+    Stops without an error when the client has gone, or when the gateway has kept it waiting for ``patience`` seconds
+    altogether: a client that misses something asks for it.
+    """
     for frame in (frame for event in events for frame in event.frames()):
+        backoff = FIRST_BACKOFF_SECONDS
         while True:
             try:
                 await connections.post(connection_id, frame)
             except ConnectionBusy:
+                patience -= backoff
+                if patience < 0:
+                    logger.warning("connection too busy", connection_id=connection_id)
+                    return False
                 await asyncio.sleep(backoff)
                 backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)
                 continue
             except ConnectionGone:
-                return
+                return False
             break
+    return True
 
 
 class _Sender:

@@ -21,11 +21,14 @@ class Follower:
         self._store = store
         self._replays = replays
 
-    async def follow(self, scope: Scope, thread_id: str, *, after: int, seconds: float) -> AsyncGenerator[Replay, None]:
+    async def follow(
+        self, scope: Scope, thread_id: str, *, after: int, seconds: float, until_worker_dies: bool = False
+    ) -> AsyncGenerator[Replay, None]:
         """What follows ``after``, piece by piece, until no run is in progress or ``seconds`` have passed.
 
-        Ends early when the run's worker has died, so that the caller can take it over or say so. Raises
-        ``ThreadUnavailable`` and ``InvalidSequence``.
+        A run whose worker has died is still in progress: somebody will take it over, and is followed then. With
+        ``until_worker_dies`` this ends instead, so that the caller can take it over. Raises ``ThreadUnavailable`` and
+        ``InvalidSequence``.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
@@ -34,7 +37,9 @@ class Follower:
             replay = await self._replays.after(scope, thread, after)
             yield replay
             after = max(after, replay.last_seq)
-            if thread.run is None or thread.run.status is RunStatus.INTERRUPTED or loop.time() >= until:
+            if thread.run is None or loop.time() >= until:
+                return
+            if until_worker_dies and thread.run.status is RunStatus.INTERRUPTED:
                 return
             await asyncio.sleep(POLL_SECONDS)
 
@@ -43,7 +48,8 @@ class Follower:
     ) -> AsyncGenerator[Event, None]:
         """The events of the run in progress, from its beginning, until it ends or its worker dies."""
         thread = await self._store.get_thread(scope, thread_id)
-        async for replay in self.follow(scope, thread_id, after=thread.last_seq, seconds=seconds):
+        following = self.follow(scope, thread_id, after=thread.last_seq, seconds=seconds, until_worker_dies=True)
+        async for replay in following:
             for event in replay.events:
                 if event.run_id == run_id:
                     yield event

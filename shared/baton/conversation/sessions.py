@@ -6,9 +6,9 @@ from aws_lambda_powertools import Logger
 
 from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.errors import StoreUnavailable
-from baton.domain.identity import Scope
+from baton.domain.identity import Scope, derived_record_id
 from baton.domain.thread import Thread
-from baton.ports.audit import AuditLog
+from baton.ports.audit import AuditLog, Once
 from baton.ports.episodes import Closings, Episodes
 from baton.ports.thread_store import Lease
 
@@ -31,15 +31,33 @@ class Sessions:
         """Audit the end and start the pipeline; ``ended`` is None if nothing had been said in the session.
 
         A pipeline that does not start is no error: the thread stays in the idle index, and the sweeper starts it.
+        Doing it again, for the same session, changes nothing.
         """
-        detail = {"reason": reason, "episodeId": ended.id if ended else None}
-        await self._audit.record(scope, "thread.close", thread_id=thread_id, outcome="closed", detail=detail)
+        await self._record(scope, thread_id, ended, reason)
         if ended is None:
             return
         try:
             await self._closings.start(scope, ended, attempt=1)
         except StoreUnavailable:
             logger.warning("closing not started", thread_id=thread_id, episode=ended.number)
+
+    async def finish_again(self, scope: Scope, thread_id: str, number: int) -> None:
+        """Make up for a worker that died between the end of the ``number``-th session and ``finish``."""
+        if number < 1 or await self._episodes.get(scope, thread_id, number) is not None:
+            return
+        ended = await self._episodes.get_ref(scope, thread_id, number)
+        if ended is not None:
+            await self.finish(scope, thread_id, ended, ended.reason.value)
+
+    async def restart(self, scope: Scope, ended: EpisodeRef, *, attempt: int) -> None:
+        """Start the pipeline of a session whose episode never came. Raises ``StoreUnavailable``."""
+        await self._record(scope, ended.thread_id, ended, ended.reason.value)
+        await self._closings.start(scope, ended, attempt=attempt)
+
+    async def _record(self, scope: Scope, thread_id: str, ended: EpisodeRef | None, reason: str) -> None:
+        detail = {"reason": reason, "episodeId": ended.id if ended else None}
+        once = Once(derived_record_id(thread_id, "thread.close", ended.id), ended.ended_at) if ended else None
+        await self._audit.record(scope, "thread.close", thread_id=thread_id, outcome="closed", detail=detail, once=once)
 
     async def last_reason(self, scope: Scope, thread: Thread) -> EndReason:
         """Why a closed thread was closed."""

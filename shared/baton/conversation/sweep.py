@@ -8,13 +8,13 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
-from baton.conversation.closing import Closer
 from baton.conversation.controls import Controls
-from baton.domain.episode import EndReason, EpisodeRef
-from baton.domain.errors import BatonError, ThreadBusy
+from baton.conversation.endings import Endings
+from baton.conversation.sessions import Sessions
+from baton.domain.episode import EpisodeRef
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.ports.clock import Clock
-from baton.ports.episodes import Closings, Episodes
+from baton.ports.episodes import Episodes
 from baton.ports.idle_threads import IdleThread, IdleThreads
 from baton.ports.thread_store import ThreadStore
 
@@ -46,18 +46,18 @@ class Sweeper:
         self,
         idle: IdleThreads,
         store: ThreadStore,
-        closer: Closer,
+        endings: Endings,
         controls: Controls,
         episodes: Episodes,
-        closings: Closings,
+        sessions: Sessions,
         clock: Clock,
     ) -> None:
         self._idle = idle
         self._store = store
-        self._closer = closer
+        self._endings = endings
         self._controls = controls
         self._episodes = episodes
-        self._closings = closings
+        self._sessions = sessions
         self._clock = clock
 
     async def sweep(self, *, seconds: float) -> SweepReport:
@@ -67,25 +67,24 @@ class Sweeper:
         report = SweepReport()
         working: set[asyncio.Task[None]] = set()
         due = self._idle.due(self._clock.now())
-        async for idle in due:
-            if loop.time() >= deadline:
-                report.is_complete = False
-                break
-            if len(working) >= CONCURRENT:
-                _, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
-            working.add(asyncio.ensure_future(self._look_at(idle, report)))
-        if working:
-            await asyncio.wait(working)
+        try:
+            async for idle in due:
+                if loop.time() >= deadline:
+                    report.is_complete = False
+                    break
+                if len(working) >= CONCURRENT:
+                    _, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
+                working.add(asyncio.ensure_future(self._look_at(idle, report)))
+        finally:
+            if working:
+                await asyncio.wait(working)
         return report
 
     async def _look_at(self, idle: IdleThread, report: SweepReport) -> None:
         report.looked_at += 1
         try:
             await self._decide(idle, report)
-        except ThreadBusy:
-            await self._idle.postpone(idle, self._clock.now() + LOOK_AGAIN)
-            report.postponed += 1
-        except BatonError:
+        except Exception:  # whatever it is, it is this thread's alone, and the others are waiting
             logger.exception("sweep of a thread failed", thread_id=idle.thread.id)
             report.failed += 1
 
@@ -108,9 +107,11 @@ class Sweeper:
         elif idle.closes_at > now:
             if await self._idle.postpone(idle, idle.closes_at):
                 report.postponed += 1
-        else:
-            await self._closer.close(idle.scope, thread.id, EndReason.TIMEOUT, patience=0)
+        elif await self._endings.end_idle(idle.scope, thread) is not None:
             report.closed += 1
+        else:
+            await self._idle.postpone(idle, now + LOOK_AGAIN)
+            report.postponed += 1
 
     async def _revive_closing(self, idle: IdleThread, report: SweepReport) -> bool:
         """Start the pipeline again for the session before this one, if its episode never came.
@@ -122,7 +123,7 @@ class Sweeper:
             return True
         ref = await self._episodes.get_ref(idle.scope, idle.thread.id, number)
         if ref is not None:
-            await self._closings.start(idle.scope, ref, attempt=self._attempt(ref))
+            await self._sessions.restart(idle.scope, ref, attempt=self._attempt(ref))
             report.resumed += 1
         return ref is None
 

@@ -132,7 +132,7 @@ class Turns:
     async def _take(self, call: _Call) -> FinishedRun:
         request = call.request
         wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id)
-        refusal: BatonError | None = None
+        refusal: UnknownAgent | None = None
         try:
             agent = self._agents.for_new_thread(call.scope, request.agent_id)
         except UnknownAgent as unknown:
@@ -146,14 +146,27 @@ class Turns:
             )
         try:
             return await self._answer_once(call, wanted)
+        except UnknownAgent as error:
+            await self._denied(call, error)
+            raise
         except (NoSuchThread, ThreadUnavailable) as error:
             if refusal is not None and isinstance(error, NoSuchThread):
+                await self._denied(call, refusal)
                 raise refusal from None
-            detail = {"messageId": request.message_id}
-            await self._audit.record(
-                call.scope, "thread.write", thread_id=request.thread.id, outcome="denied", detail=detail
-            )
+            await self._denied(call, ThreadUnavailable())
             raise ThreadUnavailable from None
+
+    async def _denied(self, call: _Call, error: ThreadUnavailable | UnknownAgent) -> None:
+        """Audit that the message may not be sent, unless its agent just does not exist."""
+        request = call.request
+        detail = {"messageId": request.message_id}
+        if isinstance(error, UnknownAgent):
+            if error.permission is None:
+                return
+            detail["permission"] = error.permission
+        await self._audit.record(
+            call.scope, "thread.write", thread_id=request.thread.id, outcome="denied", detail=detail
+        )
 
     async def _answer_once(self, call: _Call, wanted: LeaseRequest) -> FinishedRun:
         while True:

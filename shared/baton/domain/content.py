@@ -78,6 +78,13 @@ def content_digest(content: Content) -> str:
     return hashlib.sha256(canonical_json(content)).hexdigest()
 
 
+def check_media_type(mime_type: str, where: str) -> None:
+    """Raise ``UnsupportedPart`` for audio and video, whatever kind of part they come as."""
+    kind = mime_type.partition("/")[0].lower()
+    if kind in ("audio", "video"):
+        raise UnsupportedPart(f"{where}: {kind} is not taken. Send text, image or document parts.")
+
+
 def _checked_text(text: str, where: str) -> str:
     try:
         text.encode()
@@ -133,6 +140,8 @@ def _check_source(part: ImagePart | DocumentPart, where: str) -> None:
     source = part.source
     if source.mime_type is not None and not MIME_TYPE.fullmatch(source.mime_type):
         raise InvalidRequest(f"{where}.source.mimeType is not a media type.")
+    if source.mime_type is not None:
+        check_media_type(source.mime_type, where)
     if isinstance(part, ImagePart) and source.mime_type is not None and not source.mime_type.startswith("image/"):
         raise InvalidRequest(f"{where}.source.mimeType must be an image type.")
     if isinstance(source, DataSource):

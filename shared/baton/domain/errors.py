@@ -18,9 +18,12 @@ class BatonError(Exception):
     title: ClassVar[str] = "Something went wrong on our side"
     detail: str = "The request could not be completed. Please try again."
 
-    def __init__(self, detail: str | None = None) -> None:
+    def __init__(self, detail: str | None = None, *, permission: str | None = None, action: str | None = None) -> None:
+        """``permission`` is the one whose lack this comes from, ``action`` what it was needed for: for the audit."""
         if detail is not None:
             self.detail = detail
+        self.permission = permission
+        self.action = action
         super().__init__(self.detail)
 
 

@@ -59,10 +59,10 @@ class Scope:
         """Whether the caller holds ``permission``."""
         return permission in self.permissions
 
-    def require(self, permission: str) -> None:
-        """Raise ``Forbidden`` unless the caller holds ``permission``."""
+    def require(self, permission: str, action: str | None = None) -> None:
+        """Raise ``Forbidden`` unless the caller holds ``permission``; the audit calls the attempt ``action``."""
         if not self.has(permission):
-            raise Forbidden(f"This needs the permission {permission}.")
+            raise Forbidden(f"This needs the permission {permission}.", permission=str(permission), action=action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,11 @@ def derived_run_id(thread_id: str, message_id: str) -> str:
 def derived_message_id(thread_id: str, message_id: str, attempt: int, index: int) -> str:
     """The id of the ``index``-th message that an attempt at answering ``message_id`` writes."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"answer\0{message_id}\0{attempt}\0{index}"))
+
+
+def derived_record_id(thread_id: str, action: str, about: str) -> str:
+    """The id of the one audit record that ``action`` makes about something of the thread, however often it is tried."""
+    return str(uuid.uuid5(uuid.UUID(thread_id), f"audit\0{action}\0{about}"))
 
 
 def _tenant_space(tenant_id: str) -> uuid.UUID:

@@ -19,7 +19,8 @@ class AuditRecord:
     at: datetime
     tenant_id: str
     user_id: str
-    thread_id: str
+    thread_id: str | None
+    """None: it was about no thread."""
     action: str
     """What was asked for: ``thread.read``, ``thread.write``, ``thread.close``, ``run.cancel`` ..."""
     outcome: str
@@ -39,10 +40,29 @@ class AuditRecord:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Makes one record of every attempt to write it: the first is kept, the others change nothing."""
+
+    key: str
+    """A UUID of what the record is about (``domain.identity.derived_record_id``)."""
+    at: datetime
+    """When it happened, the same at every attempt."""
+
+
 class AuditLog(Protocol):
     """Audit records of a tenant; never another's."""
 
-    async def record(self, scope: Scope, action: str, *, thread_id: str, outcome: str, detail: dict[str, Any]) -> None:
+    async def record(
+        self,
+        scope: Scope,
+        action: str,
+        *,
+        thread_id: str | None,
+        outcome: str,
+        detail: dict[str, Any],
+        once: Once | None = None,
+    ) -> None:
         """Write one record into the caller's own tenant. Never raises: an audit fault must not change an answer."""
         ...
 
@@ -57,6 +77,8 @@ class AuditLog(Protocol):
     ) -> tuple[Sequence[AuditRecord], str | None]:
         """The tenant's records whose fields have the ``wanted`` values, the newest first, and the next cursor.
 
-        ``wanted`` may name ``action``, ``outcome``, ``user_id`` and ``thread_id``. Raises ``InvalidRequest``.
+        ``wanted`` may name ``action``, ``outcome``, ``user_id`` and ``thread_id``. A page may hold fewer than
+        ``limit``, or none, and still have a next one: one answer looks through so many records only. Raises
+        ``InvalidRequest``.
         """
         ...

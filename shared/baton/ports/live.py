@@ -33,6 +33,10 @@ class LiveRegistry(Protocol):
         """Ask whoever carries out the run to stop it. The thread's ownership must have been checked before."""
         ...
 
+    async def clear_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
+        """Forget that the run was to be stopped, now that it has ended: a later one may bear the same id."""
+        ...
+
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
         """Forget the connection for this thread."""
         ...

@@ -11,6 +11,7 @@ from typing import Any
 from baton.conversation.agents import Agents
 from baton.conversation.closing import Closer
 from baton.conversation.controls import Controls
+from baton.conversation.endings import Endings
 from baton.conversation.listener import Listener
 from baton.conversation.replay import Replays
 from baton.conversation.requests import MessageRequest, message_request
@@ -76,6 +77,7 @@ class Stage:
         self.queue = FakeTurnQueue()
         self.episodes = FakeEpisodes()
         self.closings = FakeClosings()
+        self.sessions = Sessions(self.episodes, self.closings, self.audit)
         self.agents = Agents(FakeAgentCatalog(ASSISTANT, LIBRARIAN))
         self.services = RunServices(
             store=self.store,
@@ -87,7 +89,7 @@ class Stage:
             default_model="test-model",
             counter=WordCounter(),
             files=FakeFiles(),
-            sessions=Sessions(self.episodes, self.closings, self.audit),
+            sessions=self.sessions,
             clock=self.clock,
         )
         self.replays = Replays(self.store, self.log, self.clock)
@@ -95,9 +97,8 @@ class Stage:
         self.closer = Closer(self.services, self.turns, self.audit)
         self.controls = Controls(self.store, self.live, self.queue, self.audit)
         self.idle = FakeIdleThreads(self.store, self.clock)
-        self.sweeper = Sweeper(
-            self.idle, self.store, self.closer, self.controls, self.episodes, self.closings, self.clock
-        )
+        endings = Endings(self.store, self.log, self.live, self.connections, self.sessions, self.clock)
+        self.sweeper = Sweeper(self.idle, self.store, endings, self.controls, self.episodes, self.sessions, self.clock)
         self.ada = Scope("acme", "ada")
         self.thread_id = str(uuid.uuid4())
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 
 import pytest
 
 from baton.conversation.closing import EpisodeWriter
 from baton.domain.episode import EndReason, EpisodeStatus, episode_id
-from baton.domain.errors import ThreadUnavailable
+from baton.domain.errors import StoreUnavailable, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.message import MessageStatus
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.memory.context import STOPPED_NOTE
 from baton.domain.tool_call import ToolCall
+from baton.ports.connections import ConnectionBusy
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.stage import Said, Stage
 
@@ -109,6 +111,61 @@ async def test_closing_again_gives_the_same_answer_and_starts_nothing(stage: Sta
     await stage.say()
     assert await close(stage) == await close(stage)
     assert len(stage.closings.started) == 1
+
+
+async def died_after_closing(stage: Stage) -> None:
+    """A worker closes the thread and dies before it can tell anybody."""
+    stage.connections.script("tab", *[ConnectionBusy()] * 20)
+    closing = asyncio.ensure_future(close(stage))
+    async with asyncio.timeout(10):
+        while (await stage.store.get_thread(stage.ada, stage.thread_id)).status is not ThreadStatus.CLOSED:  # noqa: ASYNC110 - the fake has no event
+            await asyncio.sleep(0.01)
+    closing.cancel()
+    await asyncio.wait([closing])
+    assert stage.closings.started == {}
+    assert stage.audit.records == []
+
+
+async def test_a_closing_that_comes_again_makes_up_for_a_worker_that_died(stage: Stage) -> None:
+    await stage.say(listener=stage.listener("tab"))
+    await died_after_closing(stage)
+    for _ in range(2):
+        stage.clock.advance(45)
+        closed = await stage.closer.close(stage.ada, stage.thread_id, EndReason.USER_CLOSED, patience=5, episode=1)
+        assert [ref.id for ref in stage.closings.started.values()] == [closed.episode_id]
+        assert [(r.action, r.outcome, r.detail["episodeId"]) for r in stage.audit.records] == [
+            ("thread.close", "closed", closed.episode_id)
+        ]
+
+
+async def test_a_closing_that_comes_again_after_a_new_beginning_still_makes_up_for_it(stage: Stage) -> None:
+    await stage.say(listener=stage.listener("tab"))
+    await died_after_closing(stage)
+    await stage.say("m2")
+    await stage.closer.close(stage.ada, stage.thread_id, EndReason.USER_CLOSED, patience=5, episode=1)
+    assert [ref.number for ref in stage.closings.started.values()] == [1]
+    assert [r.detail["episodeId"] for r in stage.audit.records] == [episode_id(stage.thread_id, 1)]
+    assert (await stage.store.get_thread(stage.ada, stage.thread_id)).status is ThreadStatus.ACTIVE
+
+
+async def test_what_nobody_delivers_again_the_sweeper_makes_up_for(stage: Stage) -> None:
+    await stage.say(listener=stage.listener("tab"))
+    await died_after_closing(stage)
+    stage.clock.advance(6 * 60)
+    await stage.sweeper.sweep(seconds=5)
+    await close(stage)
+    assert {ref.number for ref in stage.closings.started.values()} == {1}
+    assert [(r.action, r.outcome) for r in stage.audit.records] == [("thread.close", "closed")]
+
+
+async def test_a_closing_that_fails_keeps_nobody_waiting(stage: Stage) -> None:
+    await stage.say()
+    stage.episodes.is_down = True
+    with pytest.raises(StoreUnavailable):
+        await close(stage)
+    stage.episodes.is_down = False
+    assert (await stage.say("m2", patience=0)).last["outcome"] == {"type": "success"}
+    assert await close(stage) == episode_id(stage.thread_id, 1)
 
 
 async def test_everybody_watching_is_told_that_the_thread_is_closed(stage: Stage) -> None:
@@ -208,6 +265,34 @@ async def test_a_session_that_went_on_is_looked_at_later(stage: Stage) -> None:
     assert (await stage.sweeper.sweep(seconds=5)).closed == 1
 
 
+async def test_a_message_that_comes_while_the_sweeper_looks_keeps_the_session(stage: Stage) -> None:
+    await stage.say("m1")
+    stage.clock.advance(31 * 60)
+    stage.idle.seen = lambda: stage.say("m2")
+    report = await stage.sweeper.sweep(seconds=5)
+    assert (report.closed, report.postponed) == (0, 1)
+    assert (await stage.store.get_thread(stage.ada, stage.thread_id)).status is ThreadStatus.ACTIVE
+    assert (await stage.say("m3", patience=0)).seqs[0] == 13
+
+
+async def test_a_run_that_dies_while_the_sweeper_looks_stays_to_be_taken_over(stage: Stage) -> None:
+    async def die() -> None:
+        stage.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1))
+        dead = asyncio.ensure_future(stage.say("m2"))
+        await stage.model_is_asked(2)
+        dead.cancel()
+        await asyncio.wait([dead])
+
+    await stage.say("m1")
+    stage.clock.advance(31 * 60)
+    stage.idle.seen = die
+    assert (await stage.sweeper.sweep(seconds=5)).postponed == 1
+    stage.idle.seen = None
+    stage.clock.advance(60)
+    assert (await stage.sweeper.sweep(seconds=5)).resumed == 1
+    assert [queued.action for _, queued in stage.queue.sent] == ["takeover"]
+
+
 async def test_sweeps_at_the_same_time_close_a_session_once(stage: Stage) -> None:
     await stage.say()
     stage.clock.advance(31 * 60)
@@ -215,6 +300,16 @@ async def test_sweeps_at_the_same_time_close_a_session_once(stage: Stage) -> Non
     assert len(stage.closings.started) == 1
     closed = [r for r in stage.audit.records if r.outcome == "closed"]
     assert len(closed) == 1
+
+
+async def test_a_thread_that_cannot_be_swept_is_counted_and_hinders_no_other(stage: Stage) -> None:
+    await stage.say()
+    await close(stage)
+    await stage.say("m1", thread_id=str(uuid.uuid4()))
+    stage.clock.advance(31 * 60)
+    stage.closings.failure = RuntimeError("no such state machine")
+    report = await stage.sweeper.sweep(seconds=5)
+    assert (report.looked_at, report.closed, report.failed) == (2, 1, 1)
 
 
 async def test_a_sweep_queues_the_run_of_a_dead_worker(stage: Stage) -> None:

@@ -139,6 +139,22 @@ async def test_an_agent_whose_permission_is_missing_does_not_exist(stage: Stage)
         await stage.say(agent_id="librarian")
     with pytest.raises(ThreadUnavailable):
         await stage.store.get_thread(stage.ada, stage.thread_id)
+    [denied] = stage.audit.records
+    assert (denied.action, denied.outcome, denied.thread_id) == ("thread.write", "denied", stage.thread_id)
+    assert denied.detail == {"messageId": "m1", "permission": "archive:read"}
+
+
+async def test_an_agent_that_really_does_not_exist_is_nothing_for_the_audit(stage: Stage) -> None:
+    with pytest.raises(UnknownAgent):
+        await stage.say(agent_id="nobody")
+    assert stage.audit.records == []
+
+
+async def test_a_permission_that_is_lost_in_between_is_audited_too(stage: Stage) -> None:
+    await stage.say("m1", agent_id="librarian", scope=Scope("acme", "ada", frozenset({"archive:read"})))
+    with pytest.raises(UnknownAgent):
+        await stage.say("m2")
+    assert [r.detail for r in stage.audit.records] == [{"messageId": "m2", "permission": "archive:read"}]
 
 
 async def test_a_foreign_thread_is_refused_and_the_attempt_audited(stage: Stage) -> None:

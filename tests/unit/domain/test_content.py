@@ -28,6 +28,7 @@ from tests.fakes.clock import NOON
 from tests.unit.domain.strategies import contents, json_values, raw_contents
 
 UPLOAD = "file_" + "0123456789abcdef" * 2
+FILE = {"type": "file", "value": UPLOAD, "provider": "baton"}
 
 
 def image(**source: Any) -> list[dict[str, Any]]:
@@ -152,6 +153,14 @@ def test_other_parts_are_unsupported(kind: str) -> None:
         parse_content([{"type": kind, "source": {"type": "url", "value": "https://example.com/"}}])
     assert len(refusal.value.detail) < 200
     refusal.value.detail.encode()
+
+
+@pytest.mark.parametrize("part", ["document", "image"])
+@pytest.mark.parametrize("mime_type", ["audio/mpeg", "video/mp4", "Audio/WAV", "VIDEO/x-msvideo"])
+def test_audio_and_video_are_unsupported_as_any_part(part: str, mime_type: str) -> None:
+    for source in ({"type": "data", "value": "aGk="}, {"type": "url", "value": "https://example.com/a"}, FILE):
+        with pytest.raises(UnsupportedPart):
+            parse_content([{"type": part, "source": {**source, "mimeType": mime_type}}])
 
 
 @pytest.mark.parametrize("source", [{"value": UPLOAD, "provider": "openai"}, {"value": "../x", "provider": "baton"}])

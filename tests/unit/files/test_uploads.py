@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from baton.adapters.s3_files import MAX_FILE_BYTES, S3Files, content_disposition, s3_client
 from baton.domain.content import FILE_ID
-from baton.domain.errors import InvalidRequest, MessageTooLarge
+from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
 from baton.domain.identity import Scope
 
 ADA = Scope("acme", "ada")
@@ -137,6 +137,12 @@ class Signing:
 async def test_a_name_must_be_printable_and_of_255_bytes_at_most(files: S3Files, name: str) -> None:
     with pytest.raises(InvalidRequest):
         await files.presign_upload(ADA, THREAD, name, "image/png", 1)
+
+
+@pytest.mark.parametrize("content_type", ["audio/mpeg", "video/mp4", "Audio/WAV"])
+async def test_what_no_message_may_refer_to_is_not_uploaded(files: S3Files, content_type: str) -> None:
+    with pytest.raises(UnsupportedPart):
+        await files.presign_upload(ADA, THREAD, "a", content_type, 1)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""The authorizer runs before every connection: what it loads is what a cold start waits for."""
+"""What a function loads is what a cold start waits for: the authorizer runs before every connection."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,3 +40,28 @@ def test_checking_tokens_loads_no_framework_and_no_sdk(script: str) -> None:
     command = [sys.executable, "-c", f"{script}\n{LOADED}"]
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT).stdout
     assert HEAVY.isdisjoint(json.loads(printed))
+
+
+BUILT = """
+import sys
+from baton import composition
+getattr(composition, sys.argv[1])()
+"""
+SETTINGS = {
+    "BATON_TABLE": "table",
+    "BATON_BUCKET": "bucket",
+    "BATON_AGENTS_DIR": "agents",
+    "BATON_TURNS_QUEUE_URL": "https://queue.test",
+    "BATON_CONNECTIONS_URL": "https://sockets.test",
+    "BATON_CLOSE_SESSION_ARN": "arn",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
+
+
+@pytest.mark.parametrize("use_case", ["sockets", "sweeper", "closing"])
+def test_what_asks_no_model_needs_no_settings_of_one_and_loads_no_client(use_case: str) -> None:
+    command = [sys.executable, "-c", f"{BUILT}\n{LOADED}", use_case]
+    inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
+    environment = inherited | SETTINGS
+    printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT, env=environment).stdout
+    assert (HEAVY - {"ag_ui", "boto3", "botocore.client"}).isdisjoint(json.loads(printed))

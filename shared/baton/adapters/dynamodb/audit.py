@@ -11,17 +11,19 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.cursors import decode_text, encode_text
-from baton.adapters.dynamodb.table import Item, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.audit import AuditRecord
+from baton.ports.audit import AuditRecord, Once
 from baton.ports.clock import Clock
 
 logger = Logger()
 
 
 PAGE = 50
+MOST_PAGES = 20
+"""Pages that one answer looks through for records that match."""
 _LISTING = ("listing", "listing", "listed_at")
 
 
@@ -32,9 +34,18 @@ class DynamoAuditLog:
         self._table = table
         self._clock = clock
 
-    async def record(self, scope: Scope, action: str, *, thread_id: str, outcome: str, detail: dict[str, Any]) -> None:
-        at = to_millis(self._clock.now())
-        sortable_id = f"{at:015d}#{self._clock.new_id()}"
+    async def record(
+        self,
+        scope: Scope,
+        action: str,
+        *,
+        thread_id: str | None,
+        outcome: str,
+        detail: dict[str, Any],
+        once: Once | None = None,
+    ) -> None:
+        once = once or Once(self._clock.new_id(), self._clock.now())
+        sortable_id = f"{to_millis(once.at):015d}#{once.key}"
         item = {
             **keys.audit(scope, thread_id, sortable_id),
             "user_id": scope.user_id,
@@ -46,7 +57,9 @@ class DynamoAuditLog:
             "listed_at": sortable_id,
         }
         try:
-            await self._table.put(item)
+            await self._table.put(item, condition="attribute_not_exists(PK)")
+        except ConditionFailed:
+            return  # written by an earlier attempt
         except (BatonError, ClientError, BotoCoreError):
             logger.exception("audit record lost", action=action, thread_id=thread_id, outcome=outcome)
 
@@ -68,15 +81,19 @@ class DynamoAuditLog:
     ) -> tuple[Sequence[AuditRecord], str | None]:
         before = decode_text(cursor) if cursor else None
         found: list[AuditRecord] = []
+        pages = 0
         async for page in self._table.query(
             keys.audit_listing(scope), last=before, newest_first=True, limit=PAGE, index=_LISTING
         ):
+            pages += 1
             entries = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in page if entry["listed_at"] != before]
             items = await self._table.get_many(entries) if entries else []
             records = sorted((_record(item) for item in items), key=lambda record: record.id, reverse=True)
             found += [r for r in records if all(getattr(r, name) == value for name, value in wanted.items())]
             if len(found) > limit:
                 break
+            if pages == MOST_PAGES and page:
+                return found, encode_text(page[-1]["listed_at"])
         return _page(found, limit)
 
 
@@ -88,7 +105,7 @@ def _record(item: Item) -> AuditRecord:
         at=from_millis(int(sortable_id.partition("#")[0])),
         tenant_id=tenant_id,
         user_id=item["user_id"],
-        thread_id=thread_id,
+        thread_id=None if thread_id.startswith("~") else thread_id,
         action=item["action"],
         outcome=item["outcome"],
         detail=json.loads(item["detail"]),

@@ -80,8 +80,10 @@ def task_place(scope: Scope, thread_id: str, task_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"TASKAT#{task_id}"}
 
 
-def audit(scope: Scope, thread_id: str, sortable_id: str) -> Key:
-    return {"PK": partition(scope, thread_id), "SK": f"AUDIT#{sortable_id}"}
+def audit(scope: Scope, thread_id: str | None, sortable_id: str) -> Key:
+    """An audit record, in its thread's partition or in the tenant's own."""
+    hash_key = audit_listing(scope) if thread_id is None else partition(scope, thread_id)
+    return {"PK": hash_key, "SK": f"AUDIT#{sortable_id}"}
 
 
 def owner(thread_id: str) -> Key:
@@ -108,7 +110,7 @@ def tenant_listing(scope: Scope) -> str:
 
 
 def audit_listing(scope: Scope) -> str:
-    """Partition of the ``listing`` index that holds a tenant's audit records."""
+    """Partition of the ``listing`` index that holds a tenant's audit records; also where those of no thread are."""
     return f"{scope.tenant_id}#~AUDIT"
 
 

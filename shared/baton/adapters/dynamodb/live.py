@@ -16,7 +16,7 @@ KEPT_SECONDS = 2 * 3600 + 600
 """API Gateway ends every WebSocket after two hours."""
 
 CANCEL_KEPT_SECONDS = 3600
-"""Longer than any run; it names its run and so never stops another."""
+"""Longer than any run. A run that has ended clears its own; this is for those that never begin."""
 
 _CONNECTION = "LIVE#CONN#"
 _CANCEL = "LIVE#CANCEL#"
@@ -60,6 +60,9 @@ class DynamoLiveRegistry:
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         expires_at = int(self._clock.now().timestamp()) + CANCEL_KEPT_SECONDS
         await self._table.put({**keys.live_cancel(scope, thread_id, run_id), "expires_at": expires_at})
+
+    async def clear_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
+        await self._table.delete(keys.live_cancel(scope, thread_id, run_id))
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
         await asyncio.gather(

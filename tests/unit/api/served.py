@@ -1,0 +1,68 @@
+"""The HTTP API over fakes, and users who call it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import httpx
+
+from baton.api.application import create_app
+from baton.api.services import ApiServices
+from baton.conversation.follow import Follower
+from baton.domain.errors import Unauthorized
+from baton.domain.identity import Scope
+from baton.ports.clock import Clock
+from baton.ports.token_verifier import Identity
+from tests.fakes.files import FakeFiles
+from tests.unit.conversation.stage import Stage
+
+
+@dataclass(frozen=True)
+class OpenVerifier:
+    """``ports.token_verifier.TokenVerifier`` that takes a token's word: ``tenant user permission ...``."""
+
+    clock: Clock
+
+    def verify(self, token: str) -> Identity:
+        match token.split(","):
+            case [tenant_id, user_id, *permissions]:
+                scope = Scope(tenant_id, user_id, frozenset(permissions))
+                return Identity(scope, self.clock.now() + timedelta(hours=1))
+        raise Unauthorized
+
+
+@dataclass
+class Served:
+    """The API over a stage."""
+
+    stage: Stage = field(default_factory=Stage)
+
+    def __post_init__(self) -> None:
+        stage = self.stage
+        services = ApiServices(
+            verifier=OpenVerifier(stage.clock),
+            turns=stage.turns,
+            store=stage.store,
+            replays=stage.replays,
+            follower=Follower(stage.store, stage.replays),
+            controls=stage.controls,
+            agents=stage.agents,
+            files=FakeFiles(),
+            audit=stage.audit,
+            clock=stage.clock,
+        )
+        self.app = create_app(lambda: services)
+
+    async def get(self, path: str, *permissions: str, user: str = "ada", **params: Any) -> httpx.Response:
+        """GET ``/v1<path>`` as a user of tenant ``acme``."""
+        headers = {"Authorization": f"Bearer {','.join(['acme', user, *permissions])}"}
+        transport = httpx.ASGITransport(self.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://baton.test", headers=headers) as client:
+            return await client.get(f"/v1{path}", params=params)
+
+    async def items(self, path: str, *permissions: str, **params: Any) -> tuple[list[Any], str | None]:
+        """One page of a list."""
+        answer = (await self.get(path, *permissions, **params)).raise_for_status().json()
+        return answer["items"], answer["nextCursor"]
