@@ -213,8 +213,7 @@ class Case:
         return before + self._frozen(actor), after
 
     def _frozen(self, actor: Actor) -> float:
-        if actor.freeze_at is not None and actor.calls >= actor.freeze_at:
-            actor.freeze_at = None
+        if actor.freezes():
             actor.frozen_until = self.loop.time() + actor.freeze_seconds
             self.counts["freeze"] += 1
         return max(0.0, actor.frozen_until - self.loop.time())

@@ -160,7 +160,7 @@ class Screen:
                 self.contradictions.append(f"{number} was the end of a run, and is taken back")
 
     def _note_question(self, event: Json) -> None:
-        for message in event["input"]["messages"][-1:] if event["type"] == "RUN_STARTED" else ():
+        for message in _question_of(event):
             said = _text(message["content"])
             if self._questions.setdefault(message["id"], said) != said:
                 self.contradictions.append(f"{message['id']} has become another question")
@@ -215,10 +215,15 @@ def _messages_of(run: list[Json]) -> list[Shown]:
     question = [
         Shown(message["id"], message["role"], _text(message["content"]), "complete")
         for event in run
-        if event["type"] == "RUN_STARTED"
-        for message in event["input"]["messages"][-1:]
+        for message in _question_of(event)
     ]
     return question + [Shown(message_id, "assistant", text, status) for message_id, text in texts.items()]
+
+
+def _question_of(event: Json) -> list[Json]:
+    """The message that a run answers, if this is the event that tells it."""
+    messages: list[Json] = event["input"]["messages"] if event["type"] == "RUN_STARTED" and "input" in event else []
+    return messages[-1:]
 
 
 def _out_of_place(event: Json, open_texts: set[str]) -> list[str]:

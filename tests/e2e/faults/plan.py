@@ -98,7 +98,10 @@ class Plan:
                 actor.kill_at_write = chance.randint(1, 8)
             actor.kill_when = "after" if chance.random() < 0.5 else "before"
         elif chance.random() < self.freeze_share:
-            actor.freeze_at = chance.randint(1, 25)
+            if chance.random() < 0.5:
+                actor.freeze_at = chance.randint(1, 25)
+            else:
+                actor.freeze_at_write = chance.randint(1, 8)
             actor.freeze_seconds = chance.choice([8.0, 31.0, 50.0])
         return actor
 
@@ -119,6 +122,7 @@ class Plan:
                 self.kill_share = 0.6
             case "frozen workers":
                 self.freeze_share = 0.6
+                self.kill_share = chance.choice([0.0, 0.3])
             case "clock jumps":
                 self.skew_seconds = chance.choice([0.0, 20.0, 60.0])
                 self.jumps = chance.randint(1, 4)
