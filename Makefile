@@ -31,13 +31,17 @@ setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring i
 run: setup ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
 	@exec $(BIN)/python -m local
 
-# Integration tests run in one process, and in their order: moto's servers in it share their state.
+# Integration tests run in one process, and in their order: moto's servers in it share their state. The fault suite has
+# both cores to itself: its generated cases are spread over them, and those that kill workers share one cloud.
+FAULTS := tests/e2e/faults -n 2 --dist loadgroup
+
 test: setup ## Check everything: lint, types, every test
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
 	echo "== tests"; \
 	if [ -n "$(TESTS)" ]; then $(BIN)/pytest $(TESTS) || failed+=(tests); else \
-		$(BIN)/pytest -n 2 --dist loadfile --ignore tests/integration || failed+=(tests); \
+		$(BIN)/pytest -n 2 --dist loadfile --ignore tests/integration --ignore tests/e2e/faults || failed+=(tests); \
+		$(BIN)/pytest $(FAULTS) || failed+=(faults); \
 		$(BIN)/pytest tests/integration || failed+=("integration tests"); \
 	fi; \
 	echo "== summary"; \
@@ -55,8 +59,8 @@ types: setup ## Types, strictly
 	@$(BIN)/mypy
 	@$(BIN)/mypy functions
 
-faults: setup ## Kill, lose, repeat and fail at every stage (minutes; not part of test yet)
-	@$(BIN)/pytest tests/e2e/faults -o addopts="--strict-markers --import-mode=importlib" $(TESTS)
+faults: setup ## Kill, lose, repeat and fail at every stage; with five times the cases that `make test` generates
+	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-10000} $(BIN)/pytest $(FAULTS) $(TESTS)
 
 unit integration e2e infrastructure: setup
 	@$(BIN)/pytest tests/$@ $(TESTS)

@@ -31,6 +31,7 @@ from tests.e2e.faults.engines import RealEngines
 from tests.e2e.faults.in_memory import InMemory
 from tests.e2e.faults.plan import KINDS, Plan
 from tests.engines import TableAt
+from tests.fault_counts import summed
 
 SORTS = ("memory", "real")
 """Doubles, or the product's adapters on DynamoDB Local and moto."""
@@ -52,8 +53,11 @@ def engines_of(dynamodb: str, s3: str) -> Iterator[RealEngines]:
         admin.close()
 
 
-def outcomes(seconds: float, first_seed: int, kinds: tuple[str, ...], where: str) -> Iterator[Outcome]:
-    """Run cases, kinds in turn about, until ``seconds`` have passed: half of the time on each sort of engines."""
+def outcomes(seconds: float, first_seed: int, kinds: tuple[str, ...], where: str) -> Iterator[tuple[str, Outcome]]:
+    """Run cases until ``seconds`` have passed, and tell on which sort of engines: half of the time on each.
+
+    Kinds take turns.
+    """
     began = time.monotonic()
     seeds = itertools.count(first_seed)
     spent = {sort: 0.0 for sort in SORTS if where in (sort, "both")}
@@ -69,18 +73,20 @@ def outcomes(seconds: float, first_seed: int, kinds: tuple[str, ...], where: str
             sort = min(spent, key=lambda sort: spent[sort])
             seed = next(seeds)
             plan = Plan.of(seed, kinds[seed % len(kinds)])
-            yield run_case(in_memory if sort == "memory" else real, plan)
+            yield sort, run_case(in_memory if sort == "memory" else real, plan)
             spent[sort] += time.monotonic() - now
 
 
-def report(cases: Counter[str], turns: Counter[str], violations: Counter[str], faults: Counter[str]) -> str:
-    """Cases by kind, and how often each fault happened."""
-    rows = [(kind, cases[kind], turns[kind], violations[kind]) for kind in KINDS if cases[kind]]
-    rows.append(("together", cases.total(), turns.total(), violations.total()))
-    happened = [(name, count) for name, count in sorted(faults.items())]
-    return "\n\n".join(
-        (table(["kind of case", "cases", "messages", "violations"], rows), table(["what happened", "times"], happened))
-    )
+def report(cases: Counter[tuple[str, str]], turns: Counter[str], violations: Counter[str], faults: Counter[str]) -> str:
+    """Cases by kind and engines, and how often each fault happened."""
+    rows = [
+        (kind, *(cases[sort, kind] for sort in SORTS), turns[kind], violations[kind]) for kind in KINDS if turns[kind]
+    ]
+    together = [sum(count for (at, _), count in cases.items() if at == sort) for sort in SORTS]
+    rows.append(("together", *together, turns.total(), violations.total()))
+    head = ["kind of case", *(f"{sort} cases" for sort in SORTS), "messages", "violations"]
+    happened = summed(faults).most_common()
+    return "\n\n".join((table(head, rows), table(["what happened", "times"], happened)))
 
 
 def main() -> int:
@@ -93,18 +99,22 @@ def main() -> int:
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)  # what the product says about faults is not the result
     kinds = tuple(arguments.kind or KINDS)
-    cases: Counter[str] = Counter()
+    cases: Counter[tuple[str, str]] = Counter()
     turns: Counter[str] = Counter()
     violations: Counter[str] = Counter()
     faults: Counter[str] = Counter()
-    for outcome in outcomes(arguments.minutes * 60, arguments.seed, kinds, arguments.engines):
+    for sort, outcome in outcomes(arguments.minutes * 60, arguments.seed, kinds, arguments.engines):
         kind = outcome.plan.kind
-        cases[kind] += 1
+        cases[sort, kind] += 1
         turns[kind] += outcome.turns
         faults.update(outcome.counts)
         if outcome.violations:
             violations[kind] += 1
-            print(f"seed {outcome.plan.seed}, {kind}: " + "\n  ".join(outcome.violations), file=sys.stderr, flush=True)
+            print(
+                f"seed {outcome.plan.seed}, {kind}, {sort}: " + "\n  ".join(outcome.violations),
+                file=sys.stderr,
+                flush=True,
+            )
     print(f"Measured on {machine()}; {arguments.minutes:g} minutes, load average {os.getloadavg()[0]:.1f}.\n")
     print(report(cases, turns, violations, faults))
     return 1 if violations else 0

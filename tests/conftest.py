@@ -9,4 +9,4 @@ settings.load_profile("baton")
 
 pytest.register_assert_rewrite("tests.e2e")  # the checks that its tests share explain themselves as tests do
 
-pytest_plugins = ["tests.engines", "tests.e2e.fixtures"]
+pytest_plugins = ["tests.engines", "tests.e2e.fixtures", "tests.fault_counts"]

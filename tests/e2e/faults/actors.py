@@ -30,14 +30,34 @@ class Actor:
     """Seconds its clock is ahead."""
     kill_at: int | None = None
     """The call at which it is killed, counted from 1."""
+    kill_at_write: int | None = None
+    """The same, counting only calls that change something: there it hurts."""
     kill_when: Literal["before", "after"] = "before"
     """Whether that call still took effect."""
     freeze_at: int | None = None
     """The call before which it stands still for ``freeze_seconds``, as a suspended process does."""
+    freeze_at_write: int | None = None
+    """The same, counting only calls that change something."""
     freeze_seconds: float = 0.0
     frozen_until: float = 0.0
     calls: int = 0
+    writes: int = 0
     dead: bool = False
+
+    def counts_down(self, *, writes: bool) -> bool:
+        """Count a call; whether it is the one to be killed at."""
+        self.calls += 1
+        self.writes += writes
+        at_call = self.kill_at is not None and self.calls >= self.kill_at
+        return at_call or (writes and self.kill_at_write is not None and self.writes >= self.kill_at_write)
+
+    def freezes(self) -> bool:
+        """Whether it is to stand still now; once."""
+        at_call = self.freeze_at is not None and self.calls >= self.freeze_at
+        if at_call or (self.freeze_at_write is not None and self.writes >= self.freeze_at_write):
+            self.freeze_at = self.freeze_at_write = None
+            return True
+        return False
 
     def check(self) -> None:
         """Raise ``Killed`` if it is dead."""

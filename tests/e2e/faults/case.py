@@ -14,13 +14,14 @@ from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
 from tests.e2e.faults.actors import Actor, CaseClock, Killed, acting, current
 from tests.e2e.faults.engines import Engines
-from tests.e2e.faults.people import Caller, Device
+from tests.e2e.faults.people import Caller, Device, over_http
 from tests.e2e.faults.plan import FAULTY_SECONDS, Plan
 from tests.e2e.faults.product import Product
-from tests.e2e.faults.queue import Queue, Record
+from tests.e2e.faults.queue import Queue
 from tests.e2e.faults.scripted_http_model import ModelEndpoint
 from tests.e2e.faults.verdict import judge
 from tests.e2e.faults.virtual_time import VirtualTimeLoop
+from tests.e2e.faults.witness import Witness
 
 END_SECONDS = 4000.0
 """Virtual seconds within which a case must have come right: the queue's own visibility timeout, a few times."""
@@ -68,6 +69,9 @@ class Case:
         self.devices: dict[str, Device] = {}
         self.asked: dict[str, str] = {}
         """Every message that somebody sent, and its content."""
+        self.contested: dict[str, str] = {}
+        """What somebody sent under the id of one of these messages besides it. Whichever came first counts."""
+        self.witness = Witness()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = False
 
@@ -93,6 +97,8 @@ class Case:
             self.violations.append(f"not over after {END_SECONDS} s; {self._state(devices, callers)}")
         else:
             self.violations += await judge(self, [*devices, *callers])
+        if not plan.has_odd_clocks:
+            self.violations += self.witness.violations
         self._closing = True
         for task in self._tasks:
             task.cancel()
@@ -128,6 +134,7 @@ class Case:
         """API Gateway's @connections: the frame is received by its device at once; False if that has gone."""
         device = self.devices.get(connection_id)
         if device is not None:
+            self.witness.posted(connection_id, frame)
             device.receive(frame.decode())
         return device is not None
 
@@ -142,23 +149,24 @@ class Case:
     async def _work(self) -> None:
         """A poller: what it handled it deletes; what a killed worker was at comes again."""
         while not self._closing:
-            record: Record | None = self.queue.receive()
-            if record is None:
-                await asyncio.sleep(0.2)
-            elif record.receives > 50:
+            record = await self.queue.next()
+            await asyncio.sleep(self.plan.random.uniform(0.0, 0.2))
+            if record.receives > 50:
                 await self.product.dead.give_up(record.body)
                 self.queue.delete(record)
             elif await self.deliver(record.body, record.handle):
                 self.queue.delete(record)
 
     async def _mischief(self, devices: list[Device]) -> None:
-        """Clock jumps, deliveries out of turn, cancellations and closings, at moments of chance."""
+        """Clock jumps, deliveries out of turn, contradictions, cancels and closings, at moments of chance."""
         plan, chance = self.plan, self.plan.random
         deeds = ["jump"] * plan.jumps + ["duplicate"] * plan.duplicates
         deeds += ["cancel"] * plan.cancels + ["close"] * plan.closes
+        deeds += ["reorder"] * plan.reorderings + ["conflict"] * plan.conflicts
+        contradictions: list[asyncio.Task[None]] = []
         for deed in chance.sample(deeds, len(deeds)):
             await asyncio.sleep(chance.choice([0.1, 1.0, 10.0]) * chance.random())
-            self.counts[deed] += 1
+            self.counts[deed] += deed != "reorder" or self.queue.reorder(chance)
             match deed:
                 case "jump":
                     self.clock.jump += chance.choice([-40.0, -5.0, 5.0, 31.0, 60.0, 25 * 3600.0])
@@ -169,6 +177,17 @@ class Case:
                     self.queue.put(bodies[0], f"{self.scope.tenant_id}#{self.thread_id}", self.clock.new_id())
                 case "cancel" | "close":
                     chance.choice(devices).send({"action": deed, "threadId": self.thread_id})
+                case "conflict" if self.asked:
+                    contradictions.append(self.begin(self._contradict(chance.choice(sorted(self.asked)), devices)))
+        await asyncio.gather(*contradictions)
+
+    async def _contradict(self, message_id: str, devices: list[Device]) -> None:
+        """Send something else under an id that is somebody's already."""
+        content = self.contested[message_id] = f"{message_id} says something else"
+        if self.plan.random.random() < 0.5:
+            await over_http(self, message_id, content, lambda event: None)
+        else:
+            self.plan.random.choice(devices).send_message(message_id, content)
 
     async def _settle(self) -> None:
         """Faults are over: wait for the queue to be empty and, as the sweeper does, finish what nobody takes over."""
@@ -194,8 +213,7 @@ class Case:
         return before + self._frozen(actor), after
 
     def _frozen(self, actor: Actor) -> float:
-        if actor.freeze_at is not None and actor.calls >= actor.freeze_at:
-            actor.freeze_at = None
+        if actor.freezes():
             actor.frozen_until = self.loop.time() + actor.freeze_seconds
             self.counts["freeze"] += 1
         return max(0.0, actor.frozen_until - self.loop.time())

@@ -9,7 +9,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-_ENDS = {"TEXT_MESSAGE_END": "TEXT_MESSAGE_START"}
+ENDS = ("RUN_FINISHED", "RUN_ERROR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,14 @@ class Screen:
     replayed: set[str] = field(default_factory=set)
     """Messages that were answered with a short form, because their events are no longer kept."""
     contradictions: list[str] = field(default_factory=list)
-    """What a client could not notice, but a test does: the same number with another event."""
+    """What a client could not notice, but a test does: the same number with another event, a question that has become
+    another, an end that was taken back."""
     base: list[Json] = field(default_factory=list)
     """The messages of a snapshot, where the log did not reach back to ``last``."""
     resumed_to: int = 0
     """What a resume said the last number was."""
+    _questions: dict[str, str] = field(default_factory=dict)
+    """What each message said, as first shown."""
     _rebased: bool = False
     _parts: dict[Any, dict[int, str]] = field(default_factory=dict)
 
@@ -71,12 +74,13 @@ class Screen:
             return
         if seq in self.events and self.events[seq] != event:
             self.contradictions.append(f"{seq} differs: {difference(self.events[seq], event)}")
+        self._note_question(event)
         if seq <= self.last:
             return
         jump = metadata.get("previousSeq")
         if jump is not None and (jump <= self.last or self._rebased):
-            self.events = {number: kept for number, kept in self.events.items() if number <= jump}
-        elif seq != self.last + 1 and not self._rebased:
+            self._drop_after(jump)
+        elif not self._follows(event, seq):
             self.gap = True
             return
         self.events[seq] = event
@@ -87,9 +91,9 @@ class Screen:
         self._parts.clear()
 
     def resume_after(self) -> int:
-        """What to ask for: everything after this number."""
+        """What to ask for: everything after this number; after a snapshot again what it came with."""
         self.gap = False
-        return self.seen
+        return self.last
 
     @property
     def seen(self) -> int:
@@ -112,7 +116,7 @@ class Screen:
         ended = {
             run[0]["metadata"]["messageId"]
             for run in self.runs.values()
-            if run[0]["type"] == "RUN_STARTED" and run[-1]["type"] in ("RUN_FINISHED", "RUN_ERROR")
+            if run[0]["type"] == "RUN_STARTED" and run[-1]["type"] in ENDS
         }
         return ended | self.replayed | {message["id"] for message in self.base if message["role"] == "user"}
 
@@ -133,12 +137,33 @@ class Screen:
             attempts = {event["metadata"]["attempt"] for event in run}
             if kinds[0] != "RUN_STARTED" or kinds.count("RUN_STARTED") != 1 or len(attempts) != 1:
                 found.append(f"run {run_id} does not begin once: {kinds}, attempts {attempts}")
-            if kinds[-1] not in ("RUN_FINISHED", "RUN_ERROR"):
+            if kinds[-1] not in ENDS:
                 found.append(f"run {run_id} does not end: {kinds}")
-            for end, start in _ENDS.items():
-                if kinds.count(end) != kinds.count(start):
-                    found.append(f"run {run_id} leaves something open: {kinds}")
+            open_texts: set[str] = set()
+            for event in run:
+                found += _out_of_place(event, open_texts)
+            if open_texts:
+                found.append(f"run {run_id} leaves something open: {kinds}")
         return found
+
+    def _follows(self, event: Json, seq: int) -> bool:
+        """Whether nothing is missing before the event. A snapshot is followed by what is kept, whole runs, or live."""
+        if not self._rebased:
+            return seq == self.last + 1
+        return seq == self.resumed_to + 1 or (event["type"] == "RUN_STARTED" and seq <= self.resumed_to)
+
+    def _drop_after(self, seq: int) -> None:
+        """Forget what an attempt has said that died; one that had told its end was committed."""
+        dropped = [number for number in self.events if number > seq]
+        for number in dropped:
+            if self.events.pop(number)["type"] in ENDS:
+                self.contradictions.append(f"{number} was the end of a run, and is taken back")
+
+    def _note_question(self, event: Json) -> None:
+        for message in _question_of(event):
+            said = _text(message["content"])
+            if self._questions.setdefault(message["id"], said) != said:
+                self.contradictions.append(f"{message['id']} has become another question")
 
     def _take_unnumbered(self, event: Json, metadata: Json) -> None:
         match event["type"]:
@@ -186,14 +211,34 @@ def _messages_of(run: list[Json]) -> list[Shown]:
         if event["type"] == "TEXT_MESSAGE_START":
             texts[event["messageId"]] = ""
         elif event["type"] == "TEXT_MESSAGE_CONTENT":
-            texts[event["messageId"]] += event["delta"]
+            texts[event["messageId"]] = texts.get(event["messageId"], "") + event["delta"]
     question = [
         Shown(message["id"], message["role"], _text(message["content"]), "complete")
         for event in run
-        if event["type"] == "RUN_STARTED"
-        for message in event["input"]["messages"][-1:]
+        for message in _question_of(event)
     ]
     return question + [Shown(message_id, "assistant", text, status) for message_id, text in texts.items()]
+
+
+def _question_of(event: Json) -> list[Json]:
+    """The message that a run answers, if this is the event that tells it."""
+    messages: list[Json] = event["input"]["messages"] if event["type"] == "RUN_STARTED" and "input" in event else []
+    return messages[-1:]
+
+
+def _out_of_place(event: Json, open_texts: set[str]) -> list[str]:
+    """What is wrong with an event of a text, given the texts that are open, which it changes."""
+    kind, message_id = event["type"], event.get("messageId", "")
+    match kind:
+        case "TEXT_MESSAGE_START" if message_id not in open_texts:
+            open_texts.add(message_id)
+        case "TEXT_MESSAGE_END" if message_id in open_texts:
+            open_texts.remove(message_id)
+        case "TEXT_MESSAGE_CONTENT" if message_id in open_texts:
+            pass
+        case "TEXT_MESSAGE_START" | "TEXT_MESSAGE_END" | "TEXT_MESSAGE_CONTENT":
+            return [f"{kind} of {message_id} is out of place"]
+    return []
 
 
 def _text(content: Any) -> str:

@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.faults import counts
 from tests.e2e.faults.casualties import Conversation, killed
 from tests.e2e.faults.gated_model import GatedModel
 from tests.e2e.faults.table_proxy import TableProxy
@@ -61,10 +60,3 @@ async def casualties(
     """Conversations whose worker was killed; other tests go on beside them while they recover."""
     async with killed(ada, gated_model, table_proxy) as conversations:
         yield conversations
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print how many cases were generated, and what happened in them."""
-    if counts.cases:
-        terminalreporter.section("generated faults")
-        terminalreporter.write_line(counts.summary())

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from baton.conversation.actions import Caller as SocketCaller
 from baton.conversation.requests import message_request
-from baton.domain.errors import BatonError
+from baton.domain.errors import BatonError, MessageIdConflict
 from baton.domain.events import Event
 from tests.e2e.faults.actors import START, Killed, current
 from tests.e2e.faults.client import Json, Screen
@@ -77,25 +78,24 @@ class Device(Person):
             self._ask_after_silence()
 
     async def say(self, message_id: str, content: str) -> None:
-        frame = {"action": "message", "threadId": self.case.thread_id, "messageId": message_id, "content": content}
         if len(content) >= LARGE:
-            await _over_http(self.case, message_id, content, lambda event: None)
+            await over_http(self.case, message_id, content, lambda event: None)
             await self.catch_up()
             return
-        self.send(frame)
+        self.send_message(message_id, content)
         repeated = 0
         while message_id not in self.screen.answered:
             await asyncio.sleep(1)
-            refused = [event for event in self.screen.refused if event["metadata"].get("messageId") == message_id]
+            refused = self._refusals_of(message_id)
             if any(not event["metadata"]["retryable"] for event in refused):
                 self.case.violations.append(f"{message_id} was refused: {refused}")
                 return
             if refused or (self._is_silent() and message_id not in self.screen.accepted):
                 self.screen.refused.clear()
-                self.send(frame)
+                self.send_message(message_id, content)
             elif self._is_silent():
                 repeated += 1
-                self.send(frame) if repeated % 4 == 0 else self._resume()
+                self.send_message(message_id, content) if repeated % 4 == 0 else self._resume()
 
     async def catch_up(self) -> None:
         store = self.case.product.store
@@ -111,6 +111,20 @@ class Device(Person):
         self._heard = self.case.loop.time()
         if self._connection is not None:
             self.case.begin(self._handled(self._connection, json.dumps(frame)))
+
+    def send_message(self, message_id: str, content: str) -> None:
+        """Send a message, without waiting for anything."""
+        about = {"threadId": self.case.thread_id, "messageId": message_id}
+        self.send({"action": "message", **about, "content": content})
+
+    def _refusals_of(self, message_id: str) -> list[Json]:
+        """The refusals of a message; a conflict where there is one says nothing: one of the two is answered."""
+        return [
+            event
+            for event in self.screen.refused
+            if event["metadata"].get("messageId") == message_id
+            and not (event["code"] == MessageIdConflict.code and message_id in self.case.contested)
+        ]
 
     def receive(self, frame: str) -> None:
         """Take a frame; a plan may end the connection after it."""
@@ -183,7 +197,7 @@ class Caller(Person):
             if is_open:
                 self.screen.take(event.body)
 
-        await _over_http(self.case, message_id, content, emit)
+        await over_http(self.case, message_id, content, emit)
 
     async def catch_up(self) -> None:
         case = self.case
@@ -191,21 +205,23 @@ class Caller(Person):
         while True:
             replays = follower.follow(case.scope, case.thread_id, after=self.screen.resume_after(), seconds=60)
             async for replay in replays:
+                self.screen.resumed_to = replay.last_seq  # over HTTP a snapshot does not tell its number
                 for event in (*((replay.snapshot,) if replay.snapshot else ()), *replay.events):
                     self.screen.take(event.body)
-                self.screen.resumed_to = replay.last_seq  # over HTTP a snapshot does not tell its number
             thread = await case.product.store.get_thread(case.scope, case.thread_id)
             if self.screen.seen >= thread.last_seq:
                 return
 
 
-async def _over_http(case: Case, message_id: str, content: str, emit: Any) -> None:
+async def over_http(case: Case, message_id: str, content: str, emit: Callable[[Event], None]) -> None:
     """POST the message until it is answered, as a client does that repeats itself after an error."""
     while True:
         request = message_request(case.scope, thread_id=case.thread_id, message_id=message_id, content=content)
         try:
             await case.act("http", case.product.turns.run(case.scope, request, emit, seconds=840))
         except (Killed, BatonError) as error:
+            if isinstance(error, MessageIdConflict) and message_id in case.contested:
+                return
             if isinstance(error, BatonError) and not error.retryable:
                 case.violations.append(f"{message_id} was refused: {error!r}")
                 return

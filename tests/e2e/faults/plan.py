@@ -18,6 +18,8 @@ KINDS = (
     "model failures",
     "disconnects",
     "duplicate deliveries",
+    "contradictions",
+    "two writers",
     "eight writers",
     "everything",
 )
@@ -55,6 +57,9 @@ class Plan:
     drop_share: float = 0.0
     """The share of events after which a device loses its connection."""
     duplicates: int = 0
+    reorderings: int = 0
+    conflicts: int = 0
+    """Messages that somebody sends under an id that is taken."""
     cancels: int = 0
     closes: int = 0
     large: bool = False
@@ -69,10 +74,15 @@ class Plan:
         plan = cls(seed, kind, chance, sockets=chance.randint(1, 2), callers=chance.randint(0, 1))
         plan.messages = chance.randint(1, 2)
         plan.model_pause = chance.choice([0.0, 0.3, 3.0])
-        plan.cancels = int(chance.random() < 0.1)
+        plan.cancels = int(chance.random() < 0.15)
         plan.closes = int(chance.random() < 0.15)
         plan._add(kind)
         return plan
+
+    @property
+    def has_odd_clocks(self) -> bool:
+        """Whether somebody's clock is wrong: then a lease may live and be dead at the same time."""
+        return bool(self.jumps or self.skew_seconds)
 
     def actor(self, name: str, *, now: float) -> Actor:
         """Whoever runs next, with the fate it has."""
@@ -82,10 +92,16 @@ class Plan:
             return actor
         if chance.random() < self.kill_share and self.kills_left:
             self.kills_left -= 1
-            actor.kill_at = chance.randint(1, 25)
+            if chance.random() < 0.5:
+                actor.kill_at = chance.randint(1, 25)
+            else:
+                actor.kill_at_write = chance.randint(1, 8)
             actor.kill_when = "after" if chance.random() < 0.5 else "before"
         elif chance.random() < self.freeze_share:
-            actor.freeze_at = chance.randint(1, 25)
+            if chance.random() < 0.5:
+                actor.freeze_at = chance.randint(1, 25)
+            else:
+                actor.freeze_at_write = chance.randint(1, 8)
             actor.freeze_seconds = chance.choice([8.0, 31.0, 50.0])
         return actor
 
@@ -106,33 +122,40 @@ class Plan:
                 self.kill_share = 0.6
             case "frozen workers":
                 self.freeze_share = 0.6
+                self.kill_share = chance.choice([0.0, 0.3])
             case "clock jumps":
                 self.skew_seconds = chance.choice([0.0, 20.0, 60.0])
                 self.jumps = chance.randint(1, 4)
                 self.kill_share, self.kills_left = 0.3, 1
             case "throttling":
                 self.faults, self.fault_share = (Fault.THROTTLED, Fault.FAILED), chance.uniform(0.1, 0.75)
-                self.large = chance.random() < 0.05
+                self.large = chance.random() < 0.15
             case "outages":
                 services = ["dynamodb", "sqs", "apigatewaymanagementapi", "s3"]
                 begins = [chance.uniform(0, 40) for _ in range(chance.randint(1, 4))]
                 self.outages = tuple((at, at + chance.uniform(0.05, 40), chance.choice(services)) for at in begins)
-                self.large = chance.random() < 0.05
+                self.large = chance.random() < 0.15
             case "lost answers":
                 self.faults = (Fault.LOST_ANSWER, Fault.SLOW_ANSWER)
                 self.fault_share = chance.uniform(0.05, 0.7)
-                self.large = chance.random() < 0.05
+                self.large = chance.random() < 0.15
             case "model failures":
                 self.model_failing = 0.6
                 self.messages = 3
             case "disconnects":
                 self.drop_share = chance.uniform(0.1, 0.5)
             case "duplicate deliveries":
-                self.duplicates = chance.randint(1, 5)
-                self.workers = 4
+                self.duplicates, self.reorderings = chance.randint(1, 5), chance.randint(1, 3)
+                self.sockets, self.workers = chance.randint(1, 3), 4
+            case "contradictions":
+                self.conflicts = chance.randint(1, 3)
+                self.kill_share = 0.4
+            case "two writers":
+                self.sockets, self.callers, self.messages = 1, 1, 3
+                self.kill_share, self.kills_left = 0.3, 1
             case "eight writers":
                 self.sockets = chance.randint(3, 5)
                 self.callers, self.messages, self.workers = 8 - self.sockets, 1, 4
             case "everything":
-                for other in chance.sample(KINDS[:-2], 4):
+                for other in chance.sample(KINDS[:-3], 4):
                     self._add(other)

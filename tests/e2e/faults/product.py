@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from baton.adapters.agent_files import AgentFiles
 from baton.adapters.api_gateway import ApiGatewayConnections
@@ -20,7 +20,10 @@ from baton.conversation.run_context import RunServices
 from baton.conversation.sessions import Sessions
 from baton.conversation.turns import Turns
 from baton.ports.chat_model import ChatModel
+from baton.ports.live import LiveRegistry
+from baton.ports.thread_store import ThreadStore
 from local.settings import ROOT
+from tests.e2e.faults.witness import Watched
 from tests.fakes.episodes import FakeClosings
 from tests.fakes.files import FakeFiles
 
@@ -37,7 +40,10 @@ class Product:
         engines, clock = case.engines, case.clock
         stores = engines.stores(clock)
         connections = ApiGatewayConnections(engines.gateway)
-        self.store, log, live, audit = stores.threads, stores.log, stores.live, stores.audit
+        witness, log, audit = case.witness, stores.log, stores.audit
+        leased = dict.fromkeys(("acquire", "begin_run", "take_over"), witness.leased)
+        self.store: ThreadStore = cast("Any", Watched(stores.threads, after=leased))
+        live: LiveRegistry = cast("Any", Watched(stores.live, before={"request_cancel": witness.asked_to_stop}))
         queue = SqsTurnQueue(engines.sqs, QUEUE_URL)
         self.replays = Replays(self.store, log, clock)
         self.follower = Follower(self.store, self.replays)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import json
+import random
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +41,7 @@ class Queue:
     sent: list[str] = field(default_factory=list)
     """Every body ever taken, for those who deliver again what was delivered."""
     _known: dict[tuple[str, str], tuple[str, float]] = field(default_factory=dict)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def serve(self, operation: str, request: AWSPreparedRequest) -> AWSResponse | None:
         """Answer the product's requests."""
@@ -62,6 +66,7 @@ class Queue:
         self._known[group, deduplication_id] = (record.id, now)
         self.sent.append(body)
         self.records.append(record)
+        self._changed.set()
         return record.id
 
     def hide(self, handle: str, seconds: float) -> None:
@@ -69,6 +74,23 @@ class Queue:
         for record in self.records:
             if record.handle == handle:
                 record.visible_at = self.loop.time() + seconds
+        self._changed.set()
+
+    def reorder(self, chance: random.Random) -> bool:
+        """Put what waits into another order, which SQS promises not to do; False if there is nothing to mix up."""
+        before = list(self.records)
+        chance.shuffle(self.records)
+        return self.records != before
+
+    async def next(self) -> Record:
+        """``receive``, as soon as there is something to receive."""
+        while (record := self.receive()) is None:
+            self._changed.clear()
+            due = [r.visible_at for r in self.records if r.visible_at > self.loop.time()]
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(min(due, default=None)):
+                    await self._changed.wait()
+        return record
 
     def receive(self) -> Record | None:
         """The first record whose group nobody is at, now hidden from others."""
@@ -89,3 +111,4 @@ class Queue:
         """The record was handled."""
         if record in self.records:
             self.records.remove(record)
+            self._changed.set()

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from baton.domain.message import Role, StoredMessage
+from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.ports.thread_store import LeaseBusy, LeaseRequest
 from tests.e2e.faults.client import Screen, conversation_of, difference
 
@@ -38,6 +38,7 @@ async def judge(case: Case, people: list[Person]) -> list[str]:
         found.append("an orphan lease")
     fresh = Screen()
     replay = await case.product.replays.after(scope, thread, 0)
+    fresh.resumed_to = replay.last_seq
     for event in (*((replay.snapshot,) if replay.snapshot else ()), *replay.events):
         fresh.take(event.body)
     if fresh.gap:
@@ -75,11 +76,15 @@ def _of_store(case: Case, messages: list[StoredMessage]) -> list[str]:
     counts = Counter(message.id for message in questions)
     if counts != Counter(case.asked.keys()):
         found.append(f"asked {sorted(case.asked)}, stored {sorted(counts.elements())}")
-    found += [f"{m.id} was stored with other content" for m in questions if m.text != case.asked.get(m.id)]
+    meant = {m.id: (case.asked.get(m.id), case.contested.get(m.id)) for m in questions}
+    found += [f"{m.id} was stored with other content" for m in questions if m.text not in meant[m.id]]
     for index, message in enumerate(messages):
         is_last = index + 1 == len(messages) or messages[index + 1].role is Role.USER
         if is_last != (message.end is not None):
             found.append(f"message {index} ends a run, or does not: {message}")
+        cancelled = message.end is not None and message.end.outcome is OutcomeType.CANCELLED
+        if cancelled and message.run_id not in case.witness.to_be_stopped:
+            found.append(f"message {index} was cancelled, and nobody wanted that")
         if message.role is Role.ASSISTANT:
             question = messages[index - 1]
             if question.role is not Role.USER or question.run_id != message.run_id:

@@ -19,6 +19,15 @@ from tests.e2e.faults.actors import Killed, current
 SDK_ATTEMPTS = 4
 """The product's own retries, here without the pauses between them."""
 
+WRITES = frozenset(
+    {
+        *("PutItem", "UpdateItem", "DeleteItem", "PutObject", "SendMessage"),
+        *("acquire", "renew", "release", "abandon", "begin_run", "take_over"),
+        *("open_turn", "reopen_turn", "put_message", "append", "commit", "close"),
+    }
+)
+"""Operations that change something: of services, and of doubles."""
+
 Json = dict[str, Any]
 Service = Callable[[str, AWSPreparedRequest], AWSResponse | None]
 """Answers an operation; None lets the request go to the real engine."""
@@ -64,8 +73,7 @@ class Wire:
         if actor is None:
             return None
         actor.check()
-        actor.calls += 1
-        if actor.kill_at is not None and actor.calls >= actor.kill_at:
+        if actor.counts_down(writes=operation in WRITES):
             self.counts[f"kill -9 {actor.kill_when} {service}.{operation}"] += 1
             if actor.kill_when == "after":
                 really()

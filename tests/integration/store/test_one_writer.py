@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests import fault_counts
 from tests.contracts.house import House
 from tests.contracts.one_writer import OneWriter
 from tests.integration.store.conftest import Engine, in_memory
@@ -22,19 +23,24 @@ QUICK = settings(
 
 
 def test_in_memory() -> None:
-    explore(in_memory, QUICK)
+    explore("in memory", in_memory, QUICK)
 
 
 @pytest.mark.parametrize(("engine", "examples"), [("on_moto", 2), ("on_dynamodb_local", 6)])
 def test_on_an_engine(request: pytest.FixtureRequest, engine: str, examples: int) -> None:
     at: Engine = request.getfixturevalue(engine)
     # What is found here is made smaller in memory; here that would take minutes.
-    explore(at.house, settings(QUICK, max_examples=examples, phases=[Phase.generate]))
+    explore(
+        engine.removeprefix("on_").replace("_", " "),
+        at.house,
+        settings(QUICK, max_examples=examples, phases=[Phase.generate]),
+    )
 
 
-def explore(make_house: Callable[[], House], how: settings) -> None:
+def explore(store: str, make_house: Callable[[], House], how: settings) -> None:
     class Machine(OneWriter):
         def __init__(self) -> None:
+            fault_counts.store_runs[store] += 1
             super().__init__(make_house)
 
     run_state_machine_as_test(Machine, settings=how)
