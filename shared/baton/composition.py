@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import httpx
     import httpx2
 
+    from baton.adapters.a2a import RemoteAgents
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.api_gateway import ApiGatewayConnections
     from baton.adapters.dynamodb.episodes import DynamoEpisodes
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.sqs import SqsTurnQueue
     from baton.adapters.step_functions import StepFunctionsClosings
-    from baton.adapters.a2a import RemoteAgents
     from baton.conversation.actions import Actions
     from baton.conversation.approvals import Approvals
     from baton.conversation.closing import Closer, EpisodeWriter

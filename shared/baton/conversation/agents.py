@@ -46,7 +46,7 @@ class Agents:
     def sub_agents(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
         """The agents that ``agent`` may ask on behalf of the caller (O6)."""
         asked = (self._catalog.get(agent_id) for agent_id in agent.sub_agents if agent_id != agent.id)
-        return [other for other in asked if other is not None and _may_use(scope, other)]
+        return [other for other in asked if other is not None and not _missing(scope, other)]
 
     def describe(self, agent_id: str) -> AgentDefinition | None:
         """The definition for showing a thread it takes part in, whatever the caller may use."""

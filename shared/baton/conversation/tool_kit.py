@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, best_match
+from jsonschema.exceptions import SchemaError, relevance
+from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 from baton.conversation.agents import Agents
 from baton.conversation.own_tools import own_tools
@@ -54,14 +56,16 @@ class Offer:
             raise BadCall("the arguments are not valid JSON.") from None
         if not isinstance(arguments, dict):
             raise BadCall("the arguments must be a JSON object.")
+        # An empty registry: a schema that refers to an address must not make us fetch it.
+        validator = Draft202012Validator(self.spec.parameters, registry=Registry())
         try:
-            error = best_match(Draft202012Validator(self.spec.parameters).iter_errors(arguments))
-        except (SchemaError, RecursionError):
+            errors = sorted(validator.iter_errors(arguments), key=relevance)
+        except (SchemaError, Unresolvable, RecursionError):
             return arguments  # the tool's own schema is at fault, so the tool decides
-        if error is not None:
-            where = "/".join(str(part) for part in error.absolute_path)
+        if errors:
+            where = "/".join(str(part) for part in errors[-1].absolute_path)
             place = f" at {where}" if where else ""
-            raise BadCall(f"the arguments do not fit{place}: {error.message}"[:LONGEST_COMPLAINT])
+            raise BadCall(f"the arguments do not fit{place}: {errors[-1].message}"[:LONGEST_COMPLAINT])
         return arguments
 
 

@@ -15,9 +15,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from baton.domain.secret import Headers, headers_as_json
-
 from baton.domain.identity import PermissionName
+from baton.domain.secret import Headers, headers_as_json
 from baton.domain.tool import ToolDefinition
 
 AGENT_ID = r"[a-z][a-z0-9_-]{0,40}"

@@ -26,6 +26,7 @@ from baton.adapters.openai.errors import Failure, describe, is_worth_repeating, 
 from baton.adapters.openai.messages import wire_messages, wire_tools
 from baton.adapters.openai.tool_calls import ToolCallFragments
 from baton.domain.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable
+from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.chat_model import (
     Finished,
@@ -34,7 +35,6 @@ from baton.ports.chat_model import (
     ModelSettings,
     Prompt,
     TextDelta,
-    ToolCall,
     ToolSpec,
 )
 from baton.ports.files import ThreadFiles
