@@ -19,6 +19,7 @@ from baton.adapters.agent_files import AgentFiles
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
@@ -46,6 +47,8 @@ from local.resources import create_bucket, create_table
 from local.settings import ROOT, default_cache_dir
 from local.stack import read_stack
 from local.template import Endpoints
+from tests.fakes.agent_client import ScriptedAgentClient
+from tests.fakes.no_tools import NoTools
 
 TURNS = (1, 10, 100, 1_000)
 SCOPE = Scope("benchmark", "ada@example.com")
@@ -196,6 +199,10 @@ class Baton:
             counter=counter,
             files=S3Files(s3, bucket, self.clock),
             sessions=Sessions(DynamoEpisodes(table), NoClosings(), audit),
+            records=DynamoRunRecords(table, S3Bodies(s3, bucket)),
+            tools=NoTools(),
+            agent_client=ScriptedAgentClient(),
+            audit=audit,
             clock=self.clock,
         )
         self.turns = Turns(services, services.agents, Replays(store, log, self.clock), audit)

@@ -181,12 +181,17 @@ def run_finished(
     cancelled: bool = False,
     interrupts: Sequence[Interrupt] = (),
 ) -> RunFinishedEvent:
-    outcome = RunFinishedCancelledOutcome(type="cancelled") if cancelled else RunFinishedSuccessOutcome(type="success")
-    waiting = RunFinishedInterruptOutcome(type="interrupt", interrupts=[each.as_ag_ui() for each in interrupts])
+    outcome: RunFinishedCancelledOutcome | RunFinishedSuccessOutcome | RunFinishedInterruptOutcome
+    if interrupts:
+        outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=[each.as_ag_ui() for each in interrupts])
+    elif cancelled:
+        outcome = RunFinishedCancelledOutcome(type="cancelled")
+    else:
+        outcome = RunFinishedSuccessOutcome(type="success")
     return RunFinishedEvent(
         thread_id=thread_id,
         run_id=run_id,
-        outcome=waiting if interrupts else outcome,
+        outcome=outcome,
         usage=[_token_usage(usage, model)] if usage is not None else None,
     )
 

@@ -12,6 +12,7 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
@@ -20,6 +21,7 @@ from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
 from baton.ports.live import LiveRegistry
+from baton.ports.run_records import RunRecords
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
 from local.engines.clients import client
@@ -47,6 +49,7 @@ class Stores:
     live: LiveRegistry
     audit: AuditLog
     episodes: Episodes
+    records: RunRecords
 
 
 class Engines(Protocol):
@@ -93,6 +96,7 @@ class RealEngines:
             DynamoLiveRegistry(table, clock),
             DynamoAuditLog(table, clock),
             DynamoEpisodes(table),
+            DynamoRunRecords(table, S3Bodies(self.s3, BUCKET)),
         )
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ from tests.e2e.faults.wire import SDK_ATTEMPTS, Fault, Wire
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.episodes import FakeEpisodes
 from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.run_records import FakeRunRecords
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
 
@@ -39,9 +40,15 @@ class InMemory:
         self.gateway = _Gateway(self)
 
     def stores(self, clock: Clock) -> Stores:
-        ports = (FakeThreadStore(clock), FakeStreamLog(clock), FakeLiveRegistry(clock), FakeEpisodes())
-        threads, log, live, episodes = (cast("Any", _Port(port, self.wire)) for port in ports)
-        return Stores(threads, log, live, FakeAuditLog(), episodes)
+        ports = (
+            FakeThreadStore(clock),
+            FakeStreamLog(clock),
+            FakeLiveRegistry(clock),
+            FakeEpisodes(),
+            FakeRunRecords(),
+        )
+        threads, log, live, episodes, records = (cast("Any", _Port(port, self.wire)) for port in ports)
+        return Stores(threads, log, live, FakeAuditLog(), episodes, records)
 
     def close(self) -> None:
         """Nothing was opened."""

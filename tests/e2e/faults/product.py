@@ -11,6 +11,7 @@ from baton.adapters.sqs import SqsRecords, SqsTurnQueue
 from baton.adapters.token_counter import TiktokenCounter
 from baton.conversation.actions import Actions, ActionServices
 from baton.conversation.agents import Agents
+from baton.conversation.approvals import Approvals
 from baton.conversation.closing import Closer
 from baton.conversation.controls import Controls
 from baton.conversation.follow import Follower
@@ -24,8 +25,10 @@ from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from local.settings import ROOT
 from tests.e2e.faults.witness import Watched
+from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.episodes import FakeClosings
 from tests.fakes.files import FakeFiles
+from tests.fakes.no_tools import NoTools
 
 if TYPE_CHECKING:
     from tests.e2e.faults.case import Case
@@ -58,6 +61,10 @@ class Product:
             counter=_counter(),
             files=FakeFiles(),
             sessions=Sessions(stores.episodes, FakeClosings(), audit),
+            records=stores.records,
+            tools=NoTools(),
+            agent_client=ScriptedAgentClient(),
+            audit=audit,
             clock=clock,
         )
         self.turns = Turns(services, services.agents, self.replays, audit)
@@ -69,6 +76,7 @@ class Product:
                 store=self.store,
                 queue=queue,
                 controls=Controls(self.store, live, queue, audit),
+                approvals=Approvals(self.store, audit),
                 live=live,
                 connections=connections,
                 replays=self.replays,

@@ -24,6 +24,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from tests.fakes.agent_catalog import FakeAgentCatalog
+from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.clock import FakeClock
@@ -32,6 +33,8 @@ from tests.fakes.episodes import FakeClosings, FakeEpisodes
 from tests.fakes.files import FakeFiles
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.no_tools import NoTools
+from tests.fakes.run_records import FakeRunRecords
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
 from tests.fakes.turn_queue import FakeTurnQueue
@@ -75,6 +78,8 @@ class Stage:
         self.log = FakeStreamLog(self.clock)
         self.live = FakeLiveRegistry(self.clock)
         self.queue = FakeTurnQueue()
+        self.records = FakeRunRecords()
+        self.agent_client = ScriptedAgentClient()
         self.episodes = FakeEpisodes()
         self.closings = FakeClosings()
         self.sessions = Sessions(self.episodes, self.closings, self.audit)
@@ -90,6 +95,10 @@ class Stage:
             counter=WordCounter(),
             files=FakeFiles(),
             sessions=self.sessions,
+            records=self.records,
+            tools=NoTools(),
+            agent_client=self.agent_client,
+            audit=self.audit,
             clock=self.clock,
         )
         self.replays = Replays(self.store, self.log, self.clock)

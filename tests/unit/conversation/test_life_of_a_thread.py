@@ -13,8 +13,8 @@ from baton.domain.errors import StoreUnavailable, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.message import MessageStatus
 from baton.domain.thread import RunStatus, ThreadStatus
-from baton.memory.context import STOPPED_NOTE
 from baton.domain.tool_call import ToolCall
+from baton.memory.context import STOPPED_NOTE
 from baton.ports.connections import ConnectionBusy
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.stage import Said, Stage

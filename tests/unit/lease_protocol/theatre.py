@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.conversation.actions import Actions, ActionServices
+from baton.conversation.approvals import Approvals
 from baton.conversation.closing import Closer
 from baton.conversation.replay import Replays
 from baton.conversation.sessions import Sessions
@@ -96,6 +97,7 @@ class Theatre:
             live=self._watched("live", stage.live),
             connections=self._watched("connections", stage.connections),
             model=self.model,
+            records=self._watched("records", stage.records),
             sessions=Sessions(self._watched("episodes", stage.episodes), stage.closings, stage.audit),
         )
         self.live = services.live
@@ -109,6 +111,7 @@ class Theatre:
                 live=services.live,
                 connections=services.connections,
                 controls=stage.controls,
+                approvals=Approvals(services.store, stage.audit),
                 replays=replays,
                 catalog=FakeAgentCatalog(ASSISTANT),
                 audit=stage.audit,
