@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ class ToolCallContract:
 
     async def test_a_call_comes_back_whole(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())
-        arguments = {"city": "Zürich 😀", "days": [1, 2.5, None, True, {}], "": ""}
+        arguments: dict[str, Any] = {"city": "Zürich 😀", "days": [1, 2.5, None, True, {}], "": ""}
         made = replace(call(house, lease, "c1"), input=arguments, task_id="task-1")
         refused = replace(
             call(house, lease, "c2"), input="no {json", output=None, succeeded=False, error_message="Not allowed."

@@ -27,6 +27,9 @@ PROTECTED = [
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/cancel"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/close"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/audit"),
+    ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tool-calls"),
+    ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tasks"),
+    ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tasks/task-1"),
     ("GET", "/v1/audit"),
     ("GET", "/v1/agents"),
     ("GET", "/v1/agents/assistant"),
@@ -228,7 +231,9 @@ async def test_the_description_is_valid_openapi(openapi: dict[str, Any]) -> None
 
 async def test_the_description_holds_every_route(openapi: dict[str, Any]) -> None:
     described = {(method.upper(), re.sub(r"\{\w+\}", "{}", path)) for path, method, _ in operations(openapi)}
-    placeholders = {(method, re.sub(r"/(550e[\w-]+|assistant)(?=/|$)", "/{}", path)) for method, path in PROTECTED}
+    placeholders = {
+        (method, re.sub(r"/(550e[\w-]+|assistant|task-1)(?=/|$)", "/{}", path)) for method, path in PROTECTED
+    }
     assert described == placeholders | {("GET", "/health")}
 
 

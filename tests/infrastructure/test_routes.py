@@ -49,6 +49,8 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
         ("GET", "/v1/threads/t1/messages", "HttpFunction"),
         ("POST", "/v1/threads/t1/files", "HttpFunction"),
         ("GET", "/v1/threads/t1/runs/r1/context", "HttpFunction"),
+        ("GET", "/v1/threads/t1/tool-calls", "HttpFunction"),
+        ("GET", "/v1/threads/t1/tasks/task-1", "HttpFunction"),
         ("GET", "/v1/agents/assistant", "HttpFunction"),
         ("GET", "/v1", "HttpFunction"),
     ],

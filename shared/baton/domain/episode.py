@@ -55,7 +55,10 @@ def ended_session(thread: Thread, end_ordinal: int, reason: EndReason, at: datet
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """The complete record of a session. Its messages stay in the thread and are not copied."""
+    """The complete record of a session. Its messages and tool calls stay in the thread and are not copied.
+
+    Which they are, the ordinals of ``ref`` say: a tool call belongs to the first ordinal of its run.
+    """
 
     ref: EpisodeRef
     user_id: str
