@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -118,7 +118,8 @@ class Replays:
         found: list[StoredMessage] = []
         if thread.run is not None:
             found += await self._store.run_messages(scope, thread.id, first_ordinal=thread.next_ordinal, below=None)
-            found = [message for message in found if message.run_id == thread.run.run_id and message.end is None]
+            # Only what it answers; and an end is news that ``thread`` was read too early to know.
+            found = [replace(m, end=None) for m in found if m.run_id == thread.run.run_id and m.role is Role.USER]
         before: int | None = None
         while thread.next_ordinal > 0 and after < thread.last_seq:
             page = await self._store.read_messages(scope, thread, limit=SNAPSHOT_MESSAGES, before=before)

@@ -12,10 +12,15 @@ from baton.ports.chat_model import ToolSpec
 
 
 class ToolFailed(Exception):
-    """A call came to nothing; ``message`` is told to the model, so it says what could be tried instead."""
+    """A call came to nothing; ``message`` is told to the model, so it says what could be tried instead.
 
-    def __init__(self, message: str) -> None:
+    ``is_outage``: the tool could not be reached or did not answer in time, which is nobody's fault here (O4); else it
+    answered, with an error.
+    """
+
+    def __init__(self, message: str, *, is_outage: bool = False) -> None:
         self.message = message
+        self.is_outage = is_outage
         super().__init__(message)
 
 

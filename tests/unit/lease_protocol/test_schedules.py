@@ -64,6 +64,13 @@ ONCE_BROKEN = {
             Arrival(Comes.RESUME, at=70.0),
         )
     ),
+    "a follower that reads what the next attempt has committed since it looked": Plan(
+        (
+            Arrival(Comes.BY_SOCKET, "m2", at=31.0, faults=((0, 1, Fault.FAILS), (1, 16, Fault.DIES_AFTER))),
+            Arrival(Comes.BY_HTTP, "m2", faults=((0, 0, Fault.DIES_BEFORE), (1, 5, Fault.FREEZES_AFTER))),
+        ),
+        model_seconds=0.9,
+    ),
 }
 
 
