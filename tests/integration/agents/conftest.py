@@ -18,7 +18,12 @@ from tests.integration.agents.serving import served
 
 TOKEN = "Bearer very-secret-token"
 
-Serve = Callable[..., AgentDefinition]
+_TLS = httpx.create_ssl_context()
+
+
+def http() -> httpx.AsyncClient:
+    """A client as everybody has it; making one with certificates of its own takes long."""
+    return httpx.AsyncClient(verify=_TLS)
 
 
 async def resolve(headers: Mapping[str, HeaderValue]) -> dict[str, str]:
@@ -31,14 +36,16 @@ def redacted(text: str) -> str:
     return text.replace("very-secret-token", "[secret]")
 
 
-def defined(url: str, *, consult_seconds: float = 20, **headers: HeaderValue) -> AgentDefinition:
+def defined(
+    url: str, *, consult_seconds: float = 20, headers: Mapping[str, HeaderValue] | None = None
+) -> AgentDefinition:
     """The definition of an agent whose card is at ``url``."""
     return AgentDefinition.model_validate(
         {
             "id": "remote",
             "name": "Remote",
             "description": "Runs elsewhere.",
-            "remote": RemoteDefinition(card_url=url, headers=headers),
+            "remote": RemoteDefinition(card_url=url, headers=dict(headers or {})),
             "timeouts": {"consult_seconds": consult_seconds},
         }
     )
@@ -48,7 +55,7 @@ def defined(url: str, *, consult_seconds: float = 20, **headers: HeaderValue) ->
 def client() -> RemoteAgents:
     """The product's client, which looks at tasks often and gives up no agent."""
     return RemoteAgents(
-        httpx.AsyncClient,
+        http,
         resolve,
         redacted=redacted,
         breakers=CircuitBreakers(failures=1000),

@@ -15,7 +15,7 @@ from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Message, Part, Role
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -30,6 +30,8 @@ class RemoteAgent:
     """Path and headers of each request."""
     messages: list[dict[str, Any]] = field(default_factory=list)
     """Messages as the SDK's server read them."""
+    heard: list[tuple[str, str, str | None]] = field(default_factory=list)
+    """Id and text of each message, and the task that it goes on with."""
     rpc_base: str | None = None
     """Where the card says that it is spoken to, if not where the card is."""
     required_header: tuple[str, str] | None = None
@@ -87,6 +89,8 @@ class _Executor(AgentExecutor):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         assert context.message is not None
         self._agent.messages.append(MessageToDict(context.message, preserving_proto_field_name=True))
+        known = context.task_id if context.current_task is not None else None
+        self._agent.heard.append((context.message.message_id, context.get_user_input(), known))
         verb, *words = context.get_user_input().split(" ")
         if verb == "say":
             await event_queue.enqueue_event(new_text_message(" ".join(words), role=Role.ROLE_AGENT))

@@ -71,13 +71,7 @@ class RealEmbassy:
         return await asyncio.to_thread(self._remote.cancelled.wait, 10)
 
     def heard(self) -> list[tuple[str, str, str | None]]:
-        # The server writes the id of the task that it makes into the message that makes it.
-        heard: dict[str, tuple[str, str, str | None]] = {}
-        for message in self._remote.messages:
-            known = message["task_id"] if message["task_id"] in heard else None
-            heard.setdefault(message["task_id"], ("", "", None))
-            heard[message["message_id"]] = (message["message_id"], message["parts"][0]["text"], known)
-        return [one for one in heard.values() if one[0]]
+        return self._remote.heard
 
 
 @pytest.fixture(params=["fake", "streaming", "polling", "streaming 1.0", "polling 1.0"])

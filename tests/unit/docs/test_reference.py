@@ -16,13 +16,14 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
 from baton import settings as product_settings
-from baton.adapters.agent_files import AgentFiles
+from baton.adapters.agent_files import AgentFiles, load_agent
 from baton.adapters.dynamodb import keys
 from baton.adapters.tokens import OidcIssuer
 from baton.api.application import create_app
-from baton.domain.agent import AgentDefinition
+from baton.domain.agent import AgentDefinition, RemoteAgent
 from baton.domain.errors import BatonError, error_classes
 from baton.domain.identity import Scope
+from baton.domain.secret import SecretReference
 from local.environment import DEVELOPERS_CHOICE
 from local.settings import LocalSettings
 from tests.unit.docs.pages import ROOT, blocks, table
@@ -136,6 +137,19 @@ def test_the_agent_of_the_how_to_is_valid(tmp_path: Path) -> None:
     agents = AgentFiles.load(tmp_path, "assistant")
 
     assert [agent.id for agent in agents.all()] == ["assistant", "tutor"]
+
+
+def test_the_remote_agent_of_the_how_to_is_valid(tmp_path: Path) -> None:
+    page = ROOT / "docs/how-to/consult-a-remote-agent.md"
+    [example] = [block.text for block in blocks(page) if block.mark == "remote_agent"]
+    (tmp_path / "weather.yaml").write_text(example)
+
+    assert load_agent(tmp_path / "weather.yaml").remote is not None
+
+
+def test_every_field_of_a_remote_agent_is_listed() -> None:
+    assert set(table(AGENTS, "field of `remote`")) == set(RemoteAgent.model_fields)
+    assert set(table(AGENTS, "field of a reference")) == set(SecretReference.model_fields)
 
 
 def test_every_route_is_listed_and_no_other() -> None:

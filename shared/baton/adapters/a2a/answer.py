@@ -35,6 +35,7 @@ class Answer:
     def __init__(self, task_id: str | None) -> None:
         self.task_id = task_id
         self._state: TaskState | None = None
+        self._begun = False
         self._said: dict[str, str] = {}
         """All that each message and artifact has said so far, by kind and id."""
         self._earlier: set[str] = set()
@@ -47,7 +48,7 @@ class Answer:
     @property
     def has_begun(self) -> bool:
         """Whether the agent has taken the message up."""
-        return self._state is not None
+        return self._begun
 
     @property
     def is_over(self) -> bool:
@@ -103,7 +104,7 @@ class Answer:
             # The task as it was before the agent took the message up.
             yield AgentProgress()
             return
-        self._state = status.state
+        self._begun, self._state = True, status.state
         if status.state in _AT_WORK:
             words = _text(status.message)
             if words and _key(status.message) not in self._said:
@@ -119,6 +120,7 @@ class Answer:
             yield from self._give("".join(self._asides.values()))
 
     def _artifact(self, event: TaskArtifactUpdateEvent) -> Iterator[TextDelta]:
+        self._begun = True
         key, text = _key(event.artifact), _text(event.artifact)
         if event.append and self._said.get(key):
             self._said[key] += text

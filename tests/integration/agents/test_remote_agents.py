@@ -1,0 +1,176 @@
+"""The product's client and an agent of the official SDK, over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from baton.adapters.a2a import RemoteAgents
+from baton.adapters.a2a.cards import AgentCards
+from baton.adapters.a2a.extension import EXTENSION_URI
+from baton.domain.agent import AgentDefinition
+from baton.domain.secret import SecretReference
+from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentProgress
+from baton.ports.chat_model import TextDelta
+from tests.contracts.agent_client import a_task, text_of
+from tests.integration.agents.conftest import TOKEN, defined, http, resolve
+from tests.integration.agents.remote_agent import RemoteAgent
+
+Serve = Callable[[RemoteAgent], str]
+
+BOTH = pytest.mark.parametrize("streams", [True, False], ids=["streaming", "polling"])
+
+
+async def listen(client: RemoteAgents, agent: AgentDefinition, message: str) -> list[AgentChunk]:
+    return [chunk async for chunk in client.stream(agent, a_task(message))]
+
+
+async def fail(client: RemoteAgents, agent: AgentDefinition, message: str) -> tuple[str, str]:
+    """What was said before the failure, and the failure's reason."""
+    said = ""
+    try:
+        async for chunk in client.stream(agent, a_task(message)):
+            said += text_of([chunk])
+    except AgentFailed as failure:
+        return said, failure.reason
+    pytest.fail("The agent answered.")
+
+
+async def test_pieces_of_an_artifact_come_as_they_are_made(client: RemoteAgents, serve: Serve) -> None:
+    chunks = await listen(client, defined(serve(RemoteAgent())), "artifact One two three")
+    assert [chunk for chunk in chunks if not isinstance(chunk, AgentProgress)] == [
+        TextDelta("One"),
+        TextDelta("two"),
+        TextDelta("three"),
+        AgentDone(),
+    ]
+    assert AgentProgress("Looking it up") in chunks
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("artifact One two three", "Onetwothree"),
+        ("repeat One two three", "Onetwothree"),
+        ("two One two", "One\n\ntwo\n\nThat is all."),
+        ("status All is well.", "All is well."),
+        ("say Nothing to do.", "Nothing to do."),
+        ("mutter One two three", "Onetwothree"),
+    ],
+)
+async def test_everything_is_told_once(
+    client: RemoteAgents, serve: Serve, message: str, expected: str, streams: bool
+) -> None:
+    chunks = await listen(client, defined(serve(RemoteAgent(streams=streams))), message)
+    assert text_of(chunks) == expected
+    assert chunks[-1] == AgentDone()
+
+
+@BOTH
+async def test_an_answered_question_is_not_asked_again(client: RemoteAgents, serve: Serve, streams: bool) -> None:
+    agent = defined(serve(RemoteAgent(streams=streams)))
+    first = a_task("ask Which city?")
+    asked = [chunk async for chunk in client.stream(agent, first)]
+    end = asked[-1]
+    assert isinstance(end, AgentDone)
+    again = replace(first, task_id="t2", message="ask Which country?", remote_task_id=end.remote_task_id)
+    asked = [chunk async for chunk in client.stream(agent, again)]
+    assert (text_of(asked), asked[-1]) == ("Which country?", end)
+    last = replace(first, task_id="t3", message="answer Which city?", remote_task_id=end.remote_task_id)
+    answered = [chunk async for chunk in client.stream(agent, last)]
+    assert (text_of(answered), answered[-1]) == ("Which city?", AgentDone())
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("fail no data today", "The agent failed: no data today"),
+        ("reject too hard", "The agent does not take this task: too hard"),
+        ("auth who are you", "The agent wants other credentials: who are you"),
+        ("break", "The agent"),
+        ("fail " + "why " * 1000, "…"),
+    ],
+)
+async def test_a_failure_is_told_in_the_agents_words(
+    client: RemoteAgents, serve: Serve, message: str, reason: str, streams: bool
+) -> None:
+    _, told = await fail(client, defined(serve(RemoteAgent(streams=streams))), message)
+    assert reason in told
+    assert len(told) < 400
+
+
+@BOTH
+async def test_an_answer_longer_than_256_kib_is_a_failure(client: RemoteAgents, serve: Serve, streams: bool) -> None:
+    said, told = await fail(client, defined(serve(RemoteAgent(streams=streams))), "big 40")
+    assert "256 KiB" in told
+    assert len(said) <= 256 * 1024
+
+
+async def test_the_message_says_whose_conversation_it_is(client: RemoteAgents, serve: Serve) -> None:
+    remote = RemoteAgent()
+    task = a_task("say Yes.")
+    async for _ in client.stream(defined(serve(remote)), task):
+        pass
+    [message] = remote.messages
+    conversation = {
+        "thread_id": task.thread_id,
+        "tenant_id": "acme",
+        "user_id": "ada",
+        "parent_task_id": "run-1",
+    }
+    assert message["metadata"] == {**conversation, EXTENSION_URI: conversation}
+    assert (message["message_id"], message["context_id"]) == (task.task_id, task.thread_id)
+    assert message["extensions"] == [EXTENSION_URI]
+    [headers] = [headers for path, headers in remote.requests if path == "/rpc"]
+    assert headers["x-a2a-extensions"] == EXTENSION_URI
+    assert headers["a2a-version"] == "0.3"
+
+
+async def test_the_card_may_be_named_by_its_own_address(client: RemoteAgents, serve: Serve) -> None:
+    agent = defined(serve(RemoteAgent()) + "/elsewhere/card.json")
+    assert text_of(await listen(client, agent, "say Yes.")) == "Yes."
+
+
+async def test_the_card_is_read_every_ten_minutes(serve: Serve) -> None:
+    now, remote = [0.0], RemoteAgent()
+    client = RemoteAgents(http, resolve, cards=AgentCards(monotonic=lambda: now[0]))
+    agent = defined(serve(remote))
+    for at, read in ((0, 1), (599, 1), (600, 2)):
+        now[0] = at
+        await listen(client, agent, "say Yes.")
+        assert [path for path, _ in remote.requests].count("/.well-known/agent-card.json") == read
+
+
+async def test_credentials_go_with_every_request_to_the_agents_own_origin(client: RemoteAgents, serve: Serve) -> None:
+    remote = RemoteAgent(required_header=("authorization", TOKEN))
+    agent = defined(serve(remote), headers={"Authorization": SecretReference(secret="agent")})
+    assert text_of(await listen(client, agent, "artifact Yes.")) == "Yes."
+    assert [path for path, _ in remote.requests] == ["/.well-known/agent-card.json", "/rpc"]
+
+
+async def test_without_credentials_the_agent_refuses(client: RemoteAgents, serve: Serve) -> None:
+    remote = RemoteAgent(required_header=("authorization", TOKEN))
+    assert "401" in (await fail(client, defined(serve(remote)), "say Yes."))[1]
+
+
+async def test_credentials_do_not_go_to_another_origin_that_the_card_names(client: RemoteAgents, serve: Serve) -> None:
+    other = RemoteAgent()
+    remote = RemoteAgent(rpc_base=serve(other))
+    agent = defined(serve(remote), headers={"X-Key": SecretReference(parameter="/agent"), "X-Team": "blue"})
+    assert text_of(await listen(client, agent, "artifact Yes.")) == "Yes."
+    assert remote.requests[0][1]["x-key"] == TOKEN
+    [(path, headers)] = other.requests
+    assert path == "/rpc"
+    assert {"x-key", "x-team", "authorization"}.isdisjoint(headers)
+
+
+async def test_a_silent_stream_is_stopped_before_its_askers_time_is_over(client: RemoteAgents, serve: Serve) -> None:
+    remote = RemoteAgent()
+    said, told = await fail(client, defined(serve(remote), consult_seconds=1), "hang One")
+    assert (said, told) == ("One", "The agent did not answer in time.")
+    assert await asyncio.to_thread(remote.cancelled.wait, 10)
