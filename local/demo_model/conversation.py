@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -45,8 +45,6 @@ class Conversation:
     """The messages of one request, oldest first."""
 
     said: tuple[Said, ...]
-    instructions: tuple[str, ...] = field(default=())
-    """System messages."""
     tools: frozenset[str] = frozenset()
     """The names of the tools that may be called."""
     called: frozenset[str] = frozenset()
@@ -57,8 +55,7 @@ class Conversation:
         """Read a request's messages."""
         # An assistant's message may be nothing but tool calls.
         said = (_said(m) for m in messages if m.role == "user" or (m.role == "assistant" and m.content))
-        system = (m for m in messages if m.role in ("system", "developer"))
-        return cls(tuple(said), tuple(_said(message).text for message in system), tools, _called(messages))
+        return cls(tuple(said), tools, _called(messages))
 
     @cached_property
     def now(self) -> Said:

@@ -56,11 +56,6 @@ class Event:
         run_id: str | None = self.body.get("metadata", {}).get("runId")
         return run_id
 
-    @property
-    def ends_run(self) -> bool:
-        """Whether a client has nothing more to expect of the run."""
-        return self.type in ("RUN_FINISHED", "RUN_ERROR")
-
     def json(self) -> str:
         return json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
 

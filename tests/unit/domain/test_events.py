@@ -117,16 +117,3 @@ def test_a_failed_run_says_why_and_whether_to_try_again() -> None:
     refusal = unsequenced(run_error(TokenExpired(), requestId="q1"), action="ping")
     assert refusal.body["metadata"] == {"retryable": False, "requestId": "q1", "action": "ping"}
     assert refusal.seq is None
-
-
-@pytest.mark.parametrize(
-    ("event", "ends"),
-    [
-        (run_finished("t1", "r1", usage=None, model=None), True),
-        (run_error(ModelTimeout()), True),
-        (text_end("m2"), False),
-        (custom("x", {}), False),
-    ],
-)
-def test_only_the_end_of_a_run_ends_it(event: Any, ends: bool) -> None:
-    assert unsequenced(event).ends_run is ends

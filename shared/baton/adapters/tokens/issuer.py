@@ -51,11 +51,6 @@ class OidcIssuer(BaseModel):
     tenant_claim: _Text = "tenant"
     permissions_claim: _Text = "permissions"
 
-    @property
-    def is_https(self) -> bool:
-        """Whether every address of this issuer is safe to fetch keys from."""
-        return urlsplit(self.jwks_url or self.issuer).scheme == "https"
-
 
 Keys = dict[tuple[str, str], jwt.PyJWK]
 
