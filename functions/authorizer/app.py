@@ -13,8 +13,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton.composition import authorizer
 from baton.domain.errors import Unauthorized
+from baton.domain.identity import SUBPROTOCOL
 
-SUBPROTOCOL = "baton.v1"
 HEADER = "sec-websocket-protocol"
 
 logger = Logger()

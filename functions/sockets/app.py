@@ -10,9 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition, runtime
 from baton.conversation.actions import Caller
-from baton.domain.identity import Scope
-
-SUBPROTOCOL = "baton.v1"
+from baton.domain.identity import SUBPROTOCOL, Scope
 
 logger = Logger()
 actions = composition.sockets()  # built once per execution environment

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
+from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, LeaseLost, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.message import StoredMessage
@@ -122,14 +118,11 @@ def _creation(row: Row) -> tuple[int, str]:
 
 
 def _encode(position: tuple[int, str]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
+    return encode({"position": position})
 
 
 def _decode(cursor: str) -> tuple[int, str]:
-    decoded: Any = None
-    with suppress(binascii.Error, ValueError, RecursionError):
-        decoded = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    match decoded:
-        case [int(at), str(thread_id)]:
+    match decode(cursor):
+        case {"position": [int(at), str(thread_id)]}:
             return at, thread_id
     raise InvalidRequest("cursor was not handed out by this list.")

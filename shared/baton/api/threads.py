@@ -11,13 +11,13 @@ from fastapi.responses import StreamingResponse
 
 from baton.api import sse
 from baton.api.authentication import Caller
-from baton.api.cursors import decode_ordinal, encode_ordinal
 from baton.api.problems import request_id, responses
 from baton.api.schemas import THREAD_ID, Listing, Message, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
 from baton.conversation.follow import POLL_SECONDS
 from baton.conversation.replay import Replay
+from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
     Forbidden,
     InvalidRequest,

@@ -29,7 +29,7 @@ from baton.domain.errors import (
     TokenExpired,
     UnknownAction,
 )
-from baton.domain.events import Event, custom, run_error, state_snapshot, unsequenced
+from baton.domain.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.thread import thread_state
 from baton.ports.agent_catalog import AgentCatalog
@@ -44,7 +44,6 @@ CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""
 RECONNECT_BEFORE = timedelta(minutes=10)
 ACTIONS = ("message", "resume", "cancel", "close", "answer", "ping")
-MAX_FRAME_BYTES = 28 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from pydantic import StringConstraints
 
 from baton.domain.errors import Forbidden, InvalidRequest
 
+SUBPROTOCOL = "baton.v1"
+"""The WebSocket subprotocol that a client offers beside its token, and the only one the server answers with."""
 TENANT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 MAX_USER_ID = 256
 MAX_EXTERNAL_ID = 256

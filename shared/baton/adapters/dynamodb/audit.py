@@ -10,8 +10,8 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.cursors import decode_text, encode_text
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Sequence
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.cursors import decode, decode_text, encode, encode_text
 from baton.adapters.dynamodb.leases import listed_at, thread_from_item
 from baton.adapters.dynamodb.messages import Messages
 from baton.adapters.dynamodb.table import Item
+from baton.domain.cursors import decode, decode_text, encode, encode_text
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.thread import Thread

@@ -36,3 +36,16 @@ def decode_text(cursor: str) -> str:
         case {"after": str(after)} if 0 < len(after) <= 100 and after.isascii():
             return after
     raise InvalidRequest("cursor was not handed out by this list.")
+
+
+def encode_ordinal(ordinal: int) -> str:
+    """The cursor of the page before the message at ``ordinal``."""
+    return encode({"before": ordinal})
+
+
+def decode_ordinal(cursor: str) -> int:
+    """The ordinal of ``encode_ordinal``. Raises ``InvalidRequest``."""
+    match decode(cursor):
+        case {"before": int(ordinal)} if 0 <= ordinal < 10**12 and not isinstance(ordinal, bool):
+            return ordinal
+    raise InvalidRequest("cursor was not handed out by this list.")
