@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
 from baton.adapters.aws import call
+from baton.domain.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -18,6 +20,9 @@ _serializer = TypeSerializer()
 _deserializer = TypeDeserializer()
 
 Item = dict[str, Any]
+
+FIRST_PAUSE_SECONDS = 0.05
+MOST_IN_VAIN = 6
 
 
 class ConditionFailed(Exception):
@@ -50,6 +55,8 @@ class Table:
 
     client: DynamoDBClient
     name: str
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """Waits between the tries of one request, in seconds."""
 
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:
         answer = await call(self.client.get_item, TableName=self.name, Key=serialize(key), ConsistentRead=consistent)
@@ -122,14 +129,25 @@ class Table:
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     async def get_many(self, keys: list[dict[str, str]]) -> list[Item]:
-        """Up to 100 items by key, in no order; those that do not exist are left out."""
+        """Up to 100 items by key, in no order; those that do not exist are left out.
+
+        What the table leaves undone (it is throttled, or the answer would be over 16 MB) is asked for again, ever more
+        slowly. Raises ``StoreUnavailable`` when it does nothing of what is asked six times in a row.
+        """
         found: list[Item] = []
         wanted: dict[str, Any] = {self.name: {"Keys": [serialize(key) for key in keys]}}
-        while wanted:
+        in_vain = 0
+        while True:
             answer = await call(self.client.batch_get_item, RequestItems=wanted)
-            found += [deserialize(item) for item in answer["Responses"].get(self.name, [])]
+            items = answer["Responses"].get(self.name, [])
+            found += [deserialize(item) for item in items]
             wanted = answer["UnprocessedKeys"]
-        return found
+            if not wanted:
+                return found
+            in_vain = 0 if items else in_vain + 1
+            if in_vain == MOST_IN_VAIN:
+                raise StoreUnavailable
+            await self.sleep(FIRST_PAUSE_SECONDS * 2**in_vain)
 
     async def _write(self, operation: Any, request: dict[str, Any], condition: str | None, values: Item | None) -> Any:
         if condition is not None:

@@ -1,0 +1,51 @@
+"""Reading many items from a table that does not answer for all of them at once."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from baton.adapters.dynamodb.table import MOST_IN_VAIN, Table
+from baton.domain.errors import StoreUnavailable
+
+KEYS = [{"PK": f"acme#{number}", "SK": "THREAD"} for number in range(6)]
+
+
+class Throttled:
+    """The operation of a DynamoDB client that answers for as many keys as the script says, at each call."""
+
+    def __init__(self, *answered: int) -> None:
+        self._answered = list(answered)
+        self.pauses: list[float] = []
+
+    @property
+    def table(self) -> Table:
+        return Table(cast("Any", self), "table", sleep=self._sleep)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+    def batch_get_item(self, RequestItems: dict[str, Any]) -> dict[str, Any]:  # noqa: N803 - AWS's own name
+        keys = RequestItems["table"]["Keys"]
+        count = self._answered.pop(0)
+        left = {"table": {"Keys": keys[count:]}} if keys[count:] else {}
+        return {"Responses": {"table": keys[:count]}, "UnprocessedKeys": left}
+
+
+async def test_what_was_left_undone_is_asked_for_again_ever_more_slowly() -> None:
+    client = Throttled(2, 0, 0, 1, 3)
+    assert await client.table.get_many(KEYS) == KEYS
+    assert client.pauses[0] < client.pauses[1] < client.pauses[2]
+    assert client.pauses[3] == client.pauses[0] > 0
+
+
+async def test_a_table_that_answers_at_once_is_not_waited_for() -> None:
+    client = Throttled(6)
+    await client.table.get_many(KEYS)
+    assert client.pauses == []
+
+
+async def test_a_table_that_does_nothing_is_unavailable() -> None:
+    with pytest.raises(StoreUnavailable):
+        await Throttled(1, *[0] * MOST_IN_VAIN).table.get_many(KEYS)
