@@ -14,6 +14,7 @@ from baton.api import agents, audit, controls, files, health, messages, problems
 from baton.api.body_limit import BodyLimit
 from baton.api.described import DescribedApi
 from baton.api.services import ApiServices
+from baton.api.sse import Timing
 
 DESCRIPTION = """\
 Conversations in which several AI agents take part.
@@ -23,7 +24,9 @@ Events are [AG-UI 1.0](https://docs.ag-ui.com); errors are RFC 9457 problem deta
 """
 
 
-def create_app(services: Callable[[], ApiServices], *, origins: Sequence[str] = ("*",)) -> FastAPI:
+def create_app(
+    services: Callable[[], ApiServices], *, origins: Sequence[str] = ("*",), timing: Timing | None = None
+) -> FastAPI:
     """The HTTP API. ``services`` is called at the first request that needs them."""
     app = DescribedApi(
         title="Baton",
@@ -35,6 +38,7 @@ def create_app(services: Callable[[], ApiServices], *, origins: Sequence[str] = 
         redoc_url=None,
     )
     app.state.services = services
+    app.state.timing = timing or Timing()
     problems.install(app)
     app.add_middleware(BodyLimit)
     app.add_middleware(

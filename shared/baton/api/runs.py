@@ -84,6 +84,7 @@ async def run(
     request: Request,
     scope: Caller,
     services: Services,
+    timing: sse.Timings,
     run_input: Annotated[RunAgentInput, Body(openapi_examples={"question": {"value": EXAMPLE}})],
 ) -> StreamingResponse:
     """Answer the last user message of the input, as a stream of AG-UI events.
@@ -102,7 +103,7 @@ async def run(
         if await services.turns.answer(owner, asked, emit, seconds=TURN_SECONDS) is None:
             raise InvalidRequest("resume: the answers are kept, but others are missing. Answer every open interrupt.")
 
-    stream = await sse.RunStream(work, request_id(request)).begin()
+    stream = await sse.RunStream(work, request_id(request), timing).begin()
     return StreamingResponse(stream, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
 
 

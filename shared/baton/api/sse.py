@@ -4,20 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
 
 from aws_lambda_powertools import Logger
+from fastapi import Depends, Request
 
 from baton.domain.errors import BatonError, InternalError
 from baton.domain.events import Event, run_error, unsequenced
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
-COMMENT_SECONDS = 10.0
-FIRST_EVENT_SECONDS = 5.0
-"""How long a refusal may still become an HTTP status; a run that only waits its turn gets its headers by then."""
 
 logger = Logger(child=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long streams are silent, and how long they last, in seconds."""
+
+    comment_seconds: float = 10.0
+    """From one sign of life to the next, while there is nothing to tell."""
+    first_event_seconds: float = 5.0
+    """How long a refusal may still become an HTTP status; a run that only waits its turn gets its headers by then."""
+    follow_seconds: float = 60.0
+    """How long events are followed before the client has to ask again."""
+
+
+def timing(request: Request) -> Timing:
+    """The application's."""
+    return cast("Timing", request.app.state.timing)
+
+
+Timings = Annotated[Timing, Depends(timing)]
 
 
 def encode(event: Event) -> str:
@@ -31,9 +50,12 @@ class RunStream:
 
     _working: set[asyncio.Task[None]] = set()  # noqa: RUF012 - a task that nobody refers to may be collected
 
-    def __init__(self, work: Callable[[Callable[[Event], None]], Coroutine[Any, Any, object]], request_id: str) -> None:
+    def __init__(
+        self, work: Callable[[Callable[[Event], None]], Coroutine[Any, Any, object]], request_id: str, timing: Timing
+    ) -> None:
         self._queue: asyncio.Queue[Event | BatonError | None] = asyncio.Queue()
         self._request_id = request_id
+        self._timing = timing
         task = asyncio.ensure_future(self._run(work))
         self._working.add(task)
         task.add_done_callback(self._working.discard)
@@ -53,7 +75,7 @@ class RunStream:
         first: Event | BatonError | None = None
         waiting = False
         try:
-            async with asyncio.timeout(FIRST_EVENT_SECONDS):
+            async with asyncio.timeout(self._timing.first_event_seconds):
                 first = await self._queue.get()
         except TimeoutError:
             waiting = True
@@ -66,7 +88,7 @@ class RunStream:
             yield encode(first)
         while not ended:
             try:
-                async with asyncio.timeout(COMMENT_SECONDS):
+                async with asyncio.timeout(self._timing.comment_seconds):
                     item = await self._queue.get()
             except TimeoutError:
                 yield ": waiting\n\n"

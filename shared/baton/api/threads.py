@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Literal
@@ -15,7 +16,6 @@ from baton.api.problems import request_id, responses
 from baton.api.schemas import THREAD_ID, Listing, Message, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
-from baton.conversation.follow import POLL_SECONDS
 from baton.conversation.replay import Replay
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
@@ -31,7 +31,6 @@ from baton.domain.identity import Permission, Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Thread as ThreadRecord
 
-FOLLOW_SECONDS = 60.0
 MAX_SEQ = 10**12
 MOST_READS = 10
 """Reads of the store for one page, each of as many messages as the page may hold."""
@@ -138,6 +137,7 @@ async def follow_events(
     thread_id: ThreadId,
     caller: Caller,
     services: Services,
+    timing: sse.Timings,
     after: Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="The last sequence number seen.")] = None,
     last_event_id: Annotated[str | None, Header(description="The same, as browsers send it.")] = None,
 ) -> StreamingResponse:
@@ -148,26 +148,30 @@ async def follow_events(
     seen = after if after is not None else _sequence(last_event_id)
     thread = await readable_thread(services, caller, thread_id)
     await services.controls.revive(caller, thread, request_id=request_id(request))
-    following = services.follower.follow(caller, thread.id, after=seen, seconds=FOLLOW_SECONDS)
+    following = services.follower.follow(caller, thread.id, after=seen, seconds=timing.follow_seconds)
     # The first piece is fetched here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
-    return StreamingResponse(_lines(first, following), media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
+    return StreamingResponse(_lines(first, following, timing), media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
 
 
-async def _lines(first: Replay, following: AsyncGenerator[Replay, None]) -> AsyncGenerator[str, None]:
+async def _lines(
+    first: Replay, following: AsyncGenerator[Replay, None], timing: sse.Timing
+) -> AsyncGenerator[str, None]:
+    loop = asyncio.get_running_loop()
     async with contextlib.aclosing(following):
         if first.snapshot is not None:
             yield sse.encode(first.snapshot)
         for event in first.events:
             yield sse.encode(event)
-        silent = 0
+        heard_at = loop.time()
         async for replay in following:
             for event in replay.events:
                 yield sse.encode(event)
-            silent = 0 if replay.events else silent + 1
-            if silent * POLL_SECONDS >= sse.COMMENT_SECONDS:
-                silent = 0
+            if not replay.events and loop.time() - heard_at >= timing.comment_seconds:
                 yield ": still running\n\n"
+            elif not replay.events:
+                continue
+            heard_at = loop.time()
 
 
 def _shown(services: ApiServices, thread: ThreadRecord, last_seq: int | None = None) -> dict[str, Any]:

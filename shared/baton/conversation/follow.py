@@ -17,9 +17,10 @@ POLL_SECONDS = 0.5
 class Follower:
     """Reads a thread's events as they are logged."""
 
-    def __init__(self, store: ThreadStore, replays: Replays) -> None:
+    def __init__(self, store: ThreadStore, replays: Replays, *, poll_seconds: float = POLL_SECONDS) -> None:
         self._store = store
         self._replays = replays
+        self._poll_seconds = poll_seconds
 
     async def follow(
         self, scope: Scope, thread_id: str, *, after: int, seconds: float, until_worker_dies: bool = False
@@ -41,7 +42,7 @@ class Follower:
                 return
             if until_worker_dies and thread.run.status is RunStatus.INTERRUPTED:
                 return
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(self._poll_seconds)
 
     async def events_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, seconds: float

@@ -10,6 +10,7 @@ import httpx
 
 from baton.api.application import create_app
 from baton.api.services import ApiServices
+from baton.api.sse import Timing
 from baton.conversation.follow import Follower
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import Scope
@@ -38,6 +39,7 @@ class Served:
     """The API over a stage."""
 
     stage: Stage = field(default_factory=Stage)
+    timing: Timing = field(default_factory=Timing)
 
     def __post_init__(self) -> None:
         stage = self.stage
@@ -46,23 +48,32 @@ class Served:
             turns=stage.turns,
             store=stage.store,
             replays=stage.replays,
-            follower=Follower(stage.store, stage.replays),
+            follower=Follower(stage.store, stage.replays, poll_seconds=0.01),
             controls=stage.controls,
             agents=stage.agents,
             files=FakeFiles(),
             audit=stage.audit,
             clock=stage.clock,
         )
-        self.app = create_app(lambda: services)
+        self.app = create_app(lambda: services, timing=self.timing)
 
     async def get(self, path: str, *permissions: str, user: str = "ada", **params: Any) -> httpx.Response:
         """GET ``/v1<path>`` as a user of tenant ``acme``."""
-        headers = {"Authorization": f"Bearer {','.join(['acme', user, *permissions])}"}
-        transport = httpx.ASGITransport(self.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://baton.test", headers=headers) as client:
-            return await client.get(f"/v1{path}", params=params)
+        async with self._client(user, *permissions) as client:
+            return await client.get(path, params=params)
+
+    async def post(self, path: str, body: Any) -> httpx.Response:
+        """POST to ``/v1<path>`` as ``ada``; a stream is read to its end."""
+        async with self._client("ada") as client:
+            return await client.post(path, json=body)
 
     async def items(self, path: str, *permissions: str, **params: Any) -> tuple[list[Any], str | None]:
         """One page of a list."""
         answer = (await self.get(path, *permissions, **params)).raise_for_status().json()
         return answer["items"], answer["nextCursor"]
+
+    def _client(self, user: str, *permissions: str) -> httpx.AsyncClient:
+        headers = {"Authorization": f"Bearer {','.join(['acme', user, *permissions])}"}
+        return httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app), base_url="http://baton.test/v1", headers=headers
+        )

@@ -1,0 +1,106 @@
+"""How long streams are silent, and how long they last."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+import httpx
+
+from baton.api.sse import Timing
+from baton.domain.errors import UnknownAgent
+from baton.domain.identity import Scope
+from tests.fakes.chat_model import Answer
+from tests.unit.api.served import Served
+
+SHORT = 0.05
+LONG = 30.0
+SILENCE = 0.3
+
+
+def run_input(served: Served, **fields: Any) -> dict[str, Any]:
+    """AG-UI's, with one message."""
+    message = {"id": "m1", "role": "user", "content": "Hello"}
+    body = {"threadId": served.stage.thread_id, "runId": str(uuid.uuid4()), "messages": [message]}
+    return body | {"state": {}, "tools": [], "context": [], "forwardedProps": {}} | fields
+
+
+def slow_answer(served: Served) -> asyncio.Event:
+    """The model says one word and waits for the gate."""
+    gate = asyncio.Event()
+    served.stage.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
+    return gate
+
+
+async def silence(served: Served, gate: asyncio.Event) -> None:
+    """Let the model be silent for some time."""
+    await served.stage.model_is_asked()
+    await asyncio.sleep(SILENCE)
+    gate.set()
+
+
+def comments(answer: httpx.Response) -> int:
+    return sum(line.startswith(":") for line in answer.text.splitlines())
+
+
+async def test_a_silent_run_shows_that_it_lives() -> None:
+    served = Served(timing=Timing(comment_seconds=SHORT))
+    gate = slow_answer(served)
+    answer, _ = await asyncio.gather(served.post("/runs", run_input(served)), silence(served, gate))
+    assert comments(answer) > 0
+    assert '"type":"RUN_FINISHED"' in answer.text
+
+
+async def test_a_run_with_something_to_tell_makes_no_comment() -> None:
+    served = Served(timing=Timing(comment_seconds=LONG))
+    answer = await served.post("/runs", run_input(served))
+    assert comments(answer) == 0
+    assert '"type":"RUN_FINISHED"' in answer.text
+
+
+async def test_followed_events_show_that_the_run_lives_and_end_with_it() -> None:
+    served = Served(timing=Timing(comment_seconds=SHORT, follow_seconds=LONG))
+    gate = slow_answer(served)
+    running = asyncio.ensure_future(served.stage.say())
+    await served.stage.model_is_asked()
+    path = f"/threads/{served.stage.thread_id}/events"
+    answer, _ = await asyncio.gather(served.get(path), silence(served, gate))
+    await running
+    assert comments(answer) > 0
+    assert '"type":"RUN_FINISHED"' in answer.text
+
+
+async def test_events_are_followed_for_so_long_only() -> None:
+    served = Served(timing=Timing(comment_seconds=LONG, follow_seconds=SHORT))
+    gate = slow_answer(served)
+    running = asyncio.ensure_future(served.stage.say())
+    await served.stage.model_is_asked()
+    answer = await served.get(f"/threads/{served.stage.thread_id}/events")
+    assert not running.done()
+    assert comments(answer) == 0
+    assert '"type":"RUN_FINISHED"' not in answer.text
+    gate.set()
+    await running
+
+
+async def test_a_refusal_that_comes_in_time_is_an_http_status() -> None:
+    served = Served()
+    answer = await served.post("/runs", run_input(served, forwardedProps={"agentId": "nobody"}))
+    assert (answer.status_code, answer.json()["code"]) == (404, UnknownAgent.code)
+
+
+async def test_a_refusal_that_comes_late_is_an_event_without_a_number() -> None:
+    served = Served(timing=Timing(comment_seconds=LONG, first_event_seconds=SHORT))
+    stage = served.stage
+    with_permission = Scope("acme", "ada", frozenset({"archive:read"}))
+    gate = slow_answer(served)
+    running = asyncio.ensure_future(stage.say("m0", agent_id="librarian", scope=with_permission))
+    answer, _ = await asyncio.gather(served.post("/runs", run_input(served)), silence(served, gate))
+    await running
+    assert (answer.status_code, f'"code":"{UnknownAgent.code}"' in answer.text) == (200, True)
+    assert "id:" not in answer.text
+
+
+def test_by_default_a_stream_is_silent_for_ten_seconds_and_followed_for_a_minute() -> None:
+    assert Timing() == Timing(comment_seconds=10, first_event_seconds=5, follow_seconds=60)
