@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import uuid
 from collections import Counter
 from collections.abc import Coroutine
@@ -42,6 +43,7 @@ class Outcome:
 def run_case(engines: Engines, plan: Plan) -> Outcome:
     """Run one case to its end, and judge it."""
     loop = VirtualTimeLoop()
+    random.seed(plan.seed)  # the product's pauses between retries
     try:
         return loop.run_until_complete(Case(engines, plan, loop).run())
     finally:
