@@ -60,7 +60,7 @@ def _welcome(cloud: "LocalCloud") -> str:
             "",
             f"Baton is running at {cloud.url}  (Ctrl-C stops it)",
             f"  WebSocket  {cloud.socket_url}",
-            f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "me"}}\'',
+            f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "ada"}}\'',
             f"  Model      {cloud.environment['BATON_CHAT_MODEL']} at {cloud.environment['OPENAI_BASE_URL']}",
             f"  Data       {kept}",
         ]

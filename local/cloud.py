@@ -249,7 +249,14 @@ class LocalCloud:
             page=PAGE,
             web_apps={name: app for name, (_, app) in web_apps.items()},
             model=_demo_model(),
+            about=self._about(),
         )
+
+    def _about(self) -> dict[str, Any]:
+        """Return which model answers, for the page to say: agents may name others of the same endpoint."""
+        here = self.environment
+        is_demo = here["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
+        return {"model": here["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
 
     def _start_schedules(self) -> None:
         wanted = self.settings.sweep_seconds

@@ -32,8 +32,12 @@ class Application:
         page: Path,
         web_apps: Mapping[str, AsgiApp],
         model: AsgiApp | None,
+        about: Mapping[str, Any],
     ) -> None:
-        """``page`` is the demo page's folder and ``model`` the demo model; both may be absent."""
+        """``page`` is the demo page's folder and ``model`` the demo model; both may be absent.
+
+        ``about`` is what ``GET /local/about`` says of this local cloud.
+        """
         self._rest = rest
         self._sockets = sockets
         self._management = management
@@ -42,6 +46,7 @@ class Application:
         routes: list[Route | Mount] = [
             Route("/local/token", key.answer, methods=["POST"]),
             Route("/local/health", lambda _: JSONResponse({"status": "ok"})),
+            Route("/local/about", lambda _: JSONResponse(dict(about))),
         ]
         if model:
             routes.append(Mount("/local/openai/v1", model))

@@ -1,14 +1,30 @@
 // What is known of one conversation, built from its events (AG-UI, protocol "baton.v1"). No DOM, no network.
 
+import { CHANGES } from "./events.js";
+
+/**
+ * `entries` is what there is to show, in order: messages of "user" and "assistant", and what happened between them:
+ * "note", "research", "tool", "approval". Each has `id` and `role`; `open` while it goes on; `runId`, `attempt` and `seq`
+ * of the event that began it; `ordinal` if it is a stored message.
+ */
 export class Conversation {
   constructor(threadId) {
     this.threadId = threadId;
-    this.messages = []; // {id, role, name, content, open, attempt, runId, ordinal, failed, note}
-    this.state = null;
+    this.entries = [];
+    this.state = null; // protocol.md "state": activeAgent, workflow, resumable, status
+    this.closedBecause = null; // the reason, where thread_closed was seen
     this.run = null; // {runId, messageId} while one is running
     this.lastSeq = 0; // null: whatever comes next is next (after a snapshot)
+    this.historySeq = 0; // events up to this one are older than what was loaded as messages
     this.parts = new Map(); // seq -> slices of a frame that came in parts
     this.early = new Map(); // seq -> event that came before the ones it follows
+  }
+
+  /** Whether something is awaited that no entry shows yet. */
+  get isWaiting() {
+    const last = this.entries.at(-1);
+    if (this.run) return !this.entries.some((entry) => entry.open);
+    return last?.role === "user" && last.runId == null && !last.failed;
   }
 
   /** Takes one frame; returns "applied", "known" (seen before), "partial" or "gap" (something is missing). */
@@ -26,87 +42,59 @@ export class Conversation {
       }
     }
     if (about.seq != null) this.lastSeq = about.seq;
-    this.#apply(frame, about);
+    CHANGES[frame.type]?.(this, frame, about);
     this.#catchUp();
     return "applied";
   }
 
-  /** Adds or replaces messages by id, in the order of the conversation. */
+  /** Adds or replaces stored messages by id, in the order of the conversation. */
   merge(messages) {
-    for (const message of messages) {
-      const { ordinal, runId, status } = message.metadata ?? {};
-      const stored = { ...message, ordinal, runId, open: false, cancelled: status === "cancelled" };
-      const unsent = (m) => m.role === "user" && m.runId == null;
-      const at = this.messages.findIndex((m) => m.ordinal > ordinal || unsent(m));
-      if (this.find(message.id) || at < 0) this.#put(stored);
-      else this.messages.splice(at, 0, stored);
+    for (const entry of messages.flatMap(entriesOf)) {
+      const unsent = (other) => other.role === "user" && other.runId == null;
+      const at = this.entries.findIndex((other) => other.ordinal > entry.ordinal || unsent(other));
+      const known = this.find(entry.id);
+      if (known) Object.assign(known, entry);
+      else this.entries.splice(at < 0 ? this.entries.length : at, 0, entry);
     }
   }
 
   /** Shows a message of the user's before the server has it. */
   say(id, content) {
-    this.#put({ id, role: "user", content, open: false });
+    const known = this.find(id);
+    if (known) Object.assign(known, { content, failed: null });
+    else this.entries.push({ id, role: "user", content, open: false });
   }
 
   find(id) {
-    return this.messages.find((message) => message.id === id);
+    return this.entries.find((entry) => entry.id === id);
   }
 
-  #apply(event, about) {
-    const message = this.find(event.messageId);
-    switch (event.type) {
-      case "RUN_STARTED": {
-        this.run = { runId: event.runId, messageId: about.messageId };
-        this.messages = this.messages.filter(
-          (m) => m.runId !== event.runId || m.role === "user" || !(m.attempt < about.attempt),
-        );
-        for (const said of event.input?.messages ?? []) {
-          if (said.role === "user" && !about.replayed) this.#put({ ...said, failed: null, runId: event.runId });
-        }
-        break;
-      }
-      case "RUN_FINISHED":
-        this.#close(event.outcome?.type === "cancelled");
-        break;
-      case "RUN_ERROR":
-        this.#fail(about.messageId ?? this.run?.messageId, event, about);
-        if (!about.action) this.#close(false);
-        break;
-      case "STATE_SNAPSHOT":
-        this.state = event.snapshot;
-        break;
-      case "STATE_DELTA":
-        for (const { op, path, value } of event.delta ?? []) {
-          const key = path.split("/")[1];
-          if (this.state && path === `/${key}`) this.state = { ...this.state, [key]: op === "remove" ? null : value };
-        }
-        break;
-      case "MESSAGES_SNAPSHOT":
-        this.merge(event.messages ?? []);
-        if (!about.replayed && about.seq == null) this.lastSeq = null;
-        break;
-      case "TEXT_MESSAGE_START":
-        this.#put({
-          id: event.messageId,
-          role: "assistant",
-          name: event.name,
-          content: "",
-          open: true,
-          runId: about.runId,
-          attempt: about.attempt,
-        });
-        break;
-      case "TEXT_MESSAGE_CONTENT":
-        if (!message) this.#put({ id: event.messageId, role: "assistant", content: event.delta, open: true, ...about });
-        else if (message.open) message.content += event.delta;
-        break;
-      case "TEXT_MESSAGE_END":
-        if (message) message.open = false;
-        break;
-      case "ACTIVITY_SNAPSHOT":
-        if (event.content?.label) this.#put({ id: event.messageId, role: "note", content: event.content.label });
-        break;
-    }
+  /** The last entry with this role, of the run `runId` if that is given. */
+  last(role, runId) {
+    return this.entries.findLast((entry) => entry.role === role && (runId === undefined || entry.runId === runId));
+  }
+
+  drop(unwanted) {
+    this.entries = this.entries.filter((entry) => !unwanted(entry));
+  }
+
+  /** Changes the entry with this id, or puts a new one where its event belongs. */
+  put(entry, { runId, attempt, seq } = {}) {
+    const known = this.find(entry.id);
+    if (known) return Object.assign(known, entry, { runId, attempt, seq: known.seq ?? seq });
+    const added = { ...entry, runId, attempt, seq };
+    this.entries.splice(this.#place(added), 0, added);
+    return added;
+  }
+
+  /** Events are told again after a reload, when the messages around them are there already, without their numbers. */
+  #place({ runId, seq }) {
+    const sameRun = (entry) => runId != null && entry.runId === runId;
+    const later = this.entries.findIndex((entry) => sameRun(entry) && entry.seq == null && entry.role !== "user");
+    if (later >= 0) return later;
+    const before = this.entries.findLastIndex((entry) => sameRun(entry) || (entry.seq != null && seq != null));
+    if (before >= 0) return before + 1;
+    return seq != null && seq <= this.historySeq ? 0 : this.entries.length;
   }
 
   #catchUp() {
@@ -127,26 +115,18 @@ export class Conversation {
     const text = [...slices].sort(([a], [b]) => a - b).map(([, slice]) => slice);
     return this.take(JSON.parse(text.join("")));
   }
+}
 
-  #put(message) {
-    const known = this.find(message.id);
-    if (known) Object.assign(known, message);
-    else this.messages.push(message);
-  }
-
-  #close(cancelled) {
-    for (const message of this.messages) {
-      if (message.open) Object.assign(message, { open: false, cancelled });
-    }
-    this.run = null;
-  }
-
-  #fail(messageId, event, about) {
-    const asked = this.find(messageId) ?? this.messages.findLast((message) => message.role === "user");
-    // A refused request (it names its action) has no outcome: the same id may be sent again. A run that failed has one.
-    const failed = { text: event.message, retryable: about.retryable === true, sameId: about.action != null };
-    const begun = this.messages.findLast((message) => message.role === "assistant" && message.runId === about.runId);
-    if (asked) (about.runId && begun ? begun : asked).failed = { ...failed, askedBy: asked.id };
-    else this.#put({ id: `error-${about.requestId}`, role: "note", content: event.message });
-  }
+/** What one stored message shows: itself, and the tool calls it made. */
+function entriesOf(message) {
+  const { ordinal, runId, status, sources, isHandoffSummary } = message.metadata ?? {};
+  const stored = { ordinal, runId, open: false };
+  if (message.role === "tool") return [{ ...stored, id: `tool:${message.toolCallId}`, role: "tool", result: message.content }];
+  if (isHandoffSummary || !["user", "assistant"].includes(message.role)) return [];
+  const calls = (message.toolCalls ?? []).map(({ id, function: { name, arguments: args } }) => {
+    return { ...stored, id: `tool:${id}`, role: "tool", name, args };
+  });
+  const { id, role, name, content } = message;
+  if (calls.length && !content) return calls;
+  return [...calls, { ...stored, id, role, name, content, sources, cancelled: status === "cancelled" }];
 }

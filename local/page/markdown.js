@@ -1,5 +1,7 @@
 // A little Markdown (code, lists, headings, bold, italics) as DOM nodes. The text never becomes HTML.
 
+import { element } from "./elements.js";
+
 const INLINE = /(`[^`\n]+`|\*\*[^\n]+?\*\*|\*[^\s*][^*\n]*\*)/;
 const ITEM = /^\s*(?:[-*•]|(\d{1,3})[.)])\s+(.*)$/;
 
@@ -41,10 +43,4 @@ function inline(text) {
     if (piece.length > 2 && piece.startsWith("*") && piece.endsWith("*")) return element("em", piece.slice(1, -1));
     return piece;
   });
-}
-
-export function element(tag, ...children) {
-  const made = document.createElement(tag);
-  made.append(...children);
-  return made;
 }

@@ -1,106 +1,122 @@
 // The demo page: joins the conversation, the connection and what is on the screen.
 
+import { readComposer } from "./composer.js";
 import { Connection, FRAME_BYTES } from "./connection.js";
 import { Conversation } from "./conversation.js";
-import { contentOf, uploadTo } from "./files.js";
-import { element, markdown } from "./markdown.js";
+import { byId, element, show } from "./elements.js";
+import { uploadTo } from "./files.js";
+import { textOf } from "./message_view.js";
+import { showAgents, showAudit } from "./panels.js";
+import { Server, about } from "./server.js";
+import { drawState } from "./state_view.js";
+import { drawThreads, rememberTitle } from "./thread_list.js";
+import { Transcript } from "./transcript.js";
 
 const SILENCE_MS = 15_000;
-const $ = (id) => document.getElementById(id);
+const RECENT_EVENTS = 500; // told again when a conversation is opened: they have what messages lack
 const uuid = () =>
   crypto.randomUUID?.() ??
   "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (c) =>
     (+c ^ (crypto.getRandomValues(new Uint8Array(1))[0] & (15 >> (+c / 4)))).toString(16),
   );
 
-let who = { tenant: localStorage.getItem("baton.tenant") ?? "demo", user: localStorage.getItem("baton.user") ?? "you" };
-let token = "";
+let server = null;
 let conversation = null;
 let connection = null;
-let known = false; // whether the server knows this conversation
-let resuming = false;
+let isKnown = false; // whether the server knows this conversation
+let isResuming = false;
+let newsFrom = 0; // events up to this one are told again: nothing to announce
 let silence = 0;
 let drawing = false;
-const waiting = new Map(); // message id -> frame, until its run begins; sent again after a reconnect
-const drawn = new Map(); // message id -> {node, key}
+const waiting = new Map(); // id -> frame, until its run begins; sent again after a reconnect
+const transcript = new Transcript(byId("transcript"), { retry, answer });
 
-// Talking to the server
-
-async function fetchToken() {
-  const answer = await fetch("/local/token", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(who),
-  });
-  if (!answer.ok) throw new Error("No token for this tenant and user.");
-  token = (await answer.json()).token;
-  return token;
-}
-
-async function api(method, path, body) {
-  const headers = { Authorization: `Bearer ${token || (await fetchToken())}` };
-  if (body) headers["Content-Type"] = "application/json";
-  const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
-  const json = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw Object.assign(new Error(json.detail ?? json.title ?? answer.statusText), { status: answer.status, ...json });
-  return json;
-}
+// Frames
 
 function opened() {
-  resuming = false;
+  isResuming = false;
   for (const frame of waiting.values()) connection.send(frame); // same id: never a second turn
-  if (known) resume();
+  if (isKnown) resume();
   listThreads();
 }
 
 function resume() {
-  if (resuming) return;
-  resuming = connection.send({ action: "resume", threadId: conversation.threadId, after: conversation.lastSeq ?? 0 });
+  if (isResuming) return;
+  isResuming = connection.send({ action: "resume", threadId: conversation.threadId, after: conversation.lastSeq ?? 0 });
 }
 
 function received(frame) {
-  const about = frame.metadata ?? {};
+  const metadata = frame.metadata ?? {};
   watchForSilence();
   if (frame.type === "PONG" || frame.code === "token_expired") return; // the connection fetches a new token
   // Only the run itself (or a refusal) ends the waiting: an accepted message may still need its thread attached.
-  if (about.messageId) waiting.delete(about.messageId);
-  if (about.resume) resuming = false;
-  if (frame.type === "RUN_ERROR" && about.action && about.action !== "message") {
-    resuming = false;
-    // The log is written about once a second, so it may be a moment behind what was seen here.
-    if (about.action === "resume" && frame.code === "invalid_sequence") setTimeout(resume, 1500);
-    else if (about.action === "resume") {
-      conversation.lastSeq = 0; // the server has forgotten this conversation: it will count from the beginning
-      loadHistory().catch(() => {});
-    }
-    return;
+  if (metadata.messageId) waiting.delete(metadata.messageId);
+  if (metadata.threadId && metadata.threadId !== conversation.threadId) return;
+  if (metadata.resume) {
+    isResuming = false;
+    newsFrom = metadata.resume.lastSeq;
   }
+  if (frame.type === "RUN_ERROR" && metadata.action && metadata.action !== "message") return refused(frame, metadata.action);
   if (conversation.take(frame) === "gap") resume();
-  if (frame.type === "RUN_STARTED") known = true;
-  if (frame.type === "RUN_FINISHED" || frame.type === "RUN_ERROR") ended(frame);
+  for (const { id, settled } of conversation.entries) if (settled) waiting.delete(id);
+  if (frame.type === "RUN_STARTED") isKnown = true;
+  if (!(metadata.seq <= newsFrom)) announce(frame);
   draw();
 }
 
-function ended(frame) {
-  const answer = conversation.messages.findLast((message) => message.role === "assistant");
-  $("announce").textContent = frame.type === "RUN_ERROR" ? frame.message : `${answer?.name ?? "Answer"}: ${textOf(answer?.content)}`;
+function refused(frame, action) {
+  if (action === "resume") {
+    isResuming = false;
+    // The log is written about once a second, so it may be a moment behind what was seen here.
+    if (frame.code === "invalid_sequence") return void setTimeout(resume, 1500);
+    conversation.lastSeq = 0; // the server has forgotten this conversation: it will count from the beginning
+    loadHistory().catch(() => {});
+    return;
+  }
+  if (action === "answer") {
+    for (const entry of conversation.entries) {
+      if (entry.role !== "approval" || entry.settled) continue;
+      entry.answer = null;
+      waiting.delete(entry.id);
+    }
+  }
+  ready();
+  show("problem", frame.message);
+  draw();
+}
+
+/** Says what has happened to those who cannot see it, and brings the list of conversations up to date. */
+function announce(frame) {
+  const { type, content, outcome, name } = frame;
+  if (type === "ACTIVITY_SNAPSHOT" && content.label) byId("announce").textContent = content.label;
+  const ends = type === "RUN_FINISHED" || type === "RUN_ERROR";
+  if (!ends && !(type === "CUSTOM" && name === "thread_closed")) return;
+  ready();
   listThreads();
+  if (!ends) return;
+  const answer = conversation.last("assistant");
+  const asked = outcome?.interrupts?.map(({ message, reason }) => `Approval needed: ${message ?? reason}`).join(" ");
+  const words = asked || `${answer?.name ?? "Answer"}: ${textOf(answer?.content)}`;
+  byId("announce").textContent = type === "RUN_ERROR" ? frame.message : words;
 }
 
 function watchForSilence() {
   clearTimeout(silence);
   silence = setTimeout(() => {
-    if (conversation.run && known) resume();
+    if (conversation.run && isKnown) resume();
     watchForSilence();
   }, SILENCE_MS);
 }
 
+// What the user does
+
 async function send(content, messageId = uuid()) {
-  const { threadId } = conversation;
+  const mine = conversation;
+  const { threadId } = mine;
   const frame = { action: "message", threadId, messageId, content };
-  conversation.say(messageId, content);
-  conversation.find(messageId).failed = null;
-  rememberTitle(threadId, content);
+  show("problem");
+  mine.say(messageId, content);
+  rememberTitle(mine);
   draw(true);
   if (new Blob([JSON.stringify(frame)]).size <= FRAME_BYTES) {
     waiting.set(messageId, frame);
@@ -108,18 +124,17 @@ async function send(content, messageId = uuid()) {
     return;
   }
   try {
-    const answer = await api("POST", "/v1/messages", { sessionId: threadId, message: content, messageId });
-    conversation.merge(answer.messages);
-    known = true;
+    const { messages } = await server.api("POST", "/v1/messages", { sessionId: threadId, message: content, messageId });
+    mine.merge(messages);
+    isKnown = true;
     resume();
-  } catch (error) {
-    const failed = { text: error.message, retryable: error.retryable !== false, sameId: error.status !== 502, askedBy: messageId };
-    conversation.find(messageId).failed = failed;
+  } catch ({ message: text, retryable, status }) {
+    mine.find(messageId).failed = { text, retryable: retryable !== false, sameId: status !== 502, askedBy: messageId };
   }
   draw();
 }
 
-async function retry(message) {
+function retry(message) {
   const { failed } = message;
   const { content } = conversation.find(failed.askedBy);
   if (failed.sameId) return send(content, failed.askedBy);
@@ -127,221 +142,130 @@ async function retry(message) {
   return send(content);
 }
 
+function answer(approval, status) {
+  const frame = { action: "answer", threadId: conversation.threadId, interruptId: approval.interrupt.id, status };
+  approval.answer = status;
+  waiting.set(approval.id, frame);
+  connection.send(frame);
+  draw();
+  byId("text").focus();
+}
+
+/** Sends a wish that the conversation's events will answer; the button rests until they do. */
+function wish(control, frame) {
+  show("problem");
+  if (!connection.send({ threadId: conversation.threadId, ...frame })) return show("problem", "There is no connection just now.");
+  if (control) control.disabled = true;
+}
+
+function ready() {
+  for (const id of ["stop", "close", "exit"]) byId(id).disabled = false;
+}
+
 // Conversations
 
 async function loadHistory() {
   const mine = conversation;
-  const thread = await api("GET", `/v1/threads/${mine.threadId}`);
-  const page = await api("GET", `/v1/threads/${mine.threadId}/messages?limit=100`);
+  const thread = await server.api("GET", `/v1/threads/${mine.threadId}`);
+  const page = await server.api("GET", `/v1/threads/${mine.threadId}/messages?limit=100`);
   mine.merge(page.items);
   mine.state = thread.state ?? mine.state;
+  mine.historySeq = thread.lastSeq;
   // With a run under way its events are wanted from their beginning; those already here are only told again.
-  mine.lastSeq = thread.run ? 0 : thread.lastSeq;
-  known = true;
+  mine.lastSeq = thread.run ? 0 : Math.max(0, thread.lastSeq - RECENT_EVENTS);
+  isKnown = true;
+  rememberTitle(mine);
   draw(true);
 }
 
 async function openConversation(threadId, isNew) {
   sessionStorage.setItem("baton.thread", threadId);
   conversation = new Conversation(threadId);
-  known = false;
-  resuming = false;
-  drawn.clear();
-  $("transcript").replaceChildren();
+  isKnown = false;
+  isResuming = false;
+  newsFrom = 0;
+  transcript.clear();
+  ready();
+  show("problem");
+  menu(false);
   draw(true);
   if (!isNew) {
     await loadHistory().then(resume, (error) => {
-      if (error.status !== 404) $("announce").textContent = error.message;
+      if (error.status !== 404) show("problem", error.message);
     });
   }
   listThreads();
-  $("text").focus();
+  byId("text").focus();
 }
 
 async function listThreads() {
-  const { items } = await api("GET", "/v1/threads?limit=30").catch(() => ({ items: [] }));
-  $("threads").replaceChildren(
-    ...items.map((thread) => {
-      const when = new Date(thread.lastActivityAt ?? thread.createdAt);
-      const button = element("button", title(thread.id) ?? "Conversation", element("small", when.toLocaleString()));
-      button.type = "button";
-      if (thread.id === conversation.threadId) button.setAttribute("aria-current", "true");
-      button.onclick = () => {
-        menu(false);
-        openConversation(thread.id, false);
-      };
-      return element("li", button);
-    }),
-  );
+  const { items } = await server.api("GET", "/v1/threads?limit=30").catch(() => ({ items: [] }));
+  drawThreads(items, conversation.threadId, (threadId) => openConversation(threadId, false));
 }
 
-// Lists of threads carry no titles; this browser remembers how its own began.
-const title = (threadId) => localStorage.getItem(`baton.title.${threadId}`);
-function rememberTitle(threadId, content) {
-  if (!title(threadId)) localStorage.setItem(`baton.title.${threadId}`, textOf(content).slice(0, 60) || "Files");
-}
-
-function start() {
+function start(tenant, user) {
   connection?.close();
   waiting.clear();
-  token = "";
-  connection = new Connection(fetchToken, {
+  server = new Server({ tenant, user });
+  byId("tenant").value = tenant;
+  byId("user").value = user;
+  byId("who").replaceChildren(element("strong", user), " of tenant ", element("strong", tenant));
+  connection = new Connection(() => server.token(), {
     open: opened,
     frame: received,
     status(state, words) {
-      $("status").dataset.state = state;
-      $("status").textContent = words;
+      byId("status").dataset.state = state;
+      byId("status").textContent = words;
     },
   });
   const kept = sessionStorage.getItem("baton.thread");
   openConversation(kept ?? uuid(), kept === null);
 }
 
+async function sayWhoAnswers() {
+  const { model, isDemoModel } = await about();
+  byId("model").textContent = isDemoModel ? "the offline demo model" : model;
+  byId("model").title = model;
+  byId("offline").hidden = !isDemoModel;
+}
+
 // The screen
 
 function draw(toEnd = false) {
-  const box = $("transcript");
-  const atEnd = toEnd || box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+  const atEnd = toEnd || transcript.isAtEnd;
   if (drawing) return void (drawing.toEnd ||= atEnd);
   drawing = { toEnd: atEnd };
   requestAnimationFrame(() => {
-    const { activeAgent, workflow } = conversation.state ?? {};
-    show("agent", activeAgent?.name);
-    show("step", workflow && `${workflow.label ?? workflow.name} · Step ${workflow.step} of ${workflow.steps}`);
-    $("welcome").hidden = conversation.messages.length > 0;
-    box.replaceChildren(...conversation.messages.map(drawMessage));
-    const last = conversation.messages.at(-1);
-    if (last?.role === "user" && !last.failed) box.append(typing());
-    if (drawing.toEnd) box.scrollTop = box.scrollHeight;
+    drawState(conversation, isKnown, { resume: (workflow) => wish(null, { action: "continue", workflowId: workflow.id }) });
+    byId("welcome").hidden = conversation.entries.length > 0;
+    transcript.draw(conversation, drawing.toEnd);
     drawing = false;
   });
 }
 
-function drawMessage(message) {
-  const key = JSON.stringify([message.content, message.open, message.failed, message.name, message.cancelled]);
-  const before = drawn.get(message.id);
-  if (before?.key === key) return before.node;
-  const node = element("article");
-  node.className = message.role;
-  if (message.role === "note") node.append(message.content);
-  else {
-    const name = element("h3", message.role === "user" ? "You" : (message.name ?? "Assistant"));
-    const body = element("div", ...bodyOf(message));
-    body.className = "body";
-    body.setAttribute("aria-busy", String(message.open === true));
-    node.append(name, body);
-  }
-  if (message.cancelled) node.append(element("small", "Stopped"));
-  if (message.failed) node.append(drawFailure(message));
-  drawn.set(message.id, { node, key });
-  return node;
-}
-
-function drawFailure(message) {
-  const line = element("p", message.failed.text);
-  line.className = "failed";
-  if (message.failed.retryable) {
-    const again = element("button", "Try again");
-    again.type = "button";
-    again.onclick = () => retry(message);
-    line.append(again);
-  }
-  return line;
-}
-
-function bodyOf({ role, content }) {
-  if (role === "assistant") return [markdown(textOf(content))];
-  if (typeof content === "string") return [element("p", content)];
-  return content.map((part) => {
-    if (part.type === "text") return element("p", part.text);
-    const name = part.metadata?.name ?? part.source?.value?.split("/").pop() ?? part.type;
-    if (part.type === "image" && part.source?.type === "data") {
-      const image = element("img");
-      image.src = `data:${part.source.mimeType};base64,${part.source.value}`;
-      image.alt = name;
-      return image;
-    }
-    const chip = element("span", name);
-    chip.className = "chip";
-    return chip;
-  });
-}
-
-function textOf(content) {
-  if (typeof content === "string") return content;
-  return (content ?? []).filter((part) => part.type === "text").map((part) => part.text).join("\n");
-}
-
-function typing() {
-  const dots = element("div", element("i"), element("i"), element("i"));
-  dots.className = "typing";
-  dots.setAttribute("aria-hidden", "true");
-  return dots;
-}
-
-function show(id, text) {
-  $(id).textContent = text ?? "";
-  $(id).hidden = !text;
-}
-
-function menu(open = $("menu").getAttribute("aria-expanded") !== "true") {
-  $("menu").setAttribute("aria-expanded", String(open));
+function menu(open) {
+  byId("menu").ariaExpanded = String(open);
   document.body.classList.toggle("menu", open);
 }
 
-function drawAttached() {
-  $("attached").replaceChildren(...Array.from($("files").files, (file) => element("li", file.name)));
-}
-
-function fitText() {
-  $("text").style.height = "auto";
-  $("text").style.height = `${Math.min($("text").scrollHeight, 200)}px`;
-}
-
-$("composer").onsubmit = async (event) => {
+readComposer(send, (file, contentType) => {
+  return uploadTo((...request) => server.api(...request), conversation.threadId, file, contentType);
+});
+byId("stop").onclick = () => wish(byId("stop"), { action: "cancel", runId: conversation.run.runId });
+byId("close").onclick = () => wish(byId("close"), { action: "close" });
+byId("exit").onclick = () => wish(byId("exit"), { action: "exit" });
+byId("new").onclick = () => openConversation(uuid(), true);
+byId("menu").onclick = () => menu(byId("menu").ariaExpanded !== "true");
+byId("agents").onclick = () => showAgents(server);
+byId("audit").onclick = () => showAudit(server);
+byId("settings").onsubmit = (event) => {
   event.preventDefault();
-  const text = $("text").value.trim();
-  const files = [...$("files").files];
-  if (!text && !files.length) return;
-  $("send").disabled = true;
-  try {
-    const { threadId } = conversation;
-    const content = await contentOf(text, files, (file, type) => uploadTo(api, threadId, file, type));
-    $("composer").reset();
-    drawAttached();
-    fitText();
-    send(content);
-  } catch (error) {
-    $("announce").textContent = error.message;
-    $("attached").replaceChildren(element("li", error.message));
-  } finally {
-    $("send").disabled = false;
-    $("text").focus();
-  }
-};
-$("text").oninput = fitText;
-$("text").onkeydown = (event) => {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  $("composer").requestSubmit();
-};
-$("files").onchange = drawAttached;
-$("new").onclick = () => {
-  menu(false);
-  openConversation(uuid(), true);
-};
-$("menu").onclick = () => menu();
-$("settings").onsubmit = (event) => {
-  event.preventDefault();
-  who = { tenant: $("tenant").value, user: $("user").value };
-  localStorage.setItem("baton.tenant", who.tenant);
-  localStorage.setItem("baton.user", who.user);
+  localStorage.setItem("baton.tenant", byId("tenant").value);
+  localStorage.setItem("baton.user", byId("user").value);
   sessionStorage.removeItem("baton.thread");
-  menu(false);
-  start();
+  start(byId("tenant").value, byId("user").value);
 };
 addEventListener("keydown", (event) => event.key === "Escape" && menu(false));
-for (const button of document.querySelectorAll("[data-try]")) button.onclick = () => send(button.textContent);
-$("tenant").value = who.tenant;
-$("user").value = who.user;
-start();
+for (const suggestion of document.querySelectorAll("[data-try]")) suggestion.onclick = () => send(suggestion.textContent);
+sayWhoAnswers().catch(() => {});
+start(localStorage.getItem("baton.tenant") ?? "demo", localStorage.getItem("baton.user") ?? "ada");

@@ -1,0 +1,63 @@
+// What happens between messages: notes, research by other agents, tool calls, and what waits for an approval.
+
+import { button, element } from "./elements.js";
+import { expectedAgents } from "./events.js";
+import { textOf } from "./message_view.js";
+
+const STATES = { asked: "asked", working: "working…", waiting: "waits", done: "done", failed: "failed", stopped: "stopped" };
+const ANSWERS = { resolved: "Approved", cancelled: "Refused", answered: "Answered", passed: "Not answered" };
+
+export const noteView = ({ content, activityType }) =>
+  element("p", { className: `note ${activityType ?? ""}`.trim() }, content.label);
+
+export function researchView({ content, agents, open }) {
+  const known = agents.map(({ name }) => name);
+  const asked = expectedAgents({ content }).filter((name) => !known.includes(name));
+  const all = [...agents, ...asked.map((name) => ({ name, state: open ? "asked" : "stopped" }))];
+  const items = all.map(({ name, state, message }) => {
+    const item = element("li", element("span", { className: "name" }, name), " ", STATES[state]);
+    if (message) item.append(`: ${message}`);
+    item.dataset.state = state;
+    return item;
+  });
+  const label = element("p", { className: open ? "label busy" : "label" }, content.label ?? "Researching");
+  return element("section", { className: "research", ariaLabel: "Research" }, label, element("ul", ...items));
+}
+
+export function toolView({ name, args, result, open }) {
+  const summary = element("summary", { className: open ? "busy" : "" }, open ? "Calling " : "Called ", element("code", name ?? "a tool"));
+  const details = element("details", { className: "tool" }, summary);
+  if (args) details.append(labelled("Input", args));
+  if (result !== undefined) details.append(labelled("Result", textOf(result)));
+  return details;
+}
+
+/** `answer(approval, status)` is called with "resolved" or "cancelled". */
+export function approvalView(approval, { answer }) {
+  const { interrupt, settled } = approval;
+  const card = element("section", { className: "approval", ariaLabel: "Approval needed" });
+  card.append(element("p", interrupt.message ?? `This needs your approval: ${interrupt.reason}`));
+  const expires = new Date(interrupt.expiresAt ?? NaN);
+  if (!approval.answer && !Number.isNaN(expires.valueOf())) {
+    card.append(element("p", { className: "quietly" }, `Until ${expires.toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}`));
+  }
+  if (approval.answer) {
+    card.append(element("p", { className: "answer" }, ANSWERS[approval.answer] + (settled ? "" : "…")));
+  } else {
+    const yes = button("Approve", () => answer(approval, "resolved"));
+    card.append(element("p", yes, " ", button("Refuse", () => answer(approval, "cancelled"), "quiet")));
+  }
+  return card;
+}
+
+function labelled(label, text) {
+  return element("figure", element("figcaption", label), element("pre", element("code", indented(text))));
+}
+
+function indented(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,42 @@
+// Talking HTTP to the local cloud: tokens for whoever the page says, and the API.
+
+export class Server {
+  #token = null;
+
+  /** `who` is `{tenant, user}`. */
+  constructor(who) {
+    this.who = who;
+  }
+
+  /** Fetches a new token; the API's requests use it from now on. */
+  async token() {
+    this.#token = await this.#signed([]);
+    return this.#token;
+  }
+
+  /** What the server answers as JSON; an Error with `status` and the problem's fields if it refuses. */
+  async api(method, path, body) {
+    return request(method, path, { token: this.#token ?? (await this.token()), body });
+  }
+
+  /** The tenant's audit records, newest first: they take a token that may read them. */
+  async audit() {
+    return request("GET", "/v1/audit?limit=50", { token: await this.#signed(["audit:read"]) });
+  }
+
+  async #signed(permissions) {
+    return (await request("POST", "/local/token", { body: { ...this.who, permissions } })).token;
+  }
+}
+
+export const about = () => request("GET", "/local/about", {});
+
+async function request(method, path, { token, body }) {
+  const headers = {};
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (body) headers["Content-Type"] = "application/json";
+  const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
+  const json = await answer.json().catch(() => ({}));
+  if (answer.ok) return json;
+  throw Object.assign(new Error(json.detail ?? json.title ?? answer.statusText), { status: answer.status, ...json });
+}
