@@ -1,0 +1,370 @@
+"""What the demo page makes of each event of a turn; the server's part is played by the test."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from ag_ui.core import (
+    ActivityDeltaEvent,
+    ActivitySnapshotEvent,
+    CustomEvent,
+    Interrupt,
+    RunFinishedCancelledOutcome,
+    RunFinishedInterruptOutcome,
+    StateDeltaEvent,
+    StateSnapshotEvent,
+    SubagentErrorEvent,
+    SubagentFinishedEvent,
+    SubagentStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+from playwright.async_api import Page, expect
+
+from tests.browser.stage import SKILL, SPECIALIST, Json, Stage, state
+
+APPROVAL = Interrupt(id="i-1", reason="tool_approval", message="Send the invoice to Bob?", tool_call_id="c-1")
+APPROVE = RunFinishedInterruptOutcome(interrupts=[APPROVAL])
+STILL_WAITING = "This is taking longer than expected. I'll let you know when I have results..."
+
+
+@pytest.fixture
+async def stage(page: Page) -> Stage:
+    """The page, open and connected."""
+    return await Stage(page).open()
+
+
+def research(**content: Any) -> ActivitySnapshotEvent:
+    return ActivitySnapshotEvent(message_id="a-1", activity_type="research", content=content)
+
+
+def answer(text: str, *sources: Json) -> tuple[TextMessageStartEvent, TextMessageContentEvent, TextMessageEndEvent]:
+    return (
+        TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"),
+        TextMessageContentEvent(message_id="t-1", delta=text),
+        TextMessageEndEvent(message_id="t-1", metadata={"sources": list(sources)}),
+    )
+
+
+async def test_research_names_the_agents_and_what_became_of_them(page: Page, stage: Stage) -> None:
+    await stage.begin("Where shall I go?")
+    await stage.play(research(label="Asking Weather, Trains and Hotels", agents=["Weather", "Trains", "Hotels"]))
+    box = page.get_by_role("region", name="Research")
+    await expect(box.locator(".label")).to_have_text("Asking Weather, Trains and Hotels")
+    await expect(box.get_by_role("listitem")).to_have_text(["Weather asked", "Trains asked", "Hotels asked"])
+
+    await stage.play(
+        SubagentStartedEvent(subagent_run_id="s-1", name="Weather", parent_tool_call_id="c-1"),
+        SubagentStartedEvent(subagent_run_id="s-2", name="Trains", parent_tool_call_id="c-2"),
+        SubagentFinishedEvent(subagent_run_id="s-1"),
+        SubagentErrorEvent(subagent_run_id="s-2", message="It is too slow."),
+    )
+    await expect(box.get_by_role("listitem")).to_have_text(
+        ["Weather done", "Trains failed: It is too slow.", "Hotels asked"]
+    )
+    await expect(box.locator(".busy")).to_have_count(1)
+
+    await stage.play(SubagentStartedEvent(subagent_run_id="s-3", name="Hotels"))
+    await expect(box.get_by_role("listitem").nth(2)).to_have_text("Hotels working…")
+    await stage.play(SubagentFinishedEvent(subagent_run_id="s-3"), *answer("Go to Vienna."))
+    await stage.end()
+    await expect(box.locator(".busy")).to_have_count(0)
+
+
+async def test_research_that_takes_long_says_so(page: Page, stage: Stage) -> None:
+    await stage.begin("Where shall I go?")
+    await stage.play(
+        research(label="Asking Weather", agents=[{"id": "weather", "name": "Weather"}]),
+        ActivityDeltaEvent(
+            message_id="a-1",
+            activity_type="research",
+            patch=[{"op": "replace", "path": "/label", "value": STILL_WAITING}],  # type: ignore[list-item]
+        ),
+    )
+    await expect(page.locator(".research .label")).to_have_text(STILL_WAITING)
+    await expect(page.locator("#announce")).to_have_text("Asking Weather")
+
+
+async def test_research_in_a_stopped_run_goes_on_no_more(page: Page, stage: Stage) -> None:
+    await stage.begin("Where shall I go?")
+    await stage.play(
+        research(label="Asking Weather", agents=["Weather"]),
+        SubagentStartedEvent(subagent_run_id="s-1", name="Weather"),
+    )
+    await stage.end(RunFinishedCancelledOutcome(type="cancelled"))
+    await expect(page.locator(".research li")).to_have_text("Weather stopped")
+    await expect(page.locator(".research .busy")).to_have_count(0)
+    await expect(page.locator(".note")).to_have_text("Stopped.")
+
+
+async def test_a_tool_call_is_a_line_that_opens(page: Page, stage: Stage) -> None:
+    await stage.begin("How warm is it?")
+    await stage.play(
+        ToolCallStartEvent(tool_call_id="c-1", tool_call_name="get_weather"),
+        ToolCallArgsEvent(tool_call_id="c-1", delta='{"city": '),
+        ToolCallArgsEvent(tool_call_id="c-1", delta='"Vienna"}'),
+        ToolCallEndEvent(tool_call_id="c-1"),
+    )
+    line = page.locator("details.tool")
+    await expect(line.locator("summary")).to_have_text("Calling get_weather")
+    await line.locator("summary").focus()
+    await page.keyboard.press("Enter")
+    await expect(line.locator("figure")).to_have_text([re.compile(r'Input\s*{\s*"city": "Vienna"\s*}')])
+
+    await stage.play(
+        ToolCallResultEvent(message_id="r-1", tool_call_id="c-1", content="21 degrees"), *answer("21 degrees.")
+    )
+    await stage.end()
+    await expect(line.locator("summary")).to_have_text("Called get_weather")
+    await expect(line.locator("figure").nth(1)).to_have_text("Result21 degrees")
+    await expect(line.locator("figure").nth(1)).to_be_visible()
+
+
+async def test_sources_stand_under_the_answer(page: Page, stage: Stage) -> None:
+    await stage.begin("What is the limit?")
+    await stage.play(
+        *answer("28 KB.", {"kind": "document", "id": "d-1", "title": "Limits", "agentId": None, "score": 0.9})
+    )
+    await stage.end()
+    await expect(page.locator("article.assistant").get_by_role("list", name="Sources")).to_have_text("Limits")
+
+
+async def test_sources_and_tool_calls_of_stored_messages_are_shown(page: Page) -> None:
+    thread_id = "550e8400-e29b-41d4-a716-446655440000"
+    said = {"runId": "run-1", "status": "complete"}
+    source = {"kind": "document", "id": "d-1", "title": "Limits", "score": 0.9}
+    call = {"id": "c-1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+    messages: list[Json] = [
+        {"id": "m-1", "role": "user", "content": "What is the limit?", "metadata": said | {"ordinal": 0}},
+        {"id": "t-0", "role": "assistant", "content": None, "toolCalls": [call], "metadata": said | {"ordinal": 1}},
+        {"id": "t-1", "role": "assistant", "content": "28 KB.", "metadata": said | {"ordinal": 2, "sources": [source]}},
+    ]
+    stage = Stage(page)
+    stage.answers |= {
+        f"/v1/threads/{thread_id}": {"id": thread_id, "state": state(), "run": None, "lastSeq": 12},
+        f"/v1/threads/{thread_id}/messages": {"items": messages, "nextCursor": None},
+    }
+    await page.add_init_script(f"sessionStorage.setItem('baton.thread', '{thread_id}')")
+    await stage.open()
+    await expect(page.locator("#transcript > *")).to_have_count(3)
+    await expect(page.locator("details.tool summary")).to_have_text("Called look_up")
+    await expect(page.get_by_role("list", name="Sources")).to_have_text("Limits")
+
+
+async def test_events_told_again_after_a_reload_find_their_places(page: Page) -> None:
+    thread_id = "550e8400-e29b-41d4-a716-446655440000"
+    said = {"runId": "run-1", "status": "complete"}
+    messages: list[Json] = [
+        {"id": "m-1", "role": "user", "content": "How warm is it?", "metadata": said | {"ordinal": 0}},
+        {"id": "t-1", "role": "assistant", "content": "21 degrees.", "metadata": said | {"ordinal": 1}},
+        {"id": "m-2", "role": "user", "content": "And now?", "metadata": {"runId": "run-2", "ordinal": 2}},
+        {"id": "t-2", "role": "assistant", "content": "22 degrees.", "metadata": {"runId": "run-2", "ordinal": 3}},
+    ]
+    stage = Stage(page, thread_id=thread_id)
+    stage.answers |= {
+        f"/v1/threads/{thread_id}": {"id": thread_id, "state": state(), "run": None, "lastSeq": 20},
+        f"/v1/threads/{thread_id}/messages": {"items": messages, "nextCursor": None},
+    }
+    await page.add_init_script(f"sessionStorage.setItem('baton.thread', '{thread_id}')")
+    await stage.open()
+    assert (await stage.sent("resume"))["after"] == 0
+    await stage.run("m-1", "How warm is it?")
+    await stage.play(
+        ToolCallStartEvent(tool_call_id="c-1", tool_call_name="get_weather"),
+        ToolCallEndEvent(tool_call_id="c-1"),
+        ToolCallResultEvent(message_id="r-1", tool_call_id="c-1", content="21"),
+        *answer("21 degrees."),
+    )
+    await stage.end()
+    shown = page.locator("#transcript > *")
+    await expect(shown).to_have_text(
+        [re.compile("How warm"), re.compile("Called"), re.compile("21 degrees"), re.compile("now"), re.compile("22")]
+    )
+
+
+@pytest.mark.parametrize(
+    ("button", "status", "shown"), [("Approve", "resolved", "Approved"), ("Refuse", "cancelled", "Refused")]
+)
+async def test_an_approval_is_answered_by_a_button(
+    page: Page, stage: Stage, button: str, status: str, shown: str
+) -> None:
+    asked = await stage.begin("Send the invoice")
+    await stage.end(APPROVE)
+    card = page.get_by_role("region", name="Approval needed")
+    await expect(card).to_contain_text("Send the invoice to Bob?")
+    await expect(page.locator("#announce")).to_have_text("Approval needed: Send the invoice to Bob?")
+
+    await card.get_by_role("button", name=button).click()
+    frame = await stage.sent("answer")
+    assert frame == {"action": "answer", "threadId": stage.thread_id, "interruptId": "i-1", "status": status}
+    await expect(card.get_by_role("button")).to_have_count(0)
+
+    await stage.run("answer-1", "", parent=asked)
+    await stage.play(*answer("Done."))
+    await stage.end()
+    await expect(card.locator(".answer")).to_have_text(shown)
+
+
+async def test_a_refused_answer_to_an_approval_can_be_given_again(page: Page, stage: Stage) -> None:
+    await stage.begin("Send the invoice")
+    await stage.end(APPROVE)
+    await page.get_by_role("button", name="Approve").click()
+    await stage.sent("answer")
+    metadata = {"action": "answer", "threadId": stage.thread_id, "retryable": True, "requestId": "q-1"}
+    await stage.send({"type": "RUN_ERROR", "message": "Not now.", "code": "busy", "metadata": metadata})
+    await expect(page.get_by_role("alert")).to_have_text("Not now.")
+    await expect(page.get_by_role("button", name="Approve")).to_be_visible()
+
+
+async def test_a_message_instead_of_an_answer_gives_the_approval_up(page: Page, stage: Stage) -> None:
+    await stage.begin("Send the invoice")
+    await stage.end(APPROVE)
+    await stage.begin("Never mind")
+    await expect(page.locator(".approval .answer")).to_have_text("Not answered")
+
+
+async def test_a_handoff_is_announced_and_changes_the_badge(page: Page, stage: Stage) -> None:
+    await stage.begin("I want a skill")
+    badge = page.locator("#agent")
+    await expect(badge).to_have_text("Assistant")
+    handoff = {"from": "assistant", "to": "skills", "label": "Connecting you with Skill Builder...", "reason": "skill"}
+    await stage.play(
+        ActivitySnapshotEvent(message_id="h-1", activity_type="handoff", content=handoff),
+        StateDeltaEvent(delta=[{"op": "replace", "path": "/activeAgent", "value": SPECIALIST}]),  # type: ignore[list-item]
+    )
+    await expect(page.locator(".note.handoff")).to_have_text("Connecting you with Skill Builder...")
+    await expect(badge).to_have_text("Skill Builder")
+    await expect(badge).to_have_class(re.compile("specialist"))
+
+    back = {"from": "skills", "to": "assistant", "label": "Returning you to the main assistant."}
+    await stage.play(
+        ActivitySnapshotEvent(message_id="h-2", activity_type="return", content=back),
+        StateSnapshotEvent(snapshot=state()),
+    )
+    await expect(page.locator(".note.return")).to_have_text("Returning you to the main assistant.")
+    await expect(badge).to_have_text("Assistant")
+
+
+async def test_a_workflow_shows_its_step_and_can_be_left(page: Page, stage: Stage) -> None:
+    await stage.begin("I want a skill", state(activeAgent=SPECIALIST, workflow=SKILL))
+    await expect(page.locator("#step")).to_have_text("Step 2 of 5: Triggers")
+    changes = [
+        {"op": "replace", "path": "/workflow/step", "value": 3},
+        {"op": "replace", "path": "/workflow/label", "value": "Writing the skill"},
+    ]
+    await stage.play(StateDeltaEvent(delta=changes))  # type: ignore[arg-type]
+    await expect(page.locator("#step")).to_have_text("Step 3 of 5: Writing the skill")
+    await expect(page.get_by_role("progressbar")).to_have_attribute("value", "3")
+    await stage.end()
+
+    await page.get_by_role("button", name="Exit").click()
+    assert await stage.sent("exit") == {"action": "exit", "threadId": stage.thread_id}
+    await stage.run("exit-1", "")
+    await stage.end()
+    await expect(page.locator("#step")).to_be_hidden()
+    await expect(page.get_by_role("button", name="Exit")).to_be_hidden()
+
+
+async def test_a_workflow_that_cannot_be_left_has_no_exit(page: Page, stage: Stage) -> None:
+    await stage.begin("I want a skill", state(activeAgent=SPECIALIST, workflow=SKILL | {"canExit": False}))
+    await expect(page.locator("#step")).to_be_visible()
+    await expect(page.get_by_role("button", name="Exit")).to_be_hidden()
+
+
+async def test_unfinished_work_is_offered(page: Page, stage: Stage) -> None:
+    await stage.begin("Hello again", state(resumable=[SKILL]))
+    await stage.end()
+    offer = page.get_by_role("list", name="Unfinished work").get_by_role("button")
+    await expect(offer).to_have_text("Continue Create a skillStep 2 of 5: Triggers")
+    await offer.click()
+    assert await stage.sent("continue") == {"action": "continue", "threadId": stage.thread_id, "workflowId": "w-1"}
+
+
+async def test_a_run_can_be_stopped(page: Page, stage: Stage) -> None:
+    stop = page.get_by_role("button", name="Stop")
+    await expect(stop).to_be_hidden()
+    run_id = await stage.begin("Tell me a story")
+    start, begun, _ = answer("It was a dark")
+    await stage.play(start, begun)
+    await stop.click()
+    assert await stage.sent("cancel") == {"action": "cancel", "threadId": stage.thread_id, "runId": run_id}
+    await expect(stop).to_be_disabled()
+    await stage.play(TextMessageEndEvent(message_id="t-1"))
+    await stage.end(RunFinishedCancelledOutcome(type="cancelled"))
+    await expect(stop).to_be_hidden()
+    await expect(page.locator("article.assistant small")).to_have_text("Stopped")
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("UserClosed", "You ended the conversation."),
+        ("AgentClosed", "The assistant ended the conversation."),
+        ("Timeout", "The conversation was closed because nothing was said for a while."),
+    ],
+)
+async def test_a_closed_conversation_says_so_and_how_it_reopens(
+    page: Page, stage: Stage, reason: str, words: str
+) -> None:
+    await stage.begin("That is all")
+    await stage.end()
+    await page.get_by_role("button", name="End conversation").click()
+    assert await stage.sent("close") == {"action": "close", "threadId": stage.thread_id}
+    await stage.play(CustomEvent(name="thread_closed", value={"reason": reason, "episodeId": None}), run_id=None)
+    await expect(page.locator(".note")).to_have_text(words)
+    closed = page.get_by_text("This conversation is closed. Write a message to reopen it.")
+    await expect(closed).to_be_visible()
+    await expect(page.get_by_role("button", name="End conversation")).to_be_hidden()
+
+    await stage.begin("One more thing")
+    await expect(closed).to_be_hidden()
+    await expect(page.get_by_role("button", name="End conversation")).to_be_visible()
+
+
+async def test_conversations_are_named_by_their_first_words(page: Page) -> None:
+    thread: Json = {"createdAt": "2020-03-12T09:26:53.589Z", "lastActivityAt": "2020-03-13T09:26:53.589Z"}
+    stage = await Stage(page).open()
+    frame = await stage.say("Tell me all there is to know about the whales of the northern seas, please")
+    known = thread | {"id": frame["threadId"], "status": "closed"}
+    unknown = thread | {"id": "11111111-e29b-41d4-a716-446655440000", "status": "active"}
+    stage.answers["/v1/threads"] = {"items": [known, unknown], "nextCursor": None}
+    await stage.run(frame["messageId"], "Tell me")
+    await stage.end()
+    names = page.get_by_role("navigation").get_by_role("button")
+    await expect(names).to_have_text(
+        [
+            re.compile("^Tell me all there is to know about the whales of the…March 13, 2020 · closed"),
+            re.compile("^March 12"),
+        ]
+    )
+
+
+async def test_the_page_says_who_you_are_and_what_answers(page: Page) -> None:
+    stage = Stage(page)
+    stage.answers["/v1/agents"] = {
+        "items": [{"id": "assistant", "name": "Assistant", "description": "Answers questions.", "main": True}]
+    }
+    await stage.open()
+    foot = page.locator("aside footer")
+    await expect(foot).to_contain_text("You are ada of tenant demo")
+    await expect(foot).to_contain_text("Answers come from the offline demo model")
+    await expect(foot.get_by_role("link", name="API")).to_have_attribute("href", "/v1/docs")
+    await foot.get_by_role("button", name="Agents").click()
+    await expect(page.get_by_role("dialog", name="Agents")).to_contain_text("Answers questions.")
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+async def test_a_configured_model_is_named(page: Page) -> None:
+    stage = Stage(page)
+    stage.answers["/local/about"] = {"model": "llama3.2", "isDemoModel": False}
+    await stage.open()
+    await expect(page.locator("aside footer")).to_contain_text("Answers come from llama3.2")
+    await expect(page.locator("#offline")).to_be_hidden()
