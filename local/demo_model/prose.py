@@ -19,7 +19,7 @@ _PARAGRAPHS = (
 _SENTENCES = (
     "There is more to say about {topic} than fits into one afternoon.",
     "Some begin with what can be seen, others with what can be counted.",
-    "Seen from the shore, {topic} looks calm and almost simple.",
+    "Seen from the shore, it all looks calm and almost simple.",
     "Seen from a small boat, it is something else entirely.",
     "People who know it well speak of it slowly and rarely agree.",
     "They do agree that patience helps, and that a good map helps more.",

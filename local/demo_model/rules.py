@@ -15,7 +15,7 @@ from local.demo_model.arithmetic import evaluate, expression_in, formatted
 from local.demo_model.conversation import Conversation
 from local.demo_model.facts import facts_of, key_of
 from local.demo_model.prose import story, words_about
-from local.demo_model.wording import count, described, is_goodbye, quoted, sentence_list, short, topic
+from local.demo_model.wording import count, described, in_quotes, is_goodbye, quoted, sentence_list, short, topic
 
 MAX_WORDS = 5000
 END_CONVERSATION = "end_conversation"
@@ -82,7 +82,8 @@ def what_it_can(conversation: Conversation) -> Reply | None:
     """A list of things to try."""
     if not _asks(
         conversation,
-        r"\b(what|how) can (you|i) (do|ask|help|try)|^\s*/?help\b|\bwhat do you know\?|\bhow do you work\b",
+        r"\b(what|how) can (you|i) (do|ask|help|try)"
+        r"|^\s*/?help\b|\bcan you help\b|\bhelp me\b|\bwhat do you know\?|\bhow do you work\b",
     ):
         return None
     return Reply(
@@ -148,6 +149,14 @@ def recall_fact(conversation: Conversation) -> Reply | None:
         return Reply(
             f"You {verb} {facts.does[verb]}." if verb in facts.does else f"You have not told me where you {verb}."
         )
+    if re.search(r"\bwhere am i from\b", text, re.I):
+        return Reply(
+            f"You are {facts.does['are']}." if "are" in facts.does else "You have not told me where you are from."
+        )
+    if re.search(r"\bhow old am i\b", text, re.I):
+        return Reply(
+            f"You are {facts.mine['age']}." if "age" in facts.mine else "You have not told me how old you are."
+        )
     if re.search(r"\bwhat do i (like|love|enjoy|prefer|hate)\b", text, re.I):
         return Reply(sentence_list("You", facts.likes) if facts.likes else "You have not told me what you like.")
     if asked := re.search(
@@ -159,7 +168,7 @@ def recall_fact(conversation: Conversation) -> Reply | None:
         key = key_of(asked[1]).removesuffix("'s")
         known = next((k for k in (key, f"{key}'s name", f"{key} name") if k in facts.mine), None)
         if known is not None:
-            return Reply(f"Your {known} is {facts.mine[known]}.")
+            return Reply(facts.about(known))
         return Reply(f"You have not told me about your {key} in this conversation. You could: `my {key} is ...`")
     return None
 
@@ -168,7 +177,7 @@ def recall_words(conversation: Conversation) -> Reply | None:
     """``what did I say before?``, ``what was my first message?``, ``what did you say?``"""
     if _asks(conversation, r"\bwhat (did|have) you (just )?(say|said|answer|tell|told)"):
         last = next((said for said in reversed(conversation.before) if said.role == "assistant"), None)
-        return Reply(f"I said: “{short(last.text, 400)}”" if last else "I have not said anything before this.")
+        return Reply(f"I said: {in_quotes(short(last.text, 400))}" if last else "I have not said anything before this.")
     which = (
         r"\bwhat (did|have) i (just )?(say|said|ask|asked|write|wrote|tell|told)\b|\brepeat what i said\b"
         r"|\bmy (first|last|previous|earlier) (message|question|sentence)\b"
@@ -178,8 +187,8 @@ def recall_words(conversation: Conversation) -> Reply | None:
     if not conversation.user_before:
         return Reply("This is the first thing you have said in this conversation.")
     if re.search(r"\b(first|begin|start|beginning)\b", conversation.now.text, re.I):
-        return Reply(f"The first thing you said was: “{quoted(conversation.user_before[0])}”")
-    return Reply(f"Just before this you said: “{quoted(conversation.user_before[-1])}”")
+        return Reply(f"The first thing you said was: {in_quotes(quoted(conversation.user_before[0]))}")
+    return Reply(f"Just before this you said: {in_quotes(quoted(conversation.user_before[-1]))}")
 
 
 def summary(conversation: Conversation) -> Reply | None:
@@ -191,7 +200,7 @@ def summary(conversation: Conversation) -> Reply | None:
     before = conversation.user_before
     if not before:
         return Reply("There is nothing to summarize yet: this is your first message in this conversation.")
-    listed = [f"{number}. You: “{quoted(said)}”" for number, said in enumerate(before, 1)]
+    listed = [f"{number}. You: {in_quotes(quoted(said))}" for number, said in enumerate(before, 1)]
     shown = listed if len(listed) <= 12 else [*listed[:4], f"... {len(listed) - 10} more ...", *listed[-6:]]
     known = facts_of(conversation.told).sentences()
     learned = "\n\nWhat I learned about you: " + " ".join(known) if known else ""
@@ -275,8 +284,9 @@ def greeting(conversation: Conversation) -> Reply | None:
     if not rest or re.match(r"how are you", rest, re.I):
         again = " Nice to see you again." if conversation.user_before else " What would you like to talk about?"
         return Reply(f"{hello}{again} (I am the offline demo model; ask me `what can you do?`)")
-    if learned := _learned(conversation):
-        return Reply(f"{hello} Nice to meet you. {learned}")
+    if told := facts_of([conversation.now.text]).sentences():
+        news = [sentence for sentence in told if not sentence.startswith("Your name is ")]
+        return Reply(" ".join([hello, "Nice to meet you.", *news]))
     return None
 
 
@@ -289,15 +299,21 @@ def courtesy(conversation: Conversation) -> Reply | None:
         return Reply("All my rules are in good order, thank you. How are you?")
     if re.match(r"(yes|no|yeah|nope|ok|okay|sure|maybe)[.! ]*$", text, re.I):
         last = next((said for said in reversed(conversation.before) if said.role == "assistant"), None)
-        about = f" We were at: “{short(last.text, 120)}”" if last else ""
-        return Reply(f"Noted: “{text.rstrip('.! ')}”.{about}")
+        noted = f"Noted: {in_quotes(text.rstrip('.! '))}."
+        return Reply(
+            f"{noted} We were at: {in_quotes(short(last.text, 120))}" if last and last.text[:6] != "Noted:" else noted
+        )
     return None
 
 
 def learning(conversation: Conversation) -> Reply | None:
     """Confirms what was told, so that the user sees that it was understood."""
-    learned = _learned(conversation)
-    return Reply(f"{learned} I will remember it for this conversation.") if learned else None
+    told = facts_of([conversation.now.text])
+    if not (sentences := told.sentences()):
+        return None
+    notes = [f"I will remember for this conversation: {note}." for note in told.remembered]
+    about_the_user = sentences[: len(sentences) - len(notes)]
+    return Reply(" ".join([*about_the_user, *(notes or ["I will remember it for this conversation."])]))
 
 
 def default(conversation: Conversation) -> Reply:
@@ -307,9 +323,9 @@ def default(conversation: Conversation) -> Reply:
         return Reply("I received your message, but there was no text in it.")
     asked = "You asked" if _is_question(conversation) else "You said"
     return Reply(
-        f"{asked}: “{short(text, 280)}”\n\n"
-        f"I am the offline demo model, a rule-based stand-in, so about “{topic(text)}” I can only tell you that your "
-        f"message arrived, as number {len(conversation.user_before) + 1} of this conversation. Ask me "
+        f"{asked}: {in_quotes(short(text, 280))}\n\n"
+        "I am the offline demo model, a rule-based stand-in, and have no rule for that. All I can tell you is that "
+        f"your message arrived, as number {len(conversation.user_before) + 1} of this conversation. Ask me "
         f"`what can you do?` for things to try. {_HOW_TO_REPLACE}"
     )
 
@@ -347,11 +363,6 @@ def _is_question(conversation: Conversation) -> bool:
     text = conversation.now.text.strip()
     opens = r"(what|who|where|when|why|how|which|do|does|did|is|are|can|could|would|tell me|please tell|say|and what)\b"
     return text.endswith("?") or re.match(opens, text, re.I) is not None
-
-
-def _learned(conversation: Conversation) -> str:
-    told = facts_of([conversation.now.text])
-    return " ".join(told.sentences())
 
 
 def _known(conversation: Conversation) -> str:

@@ -6,12 +6,15 @@ import re
 
 from local.demo_model.conversation import Attachment, Said
 
-_STOP_WORDS = """
-a an the of to in on for with and or but is are was were be been am do does did can could would should will shall
-i you he she it we they me my your our their this that these those what who where when why how which please tell
-about have has had not so if then there here just any some more very much many let give want need like know think
-"""
-_STOP = frozenset(_STOP_WORDS.split())
+_YOURS = {
+    "my": "your",
+    "me": "you",
+    "mine": "yours",
+    "myself": "yourself",
+    "your": "my",
+    "you": "me",
+    "yourself": "myself",
+}
 _GOODBYE = re.compile(
     r"(?:(?:ok(?:ay)?|thanks|thank you(?: very much| so much)?|thx|great|perfect|well|alright|all right|no|nothing"
     r"|then|please|let'?s|(?:can|could|would|will) you|i(?:'d| would) like to|i want to)\b[\s,.!]*)*"
@@ -69,7 +72,14 @@ def is_goodbye(text: str) -> bool:
     return len(text) <= 200 and _GOODBYE.fullmatch(text.strip()) is not None
 
 
-def topic(text: str) -> str:
-    """The first few telling words of ``text``."""
-    words = [word for word in re.findall(r"[\w'-]+", text) if word.lower() not in _STOP]
-    return " ".join(words[:4]) or "that"
+def in_quotes(text: str) -> str:
+    """``text`` in quotation marks; those inside become single ones."""
+    return f"“{text.replace('“', '‘').replace('”', '’')}”"  # noqa: RUF001
+
+
+def topic(wish: str) -> str:
+    """What a text is wished about, as a part of a sentence: ``my cat, please`` is ``your cat``."""
+    words = re.sub(
+        r"[,.!?\s]*\b(?:please|thanks|thank you)\b.*|[,.!?;:\s]+$", "", wish, flags=re.IGNORECASE | re.DOTALL
+    ).split()
+    return " ".join(_YOURS.get(word.lower(), word) for word in words[:8]) or "nothing in particular"

@@ -55,6 +55,10 @@ def test_it_says_that_it_is_a_rule_based_stand_in(question: str) -> None:
         ("Remember that the meeting is on Thursday.", "What did I ask you to remember?", "the meeting is on Thursday"),
         ("My name is Ada. I live in Graz.", "What do you know about me?", "Ada"),
         ("my name is Ada", "tell me about the weather in Graz, ok?", ""),
+        ("my hobbies are chess and go", "What are my hobbies?", "Your hobbies are chess and go."),
+        ("I am Bob from Berlin", "Where am I from?", "You are from Berlin."),
+        ("I'm 36 years old", "How old am I?", "You are 36."),
+        ("remember to buy milk", "What should you remember?", "- to buy milk"),
     ],
 )
 def test_it_remembers_what_it_was_told(told: str, asked: str, known: str) -> None:
@@ -120,6 +124,37 @@ def test_it_tells_stories() -> None:
     story = last_answer("Tell me a story about whales, please")
     assert "whales" in story
     assert len(story.split()) > 150
+
+
+@pytest.mark.parametrize(
+    ("wish", "topic"),
+    [
+        ("Tell me a story about the three bears, please", "the three bears"),
+        ("write a poem about my cat", "your cat"),
+        ("Write an essay", "a lighthouse"),
+        ("write 50 words about the tides", "the tides"),
+    ],
+)
+def test_what_it_writes_about_stands_well_in_a_sentence(wish: str, topic: str) -> None:
+    assert f" about {topic}" in last_answer(wish)
+
+
+@pytest.mark.parametrize(
+    ("said", "then"),
+    [
+        ("Hello, my name is Zoe", "Hello, Zoe! Nice to meet you."),
+        ("remember that the meeting is at noon", "I will remember for this conversation: the meeting is at noon."),
+        ("My name is Ada.", "Your name is Ada. I will remember it for this conversation."),
+    ],
+)
+def test_it_says_nothing_twice(said: str, then: str) -> None:
+    assert last_answer(said) == then
+
+
+def test_quotations_in_quotations_have_single_marks() -> None:
+    assert last_answer("one", "What did I say before?", "What did you say?") == (
+        "I said: “Just before this you said: ‘one’”"  # noqa: RUF001
+    )
 
 
 def test_it_describes_attachments() -> None:
