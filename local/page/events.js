@@ -38,8 +38,9 @@ export const CHANGES = {
     if (!about.action) endRun(talk, about.runId);
   },
 
-  STATE_SNAPSHOT(talk, event) {
-    talk.state = event.snapshot;
+  STATE_SNAPSHOT(talk, { snapshot }, about) {
+    // Inside a run the conversation goes on, even if the snapshot still tells how it stood before the run.
+    talk.state = about.runId ? { ...snapshot, status: "active" } : snapshot;
   },
 
   STATE_DELTA(talk, event) {

@@ -41,7 +41,7 @@ function drawOffers(workflows, { resume }) {
     workflows.map((workflow) => {
       const { name, label, step, steps } = workflow;
       const where = element("small", `Step ${step} of ${steps}${label ? `: ${label}` : ""}`);
-      const offer = button(`Continue ${name}`, () => resume(workflow), "quiet");
+      const offer = button(`Continue: ${name}`, () => resume(workflow), "quiet");
       offer.append(where);
       return element("li", offer);
     }),

@@ -66,6 +66,51 @@ async def test_a_reload_in_the_middle_of_an_answer_shows_all_of_it(
     assert len(model.requests) == 1
 
 
+async def test_an_answer_that_is_stopped_keeps_what_was_said(
+    page: Page, cloud: RunningCloud, model: FaultModel
+) -> None:
+    gate = Gate("It was a dark ", "and stormy night.")
+    model.script(gate.behaviour, answers("Another one."))
+    await page.goto(cloud.url)
+    await say(page, "Tell me a story")
+    await expect(said(page, "assistant")).to_have_text(["It was a dark"])
+    await page.get_by_role("button", name="Stop").click()
+    await expect(page.locator("article.assistant small")).to_have_text("Stopped")
+    await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    await page.reload()
+    await expect(page.locator("article.assistant small")).to_have_text("Stopped")
+    await say(page, "Another one, please")
+    await expect(said(page, "assistant")).to_have_text(["It was a dark", "Another one."])
+    gate.open()
+
+
+async def test_a_conversation_that_was_ended_says_so_and_reopens(
+    page: Page, cloud: RunningCloud, model: FaultModel
+) -> None:
+    closed = page.get_by_text("This conversation is closed. Write a message to reopen it.")
+    await page.goto(cloud.url)
+    await say(page, "That is all")
+    await expect(said(page, "assistant")).to_have_text(["That is all"])
+    await page.get_by_role("button", name="End conversation").click()
+    await expect(closed).to_be_visible()
+    await expect(page.get_by_role("navigation").get_by_role("button").first).to_contain_text("closed")
+    await page.reload()
+    await expect(closed).to_be_visible()
+    await expect(page.locator("#transcript > *").last).to_have_text("You ended the conversation.")
+    await say(page, "One more thing")
+    await expect(said(page, "assistant")).to_have_text(["That is all", "One more thing"])
+    await expect(closed).to_be_hidden()
+
+
+async def test_ends_are_in_the_audit_that_the_page_shows(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
+    await page.goto(cloud.url)
+    await say(page, "That is all")
+    await page.get_by_role("button", name="End conversation").click()
+    await expect(page.locator("#closed")).to_be_visible()
+    await page.get_by_role("button", name="Audit").click()
+    await expect(page.get_by_role("dialog", name="Audit")).to_contain_text("thread.close closed, ada")
+
+
 async def test_a_failed_answer_can_be_asked_for_again(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
     model.script(unauthorized(), answers("Here I am."))
     await page.goto(cloud.url)

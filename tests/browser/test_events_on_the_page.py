@@ -85,7 +85,7 @@ async def test_research_that_takes_long_says_so(page: Page, stage: Stage) -> Non
         ActivityDeltaEvent(
             message_id="a-1",
             activity_type="research",
-            patch=[{"op": "replace", "path": "/label", "value": STILL_WAITING}],  # type: ignore[list-item]
+            patch=[{"op": "replace", "path": "/label", "value": STILL_WAITING}],
         ),
     )
     await expect(page.locator(".research .label")).to_have_text(STILL_WAITING)
@@ -237,7 +237,7 @@ async def test_a_handoff_is_announced_and_changes_the_badge(page: Page, stage: S
     handoff = {"from": "assistant", "to": "skills", "label": "Connecting you with Skill Builder...", "reason": "skill"}
     await stage.play(
         ActivitySnapshotEvent(message_id="h-1", activity_type="handoff", content=handoff),
-        StateDeltaEvent(delta=[{"op": "replace", "path": "/activeAgent", "value": SPECIALIST}]),  # type: ignore[list-item]
+        StateDeltaEvent(delta=[{"op": "replace", "path": "/activeAgent", "value": SPECIALIST}]),
     )
     await expect(page.locator(".note.handoff")).to_have_text("Connecting you with Skill Builder...")
     await expect(badge).to_have_text("Skill Builder")
@@ -259,7 +259,7 @@ async def test_a_workflow_shows_its_step_and_can_be_left(page: Page, stage: Stag
         {"op": "replace", "path": "/workflow/step", "value": 3},
         {"op": "replace", "path": "/workflow/label", "value": "Writing the skill"},
     ]
-    await stage.play(StateDeltaEvent(delta=changes))  # type: ignore[arg-type]
+    await stage.play(StateDeltaEvent(delta=changes))
     await expect(page.locator("#step")).to_have_text("Step 3 of 5: Writing the skill")
     await expect(page.get_by_role("progressbar")).to_have_attribute("value", "3")
     await stage.end()
@@ -282,7 +282,7 @@ async def test_unfinished_work_is_offered(page: Page, stage: Stage) -> None:
     await stage.begin("Hello again", state(resumable=[SKILL]))
     await stage.end()
     offer = page.get_by_role("list", name="Unfinished work").get_by_role("button")
-    await expect(offer).to_have_text("Continue Create a skillStep 2 of 5: Triggers")
+    await expect(offer).to_have_text("Continue: Create a skillStep 2 of 5: Triggers")
     await offer.click()
     assert await stage.sent("continue") == {"action": "continue", "threadId": stage.thread_id, "workflowId": "w-1"}
 
