@@ -24,6 +24,8 @@ from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 FRESH_SECONDS = 300.0
 """How long a server's list of tools serves."""
+MAX_EVENT_BYTES = 8 * 1024 * 1024
+"""Of one event in a stream; below the limit of a whole answer, whose excess the SDK does not tell."""
 MAX_TOOLS = 200
 MAX_PAGES = 20
 DESCRIPTION = 2000
@@ -121,7 +123,7 @@ class McpTools:
         http.headers.update(headers)
         http.event_hooks = {"response": [remember]}
         key = _key(definition)
-        transport = streamable_http_client(definition.url, http_client=http)
+        transport = streamable_http_client(definition.url, http_client=http, max_sse_event_size=MAX_EVENT_BYTES)
         try:
             async with http, Client(transport, mode=self._modes.get(key, "auto"), cache=None) as session:
                 is_modern = session.protocol_version in MODERN_PROTOCOL_VERSIONS

@@ -99,6 +99,10 @@ def failure_of(error: Exception, statuses: Sequence[int]) -> ToolFailed:
                 return ToolFailed(cause.error.message[:EXCERPT])
             if cause.error.code == types.REQUEST_TIMEOUT:
                 return Unreachable("The server did not answer in time.")
+            if "SSE stream failed" in cause.error.message:
+                return ToolFailed(
+                    "The server's answer is too long, or garbled. Ask for less at a time, if the tool can."
+                )
             if "content type" in cause.error.message:
                 return Unreachable("The server answered with something that is not MCP, a web page perhaps.")
     if any(isinstance(cause, httpx2.HTTPError | OSError) for cause in causes):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.tools.http_server import http_server
 from tests.integration.tools.stage import Stage, mcp_server
 
 
@@ -18,4 +19,11 @@ def stage(tmp_path: Path) -> Stage:
 @pytest.fixture(scope="module")
 def files_port() -> Iterator[int]:
     with mcp_server() as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[int]:
+    """The port of an HTTP service."""
+    with http_server() as port:
         yield port

@@ -66,7 +66,7 @@ def server(name: str) -> MCPServer:
         return "x" * size
 
     @made.tool()
-    def headers(ctx: Context) -> str:  # type: ignore[type-arg]
+    def headers(ctx: Context) -> str:
         """The credentials the server got."""
         return str(dict(ctx.headers or {}).get("authorization"))
 
