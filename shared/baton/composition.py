@@ -197,6 +197,7 @@ def run_services() -> RunServices:
 def tools() -> Tools:
     """Tools of agents that live outside Baton."""
     from baton.adapters import egress
+    from baton.adapters.circuit_breaker import CircuitBreakers
     from baton.adapters.http_requests import HttpRequests
     from baton.adapters.http_tools import HttpTools
     from baton.adapters.mcp import McpTools
@@ -223,6 +224,7 @@ def tools() -> Tools:
             PythonTool: PythonTools(settings.packages),
         },
         header_values(),
+        guards=CircuitBreakers(),
     )
 
 

@@ -27,6 +27,9 @@ class HttpTools:
     def endpoint(self, definition: HttpTool) -> str | None:
         return f"http:{urlsplit(definition.url).netloc.lower()}"
 
+    def must_ask(self, definition: HttpTool) -> bool:
+        return False
+
     async def tools(self, definition: HttpTool) -> Sequence[SourceTool]:
         return [
             SourceTool(definition.name, definition.description, definition.parameters, definition.requires_approval)

@@ -66,6 +66,10 @@ class McpTools:
     def endpoint(self, definition: McpServer) -> str | None:
         return f"mcp:{urlsplit(definition.url).netloc.lower()}"
 
+    def must_ask(self, definition: McpServer) -> bool:
+        kept = self._lists.get(_key(definition))
+        return kept is None or self._monotonic() - kept[1] >= FRESH_SECONDS
+
     async def tools(self, definition: McpServer) -> Sequence[SourceTool]:
         offered = []
         for tool in await self._listed(definition):
@@ -94,9 +98,8 @@ class McpTools:
 
     async def _listed(self, definition: McpServer) -> tuple[types.Tool, ...]:
         key = _key(definition)
-        kept = self._lists.get(key)
-        if kept is not None and self._monotonic() - kept[1] < FRESH_SECONDS:
-            return kept[0]
+        if not self.must_ask(definition):
+            return self._lists[key][0]
         read_at = self._monotonic()
         tools: list[types.Tool] = []
         async with self._session(definition, definition.timeout_seconds) as session:

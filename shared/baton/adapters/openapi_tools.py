@@ -53,6 +53,10 @@ class OpenApiTools:
         place = definition.base_url or (definition.spec if definition.is_remote else "")
         return f"openapi:{urlsplit(place).netloc.lower() or definition.spec}"
 
+    def must_ask(self, definition: OpenApiTool) -> bool:
+        kept = self._operations.get(_key(definition))
+        return definition.is_remote and (kept is None or not self._is_fresh(definition, kept[1]))
+
     async def tools(self, definition: OpenApiTool) -> Sequence[SourceTool]:
         operation = await self._operation(definition)
         description = operation.description[:DESCRIPTION]
@@ -70,7 +74,7 @@ class OpenApiTools:
         )
 
     async def _operation(self, definition: OpenApiTool) -> Operation:
-        key = (definition.spec, definition.operation_id, definition.base_url)
+        key = _key(definition)
         kept = self._operations.get(key)
         if kept is not None and self._is_fresh(definition, kept[1]):
             return kept[0]
@@ -123,6 +127,10 @@ class OpenApiTools:
         if response.status_code != 200:
             raise Unreachable(f"The document {url} cannot be fetched: HTTP {response.status_code}.")
         return response.text
+
+
+def _key(definition: OpenApiTool) -> tuple[str, str, str | None]:
+    return definition.spec, definition.operation_id, definition.base_url
 
 
 def _checked(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:

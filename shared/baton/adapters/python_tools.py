@@ -47,6 +47,9 @@ class PythonTools:
     def endpoint(self, definition: PythonTool) -> str | None:
         return None
 
+    def must_ask(self, definition: PythonTool) -> bool:
+        return False
+
     async def tools(self, definition: PythonTool) -> Sequence[SourceTool]:
         loaded = await self._load(definition)
         return [SourceTool(definition.name, definition.description, loaded.schema, definition.requires_approval)]

@@ -38,6 +38,10 @@ class ToolSource(Protocol[D]):
         """What fails as a whole, as the circuit breaker names it; None: nothing that could be out of reach."""
         ...
 
+    def must_ask(self, definition: D) -> bool:
+        """Whether ``tools`` would use the endpoint now, rather than answer from what is known."""
+        ...
+
     async def tools(self, definition: D) -> Sequence[SourceTool]:
         """The tools of ``definition``. Raises ``ToolFailed``, and ``Unreachable`` if its endpoint fails."""
         ...

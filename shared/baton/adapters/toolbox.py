@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from baton.adapters.circuit_breaker import CircuitOpen
 from baton.adapters.egress import EgressRefused
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.openapi_document import UnusableDocument
@@ -75,11 +76,10 @@ class Toolbox:
         """See ``Tools``. The user's permissions are looked at again."""
         entry = await self._find(_permitted(agent, context.scope), name)
         definition = entry.definition
+        source = self._source(definition)
         try:
-            async with asyncio.timeout(definition.timeout_seconds):
-                result = await self._guarded(
-                    definition, self._source(definition).call(definition, entry.own.own_name, arguments, context)
-                )
+            work = source.call(definition, entry.own.own_name, arguments, context)
+            result = await self._guarded(source.endpoint(definition), work, definition.timeout_seconds)
         except Exception as error:  # noqa: BLE001 - whatever a tool does, the turn goes on
             raise self._failure(error, name, definition) from None
         return replace(
@@ -126,15 +126,17 @@ class Toolbox:
     async def _listed(self, definition: ToolDefinition) -> Sequence[SourceTool] | MissingTools:
         source = self._source(definition)
         try:
-            async with asyncio.timeout(self._listing_seconds):
-                return await self._guarded(definition, source.tools(definition))
+            endpoint = source.endpoint(definition) if source.must_ask(definition) else None
+            return await self._guarded(endpoint, source.tools(definition), self._listing_seconds)
         except Exception as error:  # noqa: BLE001 - whatever a source does, the turn goes on without it
             failure = self._failure(error, definition.name, definition)
             return MissingTools(source.origin(definition), failure.message)
 
-    async def _guarded(self, definition: ToolDefinition, work: Coroutine[Any, Any, T]) -> T:
-        """Do ``work`` under the circuit breaker of its endpoint, for which a refusal is no failure."""
-        endpoint = self._source(definition).endpoint(definition)
+    async def _guarded(self, endpoint: str | None, work: Coroutine[Any, Any, T], seconds: float) -> T:
+        """Do ``work`` within its time and under the circuit breaker of the endpoint it uses.
+
+        A refusal is no failure of the endpoint. Raises ``Unreachable`` when the time is over, and whatever ``work`` raises.
+        """
         if self._guards is None or endpoint is None:
             guard: AbstractAsyncContextManager[Any] = nullcontext()
         else:
@@ -143,7 +145,10 @@ class Toolbox:
         try:
             async with guard:
                 try:
-                    return await work
+                    async with asyncio.timeout(seconds):
+                        return await work
+                except TimeoutError as error:
+                    raise Unreachable(f"The tool did not answer within {seconds:g} seconds.") from error
                 except Unreachable:
                     raise
                 except ToolFailed as error:
@@ -156,7 +161,7 @@ class Toolbox:
     def _failure(self, error: Exception, name: str, definition: ToolDefinition) -> ToolFailed:
         origin = self._source(definition).origin(definition)
         _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redacted(_for_operators(error)))
-        return ToolFailed(self._headers.redacted(_message(error, definition)))
+        return ToolFailed(self._headers.redacted(_message(error)))
 
     def _shown(self, value: Any) -> Any:
         return self._headers.redacted(value) if isinstance(value, str) else value
@@ -178,12 +183,12 @@ def _permitted(agent: AgentDefinition, scope: Scope) -> list[ToolDefinition]:
     return [tool for tool in agent.tools if all(scope.has(name) for name in tool.required_permissions)]
 
 
-def _message(error: Exception, definition: ToolDefinition) -> str:
+def _message(error: Exception) -> str:
     """What the model is told. The texts of unexpected errors are for nobody: they may quote anything."""
     if isinstance(error, ToolFailed):
         return error.message
-    if isinstance(error, TimeoutError):
-        return f"The tool did not answer within {definition.timeout_seconds:g} seconds."
+    if isinstance(error, CircuitOpen):
+        return "The tool has failed again and again and is left alone for now. Try again in a minute, or do without it."
     if isinstance(error, CannotLoad | ImportError):
         return "The tool cannot be loaded in this deployment."
     if isinstance(error, BatonError):
@@ -206,7 +211,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _described(error: BaseException) -> str:
     kind = type(error).__name__
-    if isinstance(error, BatonError | CannotLoad | EgressRefused | ImportError | UnusableDocument):
+    if isinstance(error, BatonError | CannotLoad | CircuitOpen | EgressRefused | ImportError | UnusableDocument):
         return f"{kind}: {error}"
     if isinstance(error, ToolFailed) or error.__traceback__ is None:
         return kind

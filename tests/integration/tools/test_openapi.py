@@ -1,0 +1,153 @@
+"""Operations of OpenAPI documents as tools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from baton.adapters.openapi_document import UnusableDocument, operation, parsed
+from baton.ports.tools import ToolFailed
+from tests.integration.tools.http_server import SPEC
+from tests.integration.tools.stage import ADA, Stage, agent_with
+from tests.unit.egress.serving import reply, serving
+
+
+def openapi(port: int, operation_id: str = "updatePet", **more: Any) -> dict[str, Any]:
+    spec = f"http://127.0.0.1:{port}/openapi.json"
+    return {"type": "openapi", "spec": spec, "operation_id": operation_id, **more}
+
+
+async def test_an_operation_becomes_one_schema_without_references(stage: Stage, service: int) -> None:
+    [tool] = (await stage.toolbox.offered(agent_with(openapi(service)), ADA)).tools
+
+    assert (tool.spec.name, tool.spec.description, tool.origin) == ("updatePet", "Change a pet.", "openapi")
+    schema = dict(tool.spec.parameters)
+    Draft202012Validator.check_schema(schema)
+    assert "$ref" not in json.dumps(schema)
+    assert set(schema["properties"]) == {"petId", "tags", "fields", "X-Reason", "body"}
+    assert schema["required"] == ["petId", "body"]
+    pet = schema["properties"]["body"]
+    assert pet["properties"]["name"]["type"] == ["string", "null"]
+    assert pet["properties"]["age"] == {"type": "number", "exclusiveMinimum": 0}
+    assert pet["properties"]["parent"] == {}  # a pet inside a pet may be anything
+    assert schema["properties"]["X-Reason"]["description"] == "Why."
+
+
+async def test_arguments_go_where_the_document_says(stage: Stage, service: int) -> None:
+    agent = agent_with(openapi(service, headers={"X-Plain": "1", "x-reason": "ours"}))
+    arguments: dict[str, Any] = {
+        "petId": "a/b",
+        "tags": ["x", "y"],
+        "fields": ["p", "q"],
+        "X-Reason": "because\r\nX-Evil: 1",
+        "body": {"name": "Rex"},
+    }
+
+    told = json.loads((await stage.call(agent, "updatePet", **arguments)).text)
+
+    assert (told["method"], told["path"]) == ("PUT", "/api/pets/a%2Fb")
+    assert told["query"] == [["tags", "x"], ["tags", "y"], ["fields", "p,q"]]
+    assert json.loads(told["body"]) == {"name": "Rex"}
+    assert (told["headers"]["x-reason"], told["headers"]["idempotency-key"]) == ("ours", "key-1")
+    assert "x-evil" not in told["headers"]
+
+
+async def test_a_documents_file_below_the_agents_may_be_yaml(stage: Stage, service: int) -> None:
+    (stage.folder / "specs").mkdir()
+    (stage.folder / "specs" / "pets.yaml").write_text(yaml.safe_dump(SPEC))
+    base = f"http://127.0.0.1:{service}/v2/"
+    tool = {"type": "openapi", "spec": "specs/pets.yaml", "operation_id": "updatePet", "name": "pet", "base_url": base}
+
+    told = json.loads((await stage.call(agent_with(tool), "pet", petId="1", body={"name": "x"})).text)
+
+    assert told["path"] == "/v2/pets/1"
+
+
+async def test_a_file_outside_the_folder_is_not_read(stage: Stage, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.json"
+    outside.write_text(json.dumps(SPEC))
+    stage.folder = tmp_path / "agents"
+    stage.folder.mkdir()
+    (stage.folder / "link.json").symlink_to(outside)
+    tool = {"type": "openapi", "spec": "link.json", "operation_id": "updatePet"}
+
+    [missing] = (await stage.toolbox.offered(agent_with(tool), ADA)).missing
+
+    assert "not below the folder" in missing.reason
+
+
+async def test_a_web_page_instead_of_data_is_a_failure(stage: Stage, service: int) -> None:
+    with pytest.raises(ToolFailed, match="web page"):
+        await stage.call(agent_with(openapi(service, "getPage")), "getPage")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (reply(b"<html>", "Content-Type: text/html"), "neither JSON nor YAML|not of OpenAPI"),
+        (reply(b'{"swagger": "2.0"}'), "not of OpenAPI"),
+        (reply(b"a: &a [*a]\nb: *a"), "not of OpenAPI|neither"),
+        (reply(b"{" * 100_000), "neither JSON nor YAML"),
+        (reply(json.dumps({"openapi": "3.1.0", "paths": {}}).encode()), "no operation updatePet"),
+        (reply(b'{"openapi": "3.1.0", "paths": []}'), "does not allow"),
+        (reply(b"", status="404 Not Found"), "HTTP 404"),
+        (reply(b"", "Location: http://169.254.169.254/x", status="302 Found"), "not a public address"),
+        (b"", "cannot be fetched"),
+    ],
+)
+async def test_a_document_that_cannot_be_used_is_missing(stage: Stage, answer: bytes, words: str) -> None:
+    async with serving(answer) as port:
+        [missing] = (await stage.toolbox.offered(agent_with(openapi(port)), ADA)).missing
+    assert missing.origin == "openapi"
+    assert any(word in missing.reason for word in words.split("|")), missing.reason
+
+
+def document(found: dict[str, Any], **components: Any) -> dict[str, Any]:
+    paths = {"/x": {"post": {"operationId": "go", **found}}}
+    return {"openapi": "3.1.0", "servers": [{"url": "https://a.com"}], "paths": paths, "components": components}
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({"requestBody": {"content": {"text/plain": {}}}}, "takes no JSON"),
+        ({"parameters": [{"name": "s", "in": "cookie", "required": True}]}, "cookie"),
+        ({"parameters": [{"$ref": "#/components/parameters/A"}]}, "circles"),
+        ({"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "other.json#/x"}}]}, "another one"),
+        ({"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "#/components/absent"}}]}, "does not allow"),
+        ({"servers": [{"url": "/relative"}]}, "set base_url"),
+        ({"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/L0"}}}}}, "large"),
+    ],
+)
+def test_an_operation_that_cannot_be_a_tool_says_why(found: dict[str, Any], words: str) -> None:
+    bombs = {
+        f"L{level}": {
+            "type": "object",
+            "properties": {n: {"$ref": f"#/components/schemas/L{level + 1}"} for n in "abcd"},
+        }
+        for level in range(12)
+    } | {"L12": {"type": "string"}}
+    whole = document(found, parameters={"A": {"$ref": "#/components/parameters/A"}}, schemas=bombs)
+
+    with pytest.raises(UnusableDocument, match=words):
+        operation(whole, "go", "", None)
+
+
+def test_parameters_that_share_a_name_are_told_apart() -> None:
+    found = {
+        "parameters": [
+            {"name": "id", "in": "query", "schema": {"type": "string"}},
+            {"name": "id", "in": "header", "schema": {"type": "string"}},
+            {"name": "body", "in": "query", "schema": {"type": "string"}},
+        ],
+        "requestBody": {"content": {"application/json": {"schema": True}}},
+    }
+    made = operation(parsed(json.dumps(document(found))), "go", "", None)
+
+    assert set(made.schema["properties"]) == {"id", "header_id", "body", "request_body"}
+    assert made.body_argument == "request_body"

@@ -1,0 +1,134 @@
+"""What all tools have in common: circuit breakers, secrets as AWS keeps them, the contract of the port."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from baton.adapters.circuit_breaker import CircuitBreakers
+from baton.adapters.header_values import HeaderValues
+from baton.adapters.secrets import ParameterStore, SecretsManager
+from baton.domain.errors import InternalError, NotFound
+from baton.domain.secret import SecretReference
+from baton.ports.tools import ToolFailed
+from tests.contracts.tools import ToolsContract, ToolsUnderTest
+from tests.fakes.tools import FakeTools
+from tests.integration.tools.stage import ADA, Stage, agent_with, context, http, mcp
+from tests.unit.egress.serving import serving
+from tests.unit.identity.signing import Monotonic
+
+
+async def test_an_endpoint_that_keeps_failing_is_left_alone_for_a_while(stage: Stage, service: int) -> None:
+    time = Monotonic()
+    stage.guards = CircuitBreakers(failures=2, monotonic=time)
+    agent = agent_with(http(service, "/status/500"), http(service, "/fine", name="other"))
+
+    for _ in range(2):
+        with pytest.raises(ToolFailed, match="HTTP 500"):
+            await stage.call(agent, "fetch")
+    with pytest.raises(ToolFailed, match="left alone for now"):
+        await stage.call(agent, "other")
+    time.pass_(30)
+    assert (await stage.call(agent, "other")).text
+
+
+async def test_refusals_and_local_mistakes_do_not_open_a_circuit(stage: Stage, service: int) -> None:
+    stage.guards = CircuitBreakers(failures=1)
+    agent = agent_with(http(service, "/status/404"))
+    for _ in range(3):
+        with pytest.raises(ToolFailed, match="HTTP 404"):
+            await stage.call(agent, "fetch")
+
+
+async def test_an_endpoint_that_hangs_opens_its_circuit(stage: Stage) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    stage.guards = CircuitBreakers(failures=1)
+    stage.listing_seconds = 0.1
+    async with serving(silent) as port:
+        agent = agent_with(mcp(port), http(port, timeout_seconds=0.1))
+        [first] = (await stage.toolbox.offered(agent, ADA)).missing
+        [then] = (await stage.toolbox.offered(agent, ADA)).missing
+        with pytest.raises(ToolFailed, match=r"within 0\.1 seconds|in time"):
+            await stage.call(agent, "fetch")
+    assert "within 0.1 seconds" in first.reason
+    assert "left alone" in then.reason
+
+
+async def test_secrets_and_parameters_come_from_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with mock_aws():
+        manager, ssm = boto3.client("secretsmanager"), boto3.client("ssm")
+        manager.create_secret(Name="baton/dev/tools/crm", SecretString=json.dumps({"token": "t-123456", "n": 1}))
+        ssm.put_parameter(Name="/baton/dev/tools/org", Value="org-7", Type="SecureString")
+        values = HeaderValues(SecretsManager(lambda: manager), ParameterStore(lambda: ssm), "dev")
+
+        headers = await values.resolve(
+            {
+                "Authorization": SecretReference(secret="baton/{stage}/tools/crm", key="token", format="Bearer {}"),
+                "X-Org": SecretReference(parameter="/baton/{stage}/tools/org"),
+                "Accept": "text/plain",
+            }
+        )
+
+        assert headers == {"Authorization": "Bearer t-123456", "X-Org": "org-7", "Accept": "text/plain"}
+        assert values.redacted('{"a": "Bearer t-123456 org-7"}') == '{"a": "Bearer [secret] [secret]"}'
+        for reference in (
+            SecretReference(secret="baton/dev/tools/crm", key="absent"),
+            SecretReference(secret="baton/dev/tools/crm", key="n"),
+            SecretReference(secret="baton/dev/tools/none"),
+            SecretReference(parameter="/baton/dev/none"),
+        ):
+            with pytest.raises(NotFound) as failure:
+                await values.resolve({"X": reference})
+            assert "t-123456" not in str(failure.value.detail)
+
+
+async def test_a_parameter_that_may_not_be_read_is_an_internal_error() -> None:
+    from botocore.exceptions import ClientError
+
+    class Denied:
+        def get_parameter(self, **asked: object) -> None:
+            raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetParameter")
+
+    with pytest.raises(InternalError, match="AccessDeniedException"):
+        await asyncio.to_thread(ParameterStore(Denied).get, "/x")
+
+
+class TestFake(ToolsContract):
+    @pytest.fixture
+    def tools(self) -> ToolsUnderTest:
+        async def hang() -> str:
+            await asyncio.sleep(3600)
+            return ""
+
+        async def greet(name: str) -> str:
+            return f"Hi {name}"
+
+        fake = FakeTools()
+        fake.add("greet", greet, parameters={"type": "object", "properties": {"name": {"type": "string"}}})
+        fake.add("hang", hang, timeout_seconds=0.2)
+        fake.add("guarded", greet, required_permissions=("crm:read",), requires_approval=True)
+        fake.lose("mcp:gone", "It cannot be reached.")
+        return ToolsUnderTest(fake, agent_with(), context)
+
+
+class TestToolbox(ToolsContract):
+    @pytest.fixture
+    def tools(self, stage: Stage) -> ToolsUnderTest:
+        def python(name: str, function: str, **more: object) -> dict[str, object]:
+            entry = f"tests.integration.tools.functions:{function}"
+            return {"type": "python", "name": name, "description": "Does it.", "entry_point": entry, **more}
+
+        agent = agent_with(
+            python("greet", "greet"),
+            python("hang", "sleeps", timeout_seconds=0.2),
+            python("guarded", "greet", required_permissions=["crm:read"], requires_approval=True),
+            mcp(9, "gone"),
+        )
+        return ToolsUnderTest(stage.toolbox, agent, context)
