@@ -18,23 +18,24 @@ OBJECTS = LARGE_MESSAGES | {"s3:PutObject"}
 CONSUME = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
 POST = {"execute-api:ManageConnections"}
 SECRETS = {"secretsmanager:GetSecretValue"}
+PARAMETERS = {"ssm:GetParameter"}
 SEND = {"sqs:SendMessage"}
 CLOSE = {"states:StartExecution"}
 
 ALLOWED = {
     "AuthorizerFunction": LOGGING | SECRETS,
     "SocketsFunction": LOGGING | READ | {PUT, DELETE} | LARGE_MESSAGES | POST | SEND,
-    "TurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | SECRETS | CLOSE,
+    "TurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | SECRETS | PARAMETERS | CLOSE,
     "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | CLOSE,
-    "StreamsFunction": LOGGING | TURNS | OBJECTS | POST | SECRETS | SEND | CLOSE,
+    "StreamsFunction": LOGGING | TURNS | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
     "HttpFunction": LOGGING | READ | {PUT, LISTS} | OBJECTS | SECRETS | SEND,
     "SweeperFunction": LOGGING | TURNS | POST | SEND | CLOSE,
     "ClosingFunction": LOGGING | READ | {UPDATE} | LARGE_MESSAGES,
 }
 READ_SECRETS = {
     "AuthorizerFunction": {"EmbedKeysSecret"},
-    "TurnsFunction": {"ModelKeySecret"},
-    "StreamsFunction": {"EmbedKeysSecret", "ModelKeySecret"},
+    "TurnsFunction": {"ModelKeySecret", "Stage"},
+    "StreamsFunction": {"EmbedKeysSecret", "ModelKeySecret", "Stage"},
     "HttpFunction": {"EmbedKeysSecret"},
 }
 
@@ -78,6 +79,19 @@ def test_a_function_reads_only_the_secrets_it_uses(stack: Stack, function: str) 
         if not name.startswith("AWS::")
     }
     assert names == READ_SECRETS.get(function, set())
+
+
+@pytest.mark.parametrize("function", ["TurnsFunction", "StreamsFunction"])
+def test_agents_headers_refer_to_secrets_of_this_stage_and_of_their_own_folders(stack: Stack, function: str) -> None:
+    places = [
+        place
+        for statement in stack.statements(stack.role_of(function))
+        for place in text(statement["Resource"]).split('"')
+        if place.endswith("/*") and ("secretsmanager" in place or ":ssm:" in place)
+    ]
+    ends = {place.rpartition(":")[2] for place in places}
+    folders = {"baton/${Stage}/tools/*", "baton/${Stage}/agents/*"}
+    assert ends == folders | {f"parameter/{folder}" for folder in folders}
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ class Toolbox:
     async def _guarded(self, endpoint: str | None, work: Coroutine[Any, Any, T], seconds: float) -> T:
         """Do ``work`` within its time and under the circuit breaker of the endpoint it uses.
 
-        A refusal is no failure of the endpoint. Raises ``Unreachable`` when the time is over, and whatever ``work`` raises.
+        A refusal is no failure of the endpoint. Raises ``Unreachable`` when the time is over, and what ``work`` raises.
         """
         if self._guards is None or endpoint is None:
             guard: AbstractAsyncContextManager[Any] = nullcontext()

@@ -24,6 +24,7 @@ from baton.domain.agent import AgentDefinition, RemoteAgent
 from baton.domain.errors import BatonError, error_classes
 from baton.domain.identity import Scope
 from baton.domain.secret import SecretReference
+from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from local.environment import DEVELOPERS_CHOICE
 from local.settings import LocalSettings
 from tests.unit.docs.pages import ROOT, blocks, table
@@ -127,6 +128,30 @@ def test_every_field_of_an_agent_is_listed_with_its_default() -> None:
     assert set(listed) == set(fields)
     telling = {name: _default(field) for name, field in fields.items() if _default(field) not in ("none", "")}
     assert {name: listed[name] for name in telling} == telling
+
+
+@pytest.mark.parametrize("kind", [McpServer, HttpTool, OpenApiTool, PythonTool])
+def test_every_field_of_a_tool_is_listed_with_its_default(kind: type[BaseModel]) -> None:
+    word = kind.model_fields["type"].annotation.__args__[0]  # type: ignore[union-attr]
+    article = "an" if word in ("mcp", "http", "openapi") else "a"
+    rows = table(AGENTS, "field of a tool") | table(AGENTS, f"field of {article} {word} tool")
+    listed = {name: row[0].strip("`") for name, row in rows.items()}
+
+    fields = {name: field for name, field in kind.model_fields.items() if name != "type"}
+    assert set(listed) == set(fields)
+    telling = {name: _default(field) for name, field in fields.items() if _default(field) not in ("none", "")}
+    assert {name: listed[name] for name in telling} == telling
+
+
+def test_the_agent_with_tools_of_the_how_to_is_valid() -> None:
+    [example] = [block.text for block in blocks(ROOT / "docs/how-to/give-an-agent-tools.md") if block.mark == "tools"]
+
+    assert [tool.type for tool in AgentDefinition.model_validate(yaml.safe_load(example)).tools] == [
+        "mcp",
+        "http",
+        "openapi",
+        "python",
+    ]
 
 
 def test_the_agent_of_the_how_to_is_valid(tmp_path: Path) -> None:
