@@ -48,7 +48,7 @@ from local.settings import ROOT, default_cache_dir
 from local.stack import read_stack
 from local.template import Endpoints
 from tests.fakes.agent_client import ScriptedAgentClient
-from tests.fakes.no_tools import NoTools
+from tests.fakes.tools import FakeTools
 
 TURNS = (1, 10, 100, 1_000)
 SCOPE = Scope("benchmark", "ada@example.com")
@@ -200,7 +200,7 @@ class Baton:
             files=S3Files(s3, bucket, self.clock),
             sessions=Sessions(DynamoEpisodes(table), NoClosings(), audit),
             records=DynamoRunRecords(table, S3Bodies(s3, bucket)),
-            tools=NoTools(),
+            tools=FakeTools(),
             agent_client=ScriptedAgentClient(),
             audit=audit,
             clock=self.clock,

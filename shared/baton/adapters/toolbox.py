@@ -98,7 +98,8 @@ class Toolbox:
             if isinstance(entry.definition, McpServer) and prefixed(entry.definition.name, entry.own.own_name) == name:
                 return entry
         if missing:
-            raise ToolFailed(f"The tool {name[:64]!r} cannot be reached at the moment. Try again later.")
+            message = f"The tool {name[:64]!r} cannot be reached at the moment. Try again later."
+            raise ToolFailed(message, is_outage=True)
         raise ToolFailed(f"There is no tool {name[:64]!r}.")
 
     async def _entries(
@@ -161,7 +162,8 @@ class Toolbox:
     def _failure(self, error: Exception, name: str, definition: ToolDefinition) -> ToolFailed:
         origin = self._source(definition).origin(definition)
         _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redacted(_for_operators(error)))
-        return ToolFailed(self._headers.redacted(_message(error)))
+        is_outage = isinstance(error, Unreachable | CircuitOpen)
+        return ToolFailed(self._headers.redacted(_message(error)), is_outage=is_outage)
 
     def _shown(self, value: Any) -> Any:
         return self._headers.redacted(value) if isinstance(value, str) else value

@@ -28,7 +28,7 @@ from tests.e2e.faults.witness import Watched
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.episodes import FakeClosings
 from tests.fakes.files import FakeFiles
-from tests.fakes.no_tools import NoTools
+from tests.fakes.tools import FakeTools
 
 if TYPE_CHECKING:
     from tests.e2e.faults.case import Case
@@ -62,7 +62,7 @@ class Product:
             files=FakeFiles(),
             sessions=Sessions(stores.episodes, FakeClosings(), audit),
             records=stores.records,
-            tools=NoTools(),
+            tools=FakeTools(),
             agent_client=ScriptedAgentClient(),
             audit=audit,
             clock=clock,

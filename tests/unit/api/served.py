@@ -11,6 +11,7 @@ import httpx
 from baton.api.application import create_app
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
+from baton.conversation.approvals import Approvals
 from baton.conversation.follow import Follower
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import Scope
@@ -47,9 +48,11 @@ class Served:
             verifier=OpenVerifier(stage.clock),
             turns=stage.turns,
             store=stage.store,
+            records=stage.records,
             replays=stage.replays,
             follower=Follower(stage.store, stage.replays, poll_seconds=0.01),
             controls=stage.controls,
+            approvals=Approvals(stage.store, stage.audit),
             agents=stage.agents,
             files=FakeFiles(),
             audit=stage.audit,

@@ -33,10 +33,10 @@ from tests.fakes.episodes import FakeClosings, FakeEpisodes
 from tests.fakes.files import FakeFiles
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
-from tests.fakes.no_tools import NoTools
 from tests.fakes.run_records import FakeRunRecords
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
+from tests.fakes.tools import FakeTools
 from tests.fakes.turn_queue import FakeTurnQueue
 
 ASSISTANT = AgentDefinition(
@@ -72,6 +72,8 @@ class Stage:
     model: ScriptedChatModel = field(default_factory=lambda: ScriptedChatModel(otherwise=Answer(("Hello there.",))))
     connections: FakeConnections = field(default_factory=FakeConnections)
     audit: FakeAuditLog = field(default_factory=FakeAuditLog)
+    assistant: AgentDefinition = ASSISTANT
+    others: tuple[AgentDefinition, ...] = ()
 
     def __post_init__(self) -> None:
         self.store = FakeThreadStore(self.clock)
@@ -80,10 +82,11 @@ class Stage:
         self.queue = FakeTurnQueue()
         self.records = FakeRunRecords()
         self.agent_client = ScriptedAgentClient()
+        self.tools = FakeTools()
         self.episodes = FakeEpisodes()
         self.closings = FakeClosings()
         self.sessions = Sessions(self.episodes, self.closings, self.audit)
-        self.agents = Agents(FakeAgentCatalog(ASSISTANT, LIBRARIAN))
+        self.agents = Agents(FakeAgentCatalog(self.assistant, LIBRARIAN, *self.others))
         self.services = RunServices(
             store=self.store,
             log=self.log,
@@ -96,7 +99,7 @@ class Stage:
             files=FakeFiles(),
             sessions=self.sessions,
             records=self.records,
-            tools=NoTools(),
+            tools=self.tools,
             agent_client=self.agent_client,
             audit=self.audit,
             clock=self.clock,

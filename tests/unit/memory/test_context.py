@@ -76,14 +76,18 @@ def test_pruning_keeps_a_suffix_within_budget(runs: list[list[int]], budget: int
 def test_a_prompt_is_in_its_order_and_within_its_budget(runs: list[list[int]], budget: int, asked: int) -> None:
     speaker = agent(system_prompt="You help.", memory={"max_working_memory_tokens": budget})
     history, current = conversation(runs), question(asked)
-    context = assemble(speaker, history, current, COUNTER)
+    context = assemble(speaker, history, (current,), COUNTER)
 
     assert context.prompts[0].role is Role.SYSTEM
     assert context.prompts[0].content == "You help."
     assert (context.prompts[-1].role, context.prompts[-1].content) == (Role.USER, "What now?")
     shown = [message for exchange in context.included for message in exchange.messages]
     assert shown == history[len(history) - len(shown) :]
-    assert [(p.role, p.content) for p in context.prompts[1:-1]] == [(m.role, m.content) for m in shown]
+    assert [(p.role, p.content) for p in context.prompts[1:-1]] == [
+        (m.role, m.content)
+        for m in shown
+        if m.role is not Role.TOOL  # nobody called them
+    ]
 
     fixed = message_tokens("You help.", COUNTER) + asked + REPLY_TOKENS
     assert context.tokens == fixed + sum(message.tokens for message in shown)
@@ -94,7 +98,7 @@ def test_a_prompt_is_in_its_order_and_within_its_budget(runs: list[list[int]], b
 @given(st.integers(0, 5_000))
 def test_the_system_prompt_and_the_question_are_never_pruned(asked: int) -> None:
     speaker = agent(system_prompt="word " * 600, memory={"max_working_memory_tokens": 500})
-    context = assemble(speaker, conversation([[1, 1]]), question(asked), COUNTER)
+    context = assemble(speaker, conversation([[1, 1]]), (question(asked),), COUNTER)
     assert [prompt.role for prompt in context.prompts] == [Role.SYSTEM, Role.USER]
     assert context.tokens == 600 + MESSAGE_FRAME_TOKENS + asked + REPLY_TOKENS
 
@@ -109,7 +113,9 @@ def test_what_the_store_reads_for_the_budget_is_enough(runs: list[list[int]], bu
         read.insert(0, message)
         if sum(known.tokens for known in read) > room:
             break
-    assert assemble(speaker, read, current, COUNTER).prompts == assemble(speaker, history, current, COUNTER).prompts
+    assert (
+        assemble(speaker, read, (current,), COUNTER).prompts == assemble(speaker, history, (current,), COUNTER).prompts
+    )
 
 
 def test_a_question_is_never_parted_from_its_answer() -> None:
@@ -131,5 +137,5 @@ def test_a_message_costs_its_text_its_parts_and_its_frame() -> None:
 
 def test_the_question_in_the_prompt_is_the_one_asked_now() -> None:
     repeated = replace(conversation([[5, 5]])[0], content="What now?")
-    context = assemble(agent(), [repeated], question(), COUNTER)
+    context = assemble(agent(), [repeated], (question(),), COUNTER)
     assert [prompt.content for prompt in context.prompts] == ["You help.", "What now?", "What now?"]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.bodies import LARGEST_INLINE, ItemBodies
-from baton.adapters.dynamodb.cursors import decode, encode
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.record_codec import (
     pack_call,
@@ -19,6 +18,7 @@ from baton.adapters.dynamodb.record_codec import (
 )
 from baton.adapters.dynamodb.table import Item, Table
 from baton.adapters.s3_bodies import S3Bodies
+from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
 from baton.domain.task import Task

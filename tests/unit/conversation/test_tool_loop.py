@@ -1,0 +1,320 @@
+"""What becomes of the calls that a model makes: checked, bounded, recorded, told; and never made twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import LeaseLost, ModelUnavailable
+from baton.domain.message import MessageStatus, Role
+from baton.domain.tool_call import ToolCall
+from baton.ports.tools import ToolFailed, ToolResult
+from tests.fakes.chat_model import Answer
+from tests.unit.conversation.stage import ASSISTANT, Said, Stage
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+def armed(**limits: Any) -> AgentDefinition:
+    """The assistant with tools; the fake offers the same ones to everybody who has any."""
+    fields = {"type": "python", "name": "weather", "description": "Tells it.", "entry_point": "weather:tell"}
+    return AgentDefinition.model_validate(
+        ASSISTANT.model_dump() | {"tools": [fields], "limits": limits, "timeouts": {"turn_seconds": 60}}
+    )
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage(assistant=armed())
+
+    async def weather(city: str) -> str:
+        return f"Sunny in {city}."
+
+    stage.tools.add("weather", weather, parameters=CITY)
+    return stage
+
+
+def call(name: str = "weather", number: int = 1, **arguments: Any) -> ToolCall:
+    return ToolCall(f"call-{number}", name, json.dumps(arguments))
+
+
+async def records(stage: Stage) -> list[Mapping[str, Any]]:
+    found, _ = await stage.records.calls(stage.ada, stage.thread_id, limit=50, cursor=None)
+    return [record.as_json() for record in found][::-1]
+
+
+def results(said: Said) -> list[str]:
+    return [event.body["content"] for event in said.events if event.type == "TOOL_CALL_RESULT"]
+
+
+async def test_the_model_is_told_what_its_call_has_brought_and_answers(stage: Stage) -> None:
+    stage.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), "It is sunny.")
+    said = await stage.say()
+
+    assert said.types == [
+        "RUN_STARTED",
+        "STATE_SNAPSHOT",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "TOOL_CALL_START",
+        "TOOL_CALL_ARGS",
+        "TOOL_CALL_END",
+        "TOOL_CALL_RESULT",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "RUN_FINISHED",
+    ]
+    assert results(said) == ["Sunny in Oslo."]
+    roles = [role for role, _ in stage.model.asked[1].contents]
+    assert roles == ["system", "user", "assistant", "tool"]
+    assert said.finished is not None
+    assert [message.role for message in said.finished.messages] == [
+        Role.USER,
+        Role.ASSISTANT,
+        Role.TOOL,
+        Role.ASSISTANT,
+    ]
+
+
+async def test_the_next_turn_knows_the_call_and_its_result(stage: Stage) -> None:
+    stage.model.script(Answer.calling(call(city="Oslo")), "It is sunny.", "As I said.")
+    await stage.say("m1")
+    await stage.say("m2")
+    prompts = stage.model.asked[2].prompts
+    assert [prompt.role.value for prompt in prompts] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert prompts[2].tool_calls[0].id == prompts[3].tool_call_id
+    assert prompts[3].content == "Sunny in Oslo."
+
+
+async def test_every_call_is_recorded_with_what_came_of_it(stage: Stage) -> None:
+    async def broken() -> str:
+        raise ToolFailed("The station is closed.")
+
+    stage.tools.add("station", broken)
+    stage.model.script(Answer.calling(call(city="Oslo"), call("station", 2)), "Well.")
+    await stage.say()
+    weather, station = sorted(await records(stage), key=lambda record: str(record["toolName"]), reverse=True)
+    assert (weather["input"], weather["output"], weather["succeeded"]) == ({"city": "Oslo"}, "Sunny in Oslo.", True)
+    assert (station["output"], station["succeeded"]) == (None, False)
+    assert station["errorMessage"] == "The station is closed."
+    assert weather["agentId"] == "assistant"
+
+
+async def test_calls_of_one_answer_run_at_the_same_time(stage: Stage) -> None:
+    both = asyncio.Barrier(2)
+
+    async def meet(city: str) -> str:
+        async with asyncio.timeout(5):
+            await both.wait()
+        return city
+
+    stage.tools.add("meet", meet, parameters=CITY)
+    stage.model.script(Answer.calling(call("meet", 1, city="Oslo"), call("meet", 2, city="Rome")), "Both.")
+    said = await stage.say()
+    assert sorted(results(said)) == ["Oslo", "Rome"]
+    told = [content for role, content in stage.model.asked[1].contents if role == "tool"]
+    assert told == ["Oslo", "Rome"], "the model is told in the order of its calls"
+
+
+@pytest.mark.parametrize(
+    ("bad", "complaint"),
+    [
+        (call("wether", city="Oslo"), "there is no tool 'wether'"),
+        (call(town="Oslo"), "'city' is a required property"),
+        (call(city=7), "at city"),
+        (ToolCall("call-1", "weather", "{not json"), "not valid JSON"),
+        (ToolCall("call-1", "weather", '["Oslo"]'), "must be a JSON object"),
+        (ToolCall("call-1", "weather", "[" * 100_000), "not valid JSON"),
+    ],
+)
+async def test_a_bad_call_goes_back_to_the_model_as_an_error(stage: Stage, bad: ToolCall, complaint: str) -> None:
+    stage.model.script(Answer.calling(bad), Answer.calling(call(city="Oslo")), "It is sunny.")
+    said = await stage.say()
+    assert complaint in results(said)[0]
+    assert results(said)[1] == "Sunny in Oslo."
+    assert said.last["outcome"] == {"type": "success"}
+    assert len(stage.tools.calls) == 1
+
+
+async def test_a_model_that_calls_badly_again_and_again_gets_a_last_answer_without_tools() -> None:
+    stage = Stage(assistant=armed(bad_calls=2))
+    stage.model.otherwise = Answer.calling(call("nothing"), text="Hm.")
+    said = await stage.say()
+    assert [bool(asked.tools) for asked in stage.model.asked] == [True, True, True, False]
+    assert said.last["outcome"] == {"type": "success"}
+    assert said.finished is not None
+    assert said.finished.messages[-1].text == "Hm."
+
+
+@pytest.mark.parametrize("limits", [{"model_calls": 3}, {"tool_calls": 2}, {"tokens": 1_000}])
+async def test_a_turn_that_reaches_its_limits_ends_in_an_answer(limits: dict[str, int]) -> None:
+    stage = Stage(assistant=armed(**limits))
+    stage.tools.add("dig", lambda: _text("Deeper."))
+    usage = Answer.calling(call("dig"), text="On and on.")
+    stage.model.otherwise = Answer(usage.pieces, reason=usage.reason, calls=usage.calls, usage=_tokens(600))
+    said = await stage.say()
+    assert said.last["outcome"] == {"type": "success"}
+    assert stage.model.asked[-1].tools == ()
+    assert stage.model.asked[-1].prompts[-1].role is Role.SYSTEM
+    assert len(stage.model.asked) <= 4
+
+
+async def test_a_long_result_is_cut_for_the_model_and_kept_whole() -> None:
+    stage = Stage(assistant=armed(result_chars=200))
+    stage.tools.add("read", lambda: _text("x" * 5_000))
+    stage.model.script(Answer.calling(call("read")), "Long.")
+    await stage.say()
+    told = str(stage.model.asked[1].contents[-1][1])
+    assert len(told) < 400
+    assert "5000 characters" in told
+    assert len(str((await records(stage))[0]["output"])) == 5_000
+
+
+async def test_a_tool_that_does_not_answer_in_time_is_an_outage_and_the_user_is_told(stage: Stage) -> None:
+    async def hang() -> str:
+        await asyncio.sleep(60)
+        return "never"
+
+    stage.tools.add("hang", hang, timeout_seconds=0.05)
+    stage.model.script(Answer.calling(call("hang")), "It should be sunny.")
+    said = await stage.say()
+    assert said.text == "I'm working with limited resources right now, but here's what I know...\n\nIt should be sunny."
+    assert said.finished is not None
+    assert said.finished.messages[-1].text == said.text
+
+
+async def test_an_error_of_the_tool_itself_is_the_models_affair(stage: Stage) -> None:
+    async def refuse() -> str:
+        raise ToolFailed("There is no such city.")
+
+    stage.tools.add("refuse", refuse)
+    stage.model.script(Answer.calling(call("refuse")), "No such city.")
+    assert (await stage.say()).text == "No such city."
+
+
+async def test_an_unforeseen_fault_of_a_tool_fails_its_call_only(stage: Stage) -> None:
+    async def explode() -> str:
+        raise ZeroDivisionError
+
+    stage.tools.add("explode", explode)
+    stage.model.script(Answer.calling(call("explode")), "Sorry.")
+    said = await stage.say()
+    assert said.text.endswith("Sorry.")
+    assert (await records(stage))[0]["succeeded"] is False
+
+
+async def test_what_an_answer_rests_on_stands_at_its_end(stage: Stage) -> None:
+    page = {"kind": "page", "id": "p1", "title": "Climate", "score": None}
+
+    async def look() -> ToolResult:
+        return ToolResult("It rains.", sources=(page,))
+
+    stage.tools.add("look", look)
+    stage.model.script(Answer.calling(call("look"), text="One moment."), "It rains.")
+    said = await stage.say()
+    ends = [event.body["metadata"]["sources"] for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    assert ends == [[], [page]]
+    assert said.finished is not None
+    assert said.finished.messages[-1].sources == (page,)
+
+
+async def test_the_model_hears_which_tools_cannot_be_had(stage: Stage) -> None:
+    stage.tools.lose("mcp:docs", "it cannot be reached")
+    await stage.say()
+    assert "mcp:docs" in str(stage.model.asked[0].prompts[1].content)
+
+
+async def test_cancelling_stops_a_running_tool_and_its_call_is_closed(stage: Stage) -> None:
+    began, stopped = asyncio.Event(), asyncio.Event()
+
+    async def dig() -> str:
+        began.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            stopped.set()
+        return "never"
+
+    stage.tools.add("dig", dig)
+    stage.model.script(Answer.calling(call("dig")), "Next.")
+    running = asyncio.ensure_future(stage.say("m1"))
+    await began.wait()
+    await stage.controls.cancel(stage.ada, stage.thread_id, None)
+    said = await running
+    assert stopped.is_set()
+    assert said.last["outcome"] == {"type": "cancelled"}
+    assert results(said) == ["The user stopped this."]
+    await stage.say("m2")
+    assert "The user stopped this." in [content for _, content in stage.model.asked[1].contents]
+
+
+async def test_a_model_that_fails_after_its_calls_leaves_them_in_the_history(stage: Stage) -> None:
+    stage.model.script(Answer.calling(call(city="Oslo")), Answer(("It is ",), ModelUnavailable()), "Next.")
+    said = await stage.say("m1")
+    assert said.last["code"] == "model_unavailable"
+    assert said.finished is not None
+    assert said.finished.messages[-1].status is MessageStatus.CANCELLED
+    await stage.say("m2")
+    assert [prompt.role.value for prompt in stage.model.asked[2].prompts][2:5] == ["assistant", "tool", "assistant"]
+
+
+async def test_a_worker_that_takes_a_run_over_makes_no_call_again(stage: Stage) -> None:
+    stage.model.script(Answer.calling(call(city="Oslo")), Answer(("It ",), gate=asyncio.Event(), gate_at=1))
+    running = asyncio.ensure_future(stage.say("m1"))
+    await stage.model_is_asked(2)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    stage.model.script(Answer.calling(call(number=9, city="Oslo")), "It is sunny.")
+    said = await stage.say("m1")
+    assert said.text == "It is sunny."
+    assert results(said) == ["Sunny in Oslo."]
+    assert len(stage.tools.calls) == 1
+    assert len(await records(stage)) == 1
+
+
+async def test_the_same_call_twice_is_made_twice(stage: Stage) -> None:
+    stage.model.script(
+        Answer.calling(call(number=1, city="Oslo"), call(number=2, city="Oslo")),
+        Answer.calling(call(number=3, city="Oslo")),
+        "Sunny.",
+    )
+    await stage.say()
+    assert len(stage.tools.calls) == 3
+    assert len({called.context.idempotency_key for called in stage.tools.calls}) == 3
+    assert len(await records(stage)) == 3
+
+
+async def test_a_worker_that_has_lost_its_lease_records_nothing_and_stops(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_: Any) -> None:
+        raise LeaseLost
+
+    monkeypatch.setattr(stage.records, "put_call", refused)
+    stage.model.script(Answer.calling(call(city="Oslo")))
+    with pytest.raises(LeaseLost):
+        await stage.say(listener=stage.listener("c1"))
+
+
+async def test_a_tool_that_needs_a_permission_the_user_lacks_is_not_offered(stage: Stage) -> None:
+    stage.tools.add("secret", lambda: _text("!"), required_permissions=("vault:open",))
+    await stage.say()
+    assert [spec.name for spec in stage.model.asked[0].tools] == ["end_conversation", "weather"]
+
+
+async def _text(text: str) -> str:
+    return text
+
+
+def _tokens(total: int) -> Any:
+    from baton.domain.usage import Usage
+
+    return Usage(total - 10, 10)
