@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.sqs import SqsTurnQueue
     from baton.adapters.step_functions import StepFunctionsClosings
+    from baton.adapters.tool_source import ToolSource
     from baton.conversation.actions import Actions
     from baton.conversation.approvals import Approvals
     from baton.conversation.closing import Closer, EpisodeWriter
@@ -198,11 +199,6 @@ def tools() -> Tools:
     """Tools of agents that live outside Baton."""
     from baton.adapters import egress
     from baton.adapters.circuit_breaker import CircuitBreakers
-    from baton.adapters.http_requests import HttpRequests
-    from baton.adapters.http_tools import HttpTools
-    from baton.adapters.mcp import McpTools
-    from baton.adapters.openapi_tools import OpenApiTools
-    from baton.adapters.python_tools import PythonTools
     from baton.adapters.toolbox import Toolbox
     from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
     from baton.settings import AgentSettings, OutsideSettings
@@ -215,14 +211,31 @@ def tools() -> Tools:
     def make_mcp_client(seconds: float) -> httpx2.AsyncClient:
         return egress.http2_client(settings.egress, timeout_seconds=seconds)
 
-    requests = HttpRequests(make_client, header_values())
+    def mcp_tools() -> ToolSource[McpServer]:
+        from baton.adapters.mcp import McpTools
+
+        return McpTools(make_mcp_client, header_values())
+
+    def http_tools() -> ToolSource[HttpTool]:
+        from baton.adapters.http_requests import HttpRequests
+        from baton.adapters.http_tools import HttpTools
+
+        return HttpTools(HttpRequests(make_client, header_values()))
+
+    def openapi_tools() -> ToolSource[OpenApiTool]:
+        from baton.adapters.http_requests import HttpRequests
+        from baton.adapters.openapi_tools import OpenApiTools
+
+        requests = HttpRequests(make_client, header_values())
+        return OpenApiTools(requests, make_client, AgentSettings().agents_dir)
+
+    def python_tools() -> ToolSource[PythonTool]:
+        from baton.adapters.python_tools import PythonTools
+
+        return PythonTools(settings.packages)
+
     return Toolbox(
-        {
-            McpServer: McpTools(make_mcp_client, header_values()),
-            HttpTool: HttpTools(requests),
-            OpenApiTool: OpenApiTools(requests, make_client, AgentSettings().agents_dir),
-            PythonTool: PythonTools(settings.packages),
-        },
+        {McpServer: mcp_tools, HttpTool: http_tools, OpenApiTool: openapi_tools, PythonTool: python_tools},
         header_values(),
         guards=CircuitBreakers(),
     )

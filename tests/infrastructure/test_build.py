@@ -37,7 +37,7 @@ def test_the_library_and_its_agents_are_shipped_and_nothing_else(build: Path) ->
         for path in (ROOT / "shared/baton").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    agents = {f"agents/{path.name}" for path in (ROOT / "agents").glob("*.yaml")}
+    agents = {path.relative_to(ROOT).as_posix() for path in (ROOT / "agents").rglob("*") if path.is_file()}
     assert agents
     assert files(build / "SharedLayer") == library | agents
 

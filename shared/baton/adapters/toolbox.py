@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import traceback
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,20 +48,23 @@ class _Entry:
 
 
 class Toolbox:
-    """``Tools`` over one source for each kind of definition.
+    """``Tools`` over one source for each kind of definition, made when an agent first has such a tool.
 
+    ``makers`` may be slow: they run in a thread. The libraries behind some sources take seconds to load.
     Nothing but ``ToolFailed`` leaves it, and no secret that ``headers`` gave out: neither in results nor in the log.
     """
 
     def __init__(
         self,
-        sources: Mapping[type[Any], ToolSource[Any]],
+        makers: Mapping[type[Any], Callable[[], ToolSource[Any]]],
         headers: HeaderValues,
         *,
         guards: Guards | None = None,
         listing_seconds: float = LISTING_SECONDS,
     ) -> None:
-        self._sources = sources
+        self._makers = makers
+        self._sources: dict[type[Any], ToolSource[Any]] = {}
+        self._making = threading.Lock()
         self._headers = headers
         self._guards = guards
         self._listing_seconds = listing_seconds
@@ -105,6 +109,8 @@ class Toolbox:
     async def _entries(
         self, definitions: Sequence[ToolDefinition]
     ) -> tuple[dict[str, _Entry], tuple[MissingTools, ...]]:
+        if any(type(definition) not in self._sources for definition in definitions):
+            await asyncio.to_thread(self._make, {type(definition) for definition in definitions})
         lists = await asyncio.gather(*(self._listed(definition) for definition in definitions))
         missing = tuple(found for found in lists if isinstance(found, MissingTools))
         found = [
@@ -176,6 +182,12 @@ class Toolbox:
             requires_approval=own.requires_approval,
             timeout_seconds=definition.timeout_seconds,
         )
+
+    def _make(self, kinds: Iterable[type[Any]]) -> None:
+        with self._making:
+            for kind in kinds:
+                if kind not in self._sources:
+                    self._sources[kind] = self._makers[kind]()
 
     def _source(self, definition: ToolDefinition) -> ToolSource[Any]:
         return self._sources[type(definition)]

@@ -73,10 +73,10 @@ class Stage:
             requests = HttpRequests(self._client, headers)
             self._toolbox = Toolbox(
                 {
-                    McpServer: McpTools(self._mcp_client, headers, monotonic=self.time),
-                    HttpTool: HttpTools(requests),
-                    OpenApiTool: OpenApiTools(requests, self._client, self.folder, monotonic=self.time),
-                    PythonTool: PythonTools(["tests.integration.tools"]),
+                    McpServer: lambda: McpTools(self._mcp_client, headers, monotonic=self.time),
+                    HttpTool: lambda: HttpTools(requests),
+                    OpenApiTool: lambda: OpenApiTools(requests, self._client, self.folder, monotonic=self.time),
+                    PythonTool: lambda: PythonTools(["tests.integration.tools"]),
                 },
                 headers,
                 guards=self.guards,
