@@ -11,6 +11,9 @@ from typing import Any, TypeVarTuple, Unpack
 
 Ts = TypeVarTuple("Ts")
 
+MOST_ROUNDS = 200_000
+"""Of the loop: what takes longer goes round in circles."""
+
 
 @dataclass(eq=False)
 class Process:
@@ -37,6 +40,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._now = 1.0
+        self._rounds = 0
         super().__init__(_NoWaiting(self))
 
     def time(self) -> float:
@@ -46,6 +50,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if seconds is None:
             raise EverybodyWaits
         self._now += seconds
+        self._rounds += 1
+        assert self._rounds < MOST_ROUNDS, f"it never ends: {self._now:.0f} seconds have passed"
 
     def start(self, process: Process, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Let the coroutine, and all that it starts, run in the process."""
