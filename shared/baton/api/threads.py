@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request
@@ -107,7 +107,7 @@ async def list_messages(
     found: list[StoredMessage] = []
     for _ in range(MOST_READS):
         page = await services.store.read_messages(caller, thread, limit=limit, before=before)
-        found = [*(message for message in page.messages if message.role in wanted), *found]
+        found = [*(message for message in page.messages if _is_listed(message, wanted)), *found]
         before = page.next_before
         if before is None or len(found) >= limit:
             break
@@ -118,6 +118,13 @@ async def list_messages(
         "items": [await _with_downloads(services, caller, thread, message) for message in shown],
         "nextCursor": encode_ordinal(before) if before is not None else None,
     }
+
+
+def _is_listed(message: StoredMessage, wanted: Collection[Role]) -> bool:
+    """Whether the message is one of the wanted roles. One that only calls tools goes with the tools' results."""
+    if message.role is Role.ASSISTANT and not message.is_said:
+        return Role.TOOL in wanted and message.is_shown
+    return message.role in wanted and message.is_shown
 
 
 @router.get(

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
+from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Permission, Scope
-from baton.domain.interrupt import InterruptAnswer
-from baton.domain.thread import Thread
+from baton.domain.interrupt import Interrupt, InterruptAnswer, interrupt_id
+from baton.domain.sentences import sentence
+from baton.domain.thread import Run, Thread
+from baton.domain.tool_call import ToolCall
 from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
 from baton.ports.thread_store import ThreadStore
 
 
@@ -51,3 +56,20 @@ def _reader(scope: Scope) -> Scope:
     if not scope.has(Permission.TOOL_APPROVE):
         return scope
     return replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
+
+
+def interrupts_of(
+    calls: Sequence[ToolCall], run: Run, agent: AgentDefinition, thread_id: str, clock: Clock
+) -> tuple[Interrupt, ...]:
+    """The questions that ``calls`` put to a person; they expire as the agent's definition says."""
+    expires_at = clock.now() + timedelta(hours=agent.limits.approval_hours)
+    return tuple(
+        Interrupt(
+            id=interrupt_id(thread_id, run.message_id, number),
+            tool_call_id=call.id,
+            tool_name=call.name,
+            message=sentence(agent, "approval_needed", tool=call.name),
+            expires_at=expires_at,
+        )
+        for number, call in enumerate(calls, start=1)
+    )

@@ -6,15 +6,16 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.conversation.answer import Answer, AnswerStep, answer_events
+from baton.conversation.approvals import interrupts_of
 from baton.conversation.delivery import Delivery
 from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
+from baton.conversation.opening import opening_message
 from baton.conversation.requests import AnswerRequest, TurnRequest
 from baton.conversation.run_context import RunContext, RunServices
 from baton.conversation.transcript import Transcript
@@ -23,12 +24,11 @@ from baton.domain.episode import EndReason, EpisodeRef, ended_session
 from baton.domain.errors import BatonError, InternalError, Interrupted, LeaseLost, ModelUnavailable, StoreUnavailable
 from baton.domain.events import Event, RunStamp, run_error, run_finished, thread_closed
 from baton.domain.identity import Scope
-from baton.domain.interrupt import Interrupt, PendingInterrupts, answer_message_id, interrupt_id
-from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
-from baton.domain.sentences import sentence
+from baton.domain.interrupt import Interrupt, PendingInterrupts, answer_message_id
+from baton.domain.message import OutcomeType, RunEnd, StoredMessage
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.tool_call import ToolCallRecord
-from baton.memory.context import NOT_CARRIED_OUT, history_budget, message_tokens
+from baton.memory.context import history_budget
 from baton.ports.thread_store import Commit, Lease, TurnRecord
 
 logger = Logger()
@@ -88,7 +88,7 @@ class RunExecution:
             lease_until=lambda: self._holder.lease.until,
         )
         self._answered = lease.thread.pending if isinstance(request, AnswerRequest) else None
-        self._question = self._opening(request)
+        self._question = opening_message(request, lease.thread, run, services, self._answered)
         self._transcript = Transcript(
             lease.thread_id,
             run,
@@ -99,33 +99,6 @@ class RunExecution:
         )
         self._history: Sequence[StoredMessage] = ()
         self._journal: Mapping[str, ToolCallRecord] = {}
-
-    def _opening(self, request: TurnRequest) -> StoredMessage:
-        """The message the run begins with: the user's, or the place of the first result of what had waited."""
-        services, thread = self._services, self._thread
-        opening = StoredMessage(
-            id=request.message_id,
-            role=Role.USER,
-            content=request.content,
-            ordinal=thread.next_ordinal,
-            run_id=self._run.run_id,
-            timestamp=services.clock.now(),
-            tokens=message_tokens(request.content, services.counter),
-            attempt=self._run.attempt,
-        )
-        if self._answered is None:
-            return opening
-        first = self._answered.interrupts[0]
-        return replace(
-            opening,
-            role=Role.TOOL,
-            content=NOT_CARRIED_OUT,
-            tokens=message_tokens(NOT_CARRIED_OUT, services.counter),
-            agent_id=self._answered.agent_id,
-            is_tool_result=True,
-            tool_name=first.tool_name,
-            tool_call_id=first.tool_call_id,
-        )
 
     @property
     def _turn(self) -> TurnRecord:
@@ -208,7 +181,7 @@ class RunExecution:
             ended = ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
         if ended is not None:
             await self._services.sessions.record(lease, ended)
-        finished = await self._commit(tuple(messages), last.end, ended, self._waiting_for(last.end.interrupts))
+        finished = await self._commit(tuple(messages), last.end, ended, self._pending(last.end.interrupts))
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         for seq, body in enumerate(last.end.tail, last.end.tail_seq):
             self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])
@@ -289,7 +262,8 @@ class RunExecution:
             answer.error = ModelUnavailable("The model gave an empty answer. Please try again.")
         said = self._transcript.messages or [self._question]
         messages = (*(() if said[0].ordinal == self._question.ordinal else (self._question,)), *said)
-        pending = self._pending(answer)
+        waits = answer.waiting if answer.outcome is OutcomeType.INTERRUPT else ()
+        pending = self._pending(interrupts_of(waits, self._run, self._agent, self._thread.id, self._services.clock))
         ended = self._ended(answer, messages[-1])
         final = [self._log.number(event) for event in self._end_events(answer, pending, ended)]
         if self._log.is_tail_too_long:
@@ -321,24 +295,8 @@ class RunExecution:
             await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         return finished
 
-    def _pending(self, answer: Answer) -> PendingInterrupts | None:
+    def _pending(self, interrupts: tuple[Interrupt, ...]) -> PendingInterrupts | None:
         """What the thread waits for after this run."""
-        if answer.outcome is not OutcomeType.INTERRUPT:
-            return None
-        now, thread_id, message_id = self._services.clock.now(), self._thread.id, self._run.message_id
-        interrupts = tuple(
-            Interrupt(
-                id=interrupt_id(thread_id, message_id, number),
-                tool_call_id=call.id,
-                tool_name=call.name,
-                message=sentence(self._agent, "approval_needed", tool=call.name),
-                expires_at=now + timedelta(hours=self._agent.limits.approval_hours),
-            )
-            for number, call in enumerate(answer.waiting, start=1)
-        )
-        return self._waiting_for(interrupts)
-
-    def _waiting_for(self, interrupts: tuple[Interrupt, ...]) -> PendingInterrupts | None:
         if not interrupts:
             return None
         return PendingInterrupts(

@@ -7,11 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, relevance
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-
 from baton.conversation.agents import Agents
 from baton.conversation.own_tools import own_tools
 from baton.domain.agent import AgentDefinition
@@ -56,6 +51,12 @@ class Offer:
             raise BadCall("the arguments are not valid JSON.") from None
         if not isinstance(arguments, dict):
             raise BadCall("the arguments must be a JSON object.")
+        # Loaded when the first call has to be checked: most turns make none, and it takes a tenth of a second.
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import SchemaError, relevance
+        from referencing import Registry
+        from referencing.exceptions import Unresolvable
+
         # An empty registry: a schema that refers to an address must not make us fetch it.
         validator = Draft202012Validator(self.spec.parameters, registry=Registry())
         try:

@@ -11,8 +11,9 @@ from baton.conversation.agents import Agents
 from baton.conversation.delivery import send_to
 from baton.conversation.follow import Follower
 from baton.conversation.listener import Listener
+from baton.conversation.orphans import Orphan, find_orphan
 from baton.conversation.replay import Replays
-from baton.conversation.requests import AnswerRequest, MessageRequest, TurnRequest
+from baton.conversation.requests import AnswerRequest, TurnRequest
 from baton.conversation.run import FinishedRun, RunExecution
 from baton.conversation.run_context import RunServices
 from baton.domain.errors import (
@@ -26,9 +27,8 @@ from baton.domain.errors import (
     UnknownAgent,
 )
 from baton.domain.events import Event
-from baton.domain.identity import Scope, ThreadRef
-from baton.domain.message import Role, StoredMessage
-from baton.domain.thread import Run, RunStatus, Thread
+from baton.domain.identity import Scope
+from baton.domain.thread import RunStatus, Thread
 from baton.ports.audit import AuditLog
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
@@ -108,7 +108,7 @@ class Turns:
 
         False, with the lease still held, if nothing of the run was ever stored: there is nothing to finish.
         """
-        orphan = await self._orphan(lease)
+        orphan = await find_orphan(self._store, lease)
         if orphan is None:
             return False
         try:
@@ -209,7 +209,7 @@ class Turns:
     async def _work(self, call: _Call, lease: Lease) -> FinishedRun | None:
         run = lease.thread.run
         if run is None or run.message_id != call.request.message_id:
-            orphan = await self._orphan(lease)
+            orphan = await find_orphan(self._store, lease)
             if orphan is not None and call.gives_up:
                 raise ThreadBusy  # another message's run, which its own delivery or a sweep will finish
             if orphan is not None:
@@ -333,26 +333,7 @@ class Turns:
             await asyncio.sleep(POLL_SECONDS)
         raise ThreadBusy
 
-    async def _orphan(self, lease: Lease) -> _Orphan | None:
-        """The message of a run whose worker died, if it got as far as storing it.
-
-        One that was not stored was never answered by a single event: whoever sent it will send it again.
-        """
-        run = lease.thread.run
-        known = await self._store.get_turn(lease.scope, lease.thread_id, run.message_id) if run else None
-        if run is None or known is None or known.first_ordinal < lease.thread.next_ordinal:
-            return None
-        messages = await self._store.run_messages(
-            lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None
-        )
-        if not messages or messages[0].id != run.message_id:
-            return None
-        request = _again(lease.thread, run, messages[0])
-        if request is None or request.digest != known.digest:
-            return None
-        return _Orphan(request, replace(lease.scope, permissions=frozenset(known.permissions)))
-
-    async def _finish(self, lease: Lease, orphan: _Orphan, deadline: float) -> None:
+    async def _finish(self, lease: Lease, orphan: Orphan, deadline: float) -> None:
         execution = RunExecution(
             self._services,
             lease,
@@ -375,27 +356,6 @@ class Turns:
 
 class _StillWaiting(Exception):
     """Answers were kept; others are still missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Orphan:
-    """A run whose worker died, as it was asked for."""
-
-    request: TurnRequest
-    scope: Scope
-    """Its user's, with the permissions it came with."""
-
-
-def _again(thread: Thread, run: Run, opening: StoredMessage) -> TurnRequest | None:
-    """What the run was asked for with; None if it cannot be told."""
-    ref = ThreadRef(thread.id, may_create=False)
-    if opening.role is Role.USER:
-        return MessageRequest(ref, run.message_id, run.run_id, opening.content)
-    pending = thread.pending
-    if pending is None or pending.message_id != run.message_id or pending.open:
-        return None
-    answers = tuple(each.answer for each in pending.interrupts if each.answer is not None)
-    return AnswerRequest(ref, run.run_id, answers)
 
 
 @dataclass(frozen=True, slots=True)

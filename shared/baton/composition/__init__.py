@@ -12,24 +12,18 @@ from typing import TYPE_CHECKING
 from baton.ports.clock import SystemClock
 
 if TYPE_CHECKING:
-    import httpx
-    import httpx2
-
-    from baton.adapters.a2a import RemoteAgents
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.api_gateway import ApiGatewayConnections
     from baton.adapters.dynamodb.episodes import DynamoEpisodes
     from baton.adapters.dynamodb.stream_log import DynamoStreamLog
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-    from baton.adapters.header_values import HeaderValues
     from baton.adapters.openai import OpenAIChatModel
     from baton.adapters.s3_bodies import S3Bodies
     from baton.adapters.s3_files import S3Files
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.sqs import SqsTurnQueue
     from baton.adapters.step_functions import StepFunctionsClosings
-    from baton.adapters.tool_source import ToolSource
     from baton.conversation.actions import Actions
     from baton.conversation.approvals import Approvals
     from baton.conversation.closing import Closer, EpisodeWriter
@@ -45,7 +39,6 @@ if TYPE_CHECKING:
     from baton.ports.live import LiveRegistry
     from baton.ports.run_records import RunRecords
     from baton.ports.token_verifier import TokenVerifier
-    from baton.ports.tools import Tools
     from baton.settings import ModelSettings
 
 clock = SystemClock()
@@ -60,7 +53,7 @@ def authorizer() -> TokenVerifier:
     settings = IdentitySettings()
     keys = None
     if settings.embed_keys_secret is not None:
-        keys = EmbedKeys(_secrets(), settings.embed_keys_secret, allow_any_tenant=settings.is_local)
+        keys = EmbedKeys(secrets(), settings.embed_keys_secret, allow_any_tenant=settings.is_local)
     return JwtVerifier(settings.token_issuers, keys, allow_http=settings.is_local)
 
 
@@ -169,7 +162,9 @@ def turns() -> Turns:
 @cache
 def run_services() -> RunServices:
     """The ports a run needs."""
+    from baton.adapters.deferred_agents import DeferredAgentClient
     from baton.adapters.token_counter import TiktokenCounter
+    from baton.composition import outside
     from baton.conversation.agents import Agents
     from baton.conversation.run_context import RunServices
     from baton.settings import ModelSettings
@@ -187,89 +182,18 @@ def run_services() -> RunServices:
         files=files(),
         sessions=_sessions(),
         records=run_records(),
-        tools=tools(),
-        agent_client=_remote_agents(),
+        tools=outside.tools(),
+        agent_client=DeferredAgentClient(outside.remote_agents),
         audit=audit(),
         clock=clock,
     )
-
-
-@cache
-def tools() -> Tools:
-    """Tools of agents that live outside Baton."""
-    from baton.adapters import egress
-    from baton.adapters.circuit_breaker import CircuitBreakers
-    from baton.adapters.toolbox import Toolbox
-    from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-    from baton.settings import AgentSettings, OutsideSettings
-
-    settings = OutsideSettings()
-
-    def make_client(seconds: float) -> httpx.AsyncClient:
-        return egress.http_client(settings.egress, timeout_seconds=seconds)
-
-    def make_mcp_client(seconds: float) -> httpx2.AsyncClient:
-        return egress.http2_client(settings.egress, timeout_seconds=seconds)
-
-    def mcp_tools() -> ToolSource[McpServer]:
-        from baton.adapters.mcp import McpTools
-
-        return McpTools(make_mcp_client, header_values())
-
-    def http_tools() -> ToolSource[HttpTool]:
-        from baton.adapters.http_requests import HttpRequests
-        from baton.adapters.http_tools import HttpTools
-
-        return HttpTools(HttpRequests(make_client, header_values()))
-
-    def openapi_tools() -> ToolSource[OpenApiTool]:
-        from baton.adapters.http_requests import HttpRequests
-        from baton.adapters.openapi_tools import OpenApiTools
-
-        requests = HttpRequests(make_client, header_values())
-        return OpenApiTools(requests, make_client, AgentSettings().agents_dir)
-
-    def python_tools() -> ToolSource[PythonTool]:
-        from baton.adapters.python_tools import PythonTools
-
-        return PythonTools(settings.packages)
-
-    return Toolbox(
-        {McpServer: mcp_tools, HttpTool: http_tools, OpenApiTool: openapi_tools, PythonTool: python_tools},
-        header_values(),
-        guards=CircuitBreakers(),
-    )
-
-
-@cache
-def _remote_agents() -> RemoteAgents:
-    from baton.adapters import egress
-    from baton.adapters.a2a import RemoteAgents
-    from baton.settings import OutsideSettings
-
-    policy, headers = OutsideSettings().egress, header_values()
-
-    def make_client() -> httpx.AsyncClient:
-        return egress.http_client(policy)
-
-    return RemoteAgents(make_client, headers.resolve, redacted=headers.redacted)
-
-
-@cache
-def header_values() -> HeaderValues:
-    """Resolves the secrets in headers of tools and remote agents."""
-    from baton.adapters.header_values import HeaderValues
-    from baton.adapters.secrets import ParameterStore
-    from baton.settings import OutsideSettings
-
-    return HeaderValues(_secrets(), ParameterStore(), OutsideSettings().stage)
 
 
 def _chat_model(settings: ModelSettings) -> OpenAIChatModel:
     from baton.adapters.openai import OpenAIChatModel
 
     async def key_from_secret() -> str:
-        return await asyncio.to_thread(_secrets().get, settings.key_secret or "")
+        return await asyncio.to_thread(secrets().get, settings.key_secret or "")
 
     key = settings.key.get_secret_value() if settings.key is not None else key_from_secret
     return OpenAIChatModel(api_key=key, base_url=settings.base_url)
@@ -399,7 +323,8 @@ def _agent_files() -> AgentFiles:
 
 
 @cache
-def _secrets() -> SecretsManager:
+def secrets() -> SecretsManager:
+    """Secrets Manager."""
     from baton.adapters.secrets import SecretsManager
 
     return SecretsManager()

@@ -1,0 +1,90 @@
+"""The world outside the deployment: tools and remote agents, behind the guarded way out."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from baton.composition import secrets
+
+if TYPE_CHECKING:
+    import httpx
+    import httpx2
+
+    from baton.adapters.a2a import RemoteAgents
+    from baton.adapters.header_values import HeaderValues
+    from baton.adapters.tool_source import ToolSource
+    from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
+    from baton.ports.tools import Tools
+
+
+@cache
+def tools() -> Tools:
+    """Tools of agents that live outside Baton."""
+    from baton.adapters import egress
+    from baton.adapters.circuit_breaker import CircuitBreakers
+    from baton.adapters.toolbox import Toolbox
+    from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
+    from baton.settings import AgentSettings, OutsideSettings
+
+    settings = OutsideSettings()
+
+    def make_client(seconds: float) -> httpx.AsyncClient:
+        return egress.http_client(settings.egress, timeout_seconds=seconds)
+
+    def make_mcp_client(seconds: float) -> httpx2.AsyncClient:
+        return egress.http2_client(settings.egress, timeout_seconds=seconds)
+
+    def mcp_tools() -> ToolSource[McpServer]:
+        from baton.adapters.mcp import McpTools
+
+        return McpTools(make_mcp_client, header_values())
+
+    def http_tools() -> ToolSource[HttpTool]:
+        from baton.adapters.http_requests import HttpRequests
+        from baton.adapters.http_tools import HttpTools
+
+        return HttpTools(HttpRequests(make_client, header_values()))
+
+    def openapi_tools() -> ToolSource[OpenApiTool]:
+        from baton.adapters.http_requests import HttpRequests
+        from baton.adapters.openapi_tools import OpenApiTools
+
+        requests = HttpRequests(make_client, header_values())
+        return OpenApiTools(requests, make_client, AgentSettings().agents_dir)
+
+    def python_tools() -> ToolSource[PythonTool]:
+        from baton.adapters.python_tools import PythonTools
+
+        return PythonTools(settings.packages)
+
+    return Toolbox(
+        {McpServer: mcp_tools, HttpTool: http_tools, OpenApiTool: openapi_tools, PythonTool: python_tools},
+        header_values(),
+        guards=CircuitBreakers(),
+    )
+
+
+@cache
+def remote_agents() -> RemoteAgents:
+    """Agents elsewhere, asked over A2A."""
+    from baton.adapters import egress
+    from baton.adapters.a2a import RemoteAgents
+    from baton.settings import OutsideSettings
+
+    policy, headers = OutsideSettings().egress, header_values()
+
+    def make_client() -> httpx.AsyncClient:
+        return egress.http_client(policy)
+
+    return RemoteAgents(make_client, headers.resolve, redacted=headers.redacted)
+
+
+@cache
+def header_values() -> HeaderValues:
+    """Resolves the secrets in headers of tools and remote agents."""
+    from baton.adapters.header_values import HeaderValues
+    from baton.adapters.secrets import ParameterStore
+    from baton.settings import OutsideSettings
+
+    return HeaderValues(secrets(), ParameterStore(), OutsideSettings().stage)
