@@ -88,8 +88,9 @@ function refused(frame, action) {
 
 /** Says what has happened to those who cannot see it, and brings the list of conversations up to date. */
 function announce(frame) {
-  const { type, content, outcome, name } = frame;
+  const { type, content, patch = [], outcome, name } = frame;
   if (type === "ACTIVITY_SNAPSHOT" && content.label) byId("announce").textContent = content.label;
+  for (const { path, value } of patch) if (/^\/(label|notice)$/.test(path) && value) byId("announce").textContent = value;
   const ends = type === "RUN_FINISHED" || type === "RUN_ERROR";
   if (!ends && !(type === "CUSTOM" && name === "thread_closed")) return;
   ready();
