@@ -40,6 +40,7 @@ def main() -> int:
             _say(_welcome(cloud))
             threading.Event().wait()
         except KeyboardInterrupt:
+            logging.disable(logging.CRITICAL)  # what is cut off from now on fails, and whoever stops it knows why
             _say("\nStopping ...")
         finally:
             cloud.stop()

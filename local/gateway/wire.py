@@ -17,6 +17,12 @@ class ApiGatewayWebSocket(WebSocketsSansIOProtocol):
         self.conn.max_fragment_size = MAX_FRAME
         self.conn.max_message_size = MAX_MESSAGE
 
+    async def send(self, message: Any) -> None:
+        """Send as uvicorn does; a refusal that was sent whole completes the handshake, and is no error of the app's."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
+            self.handshake_complete = True
+
     def data_received(self, data: bytes) -> None:
         """Take bytes; after a violation, throw them away until the client has read why."""
         if self.conn.parser_exc is None:

@@ -1,10 +1,18 @@
 // What happens between messages: notes, research by other agents, tool calls, and what waits for an approval.
 
 import { button, element } from "./elements.js";
-import { expectedAgents } from "./events.js";
+import { askedAgents } from "./events.js";
 import { textOf } from "./message_view.js";
 
-const STATES = { asked: "asked", working: "working…", waiting: "waits", done: "done", failed: "failed", stopped: "stopped" };
+const STATES = {
+  asked: "asked",
+  working: "working…",
+  waiting: "waits",
+  done: "done",
+  failed: "failed",
+  late: "took too long",
+  stopped: "stopped",
+};
 const ANSWERS = { resolved: "Approved", cancelled: "Refused", answered: "Answered", passed: "Not answered" };
 
 export const noteView = ({ content, activityType }) =>
@@ -12,16 +20,17 @@ export const noteView = ({ content, activityType }) =>
 
 export function researchView({ content, agents, open }) {
   const known = agents.map(({ name }) => name);
-  const asked = expectedAgents({ content }).filter((name) => !known.includes(name));
-  const all = [...agents, ...asked.map((name) => ({ name, state: open ? "asked" : "stopped" }))];
-  const items = all.map(({ name, state, message }) => {
+  const asked = askedAgents({ content }).filter(({ name }) => !known.includes(name));
+  const items = [...agents, ...asked].map(({ name, state: told, message }) => {
+    const state = !open && (told === "working" || told === "asked") ? "stopped" : told;
     const item = element("li", element("span", { className: "name" }, name), " ", STATES[state]);
     if (message) item.append(`: ${message}`);
     item.dataset.state = state;
     return item;
   });
   const label = element("p", { className: open ? "label busy" : "label" }, content.label ?? "Researching");
-  return element("section", { className: "research", ariaLabel: "Research" }, label, element("ul", ...items));
+  const notice = content.notice ? [element("p", { className: "quietly" }, content.notice)] : [];
+  return element("section", { className: "research", ariaLabel: "Research" }, label, element("ul", ...items), ...notice);
 }
 
 export function toolView({ name, args, result, open }) {

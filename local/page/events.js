@@ -132,11 +132,16 @@ const CLOSED = {
 
 const note = (id, label) => ({ id, role: "note", content: { label }, open: false });
 
-/** The names in a research activity's content: plain, or objects with a name or an id. */
-export const expectedAgents = (research) => (research.content.agents ?? []).map((agent) => agent.name ?? agent.id ?? agent);
+const STATES = { working: "working", completed: "done", failed: "failed", timed_out: "late", cancelled: "stopped" };
 
-function isUnderWay({ content, agents }) {
-  return agents.some(({ state }) => state === "working") || agents.length < (content.agents ?? []).length;
+/** The agents that research waits for, as its content tells: `{name, state}`. */
+export const askedAgents = ({ content }) =>
+  (content.agents ?? []).map(({ id, name, status }) => ({ name: name ?? id, state: STATES[status] ?? "asked" }));
+
+function isUnderWay(research) {
+  const started = research.agents.map(({ name }) => name);
+  const awaited = askedAgents(research).filter(({ name }) => !started.includes(name));
+  return [...research.agents, ...awaited].some(({ state }) => state === "working" || state === "asked");
 }
 
 const researchOf = (talk, subagentRunId) =>

@@ -12,6 +12,7 @@ import { drawState } from "./state_view.js";
 import { drawThreads, rememberTitle } from "./thread_list.js";
 import { Transcript } from "./transcript.js";
 
+const WHO = { tenant: "demo", user: "ada", permissions: "" }; // until the reader says otherwise
 const SILENCE_MS = 15_000;
 const RECENT_EVENTS = 500; // told again when a conversation is opened: they have what messages lack
 const uuid = () =>
@@ -87,8 +88,9 @@ function refused(frame, action) {
 
 /** Says what has happened to those who cannot see it, and brings the list of conversations up to date. */
 function announce(frame) {
-  const { type, content, outcome, name } = frame;
+  const { type, content, patch = [], outcome, name } = frame;
   if (type === "ACTIVITY_SNAPSHOT" && content.label) byId("announce").textContent = content.label;
+  for (const { path, value } of patch) if (/^\/(label|notice)$/.test(path) && value) byId("announce").textContent = value;
   const ends = type === "RUN_FINISHED" || type === "RUN_ERROR";
   if (!ends && !(type === "CUSTOM" && name === "thread_closed")) return;
   ready();
@@ -203,13 +205,15 @@ async function listThreads() {
   drawThreads(items, conversation.threadId, (threadId) => openConversation(threadId, false));
 }
 
-function start(tenant, user) {
+function start() {
+  const who = {};
+  for (const [name, usual] of Object.entries(WHO)) {
+    who[name] = byId(name).value = localStorage.getItem(`baton.${name}`) ?? usual;
+  }
   connection?.close();
   waiting.clear();
-  server = new Server({ tenant, user });
-  byId("tenant").value = tenant;
-  byId("user").value = user;
-  byId("who").replaceChildren(element("strong", user), " of tenant ", element("strong", tenant));
+  server = new Server(who);
+  byId("who").replaceChildren(element("strong", who.user), " of tenant ", element("strong", who.tenant));
   connection = new Connection(() => server.token(), {
     open: opened,
     frame: received,
@@ -260,12 +264,11 @@ byId("agents").onclick = () => showAgents(server);
 byId("audit").onclick = () => showAudit(server);
 byId("settings").onsubmit = (event) => {
   event.preventDefault();
-  localStorage.setItem("baton.tenant", byId("tenant").value);
-  localStorage.setItem("baton.user", byId("user").value);
+  for (const name of Object.keys(WHO)) localStorage.setItem(`baton.${name}`, byId(name).value.trim());
   sessionStorage.removeItem("baton.thread");
-  start(byId("tenant").value, byId("user").value);
+  start();
 };
 addEventListener("keydown", (event) => event.key === "Escape" && menu(false));
 for (const suggestion of document.querySelectorAll("[data-try]")) suggestion.onclick = () => send(suggestion.textContent);
 sayWhoAnswers().catch(() => {});
-start(localStorage.getItem("baton.tenant") ?? "demo", localStorage.getItem("baton.user") ?? "ada");
+start();

@@ -3,14 +3,14 @@
 export class Server {
   #token = null;
 
-  /** `who` is `{tenant, user}`. */
+  /** `who` is `{tenant, user, permissions}`, the last as one string with spaces. */
   constructor(who) {
     this.who = who;
   }
 
   /** Fetches a new token; the API's requests use it from now on. */
   async token() {
-    this.#token = await this.#signed([]);
+    this.#token = await this.#signed("");
     return this.#token;
   }
 
@@ -21,11 +21,12 @@ export class Server {
 
   /** The tenant's audit records, newest first: they take a token that may read them. */
   async audit() {
-    return request("GET", "/v1/audit?limit=50", { token: await this.#signed(["audit:read"]) });
+    return request("GET", "/v1/audit?limit=50", { token: await this.#signed(" audit:read") });
   }
 
-  async #signed(permissions) {
-    return (await request("POST", "/local/token", { body: { ...this.who, permissions } })).token;
+  async #signed(more) {
+    const { permissions = "" } = this.who;
+    return (await request("POST", "/local/token", { body: { ...this.who, permissions: permissions + more } })).token;
   }
 }
 

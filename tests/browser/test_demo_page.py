@@ -130,6 +130,20 @@ async def test_what_the_model_says_is_never_run(page: Page, cloud: RunningCloud,
     assert await page.title() == "Baton"
 
 
+async def test_the_reader_can_be_somebody_else_with_permissions(
+    page: Page, cloud: RunningCloud, model: FaultModel
+) -> None:
+    await page.goto(cloud.url)
+    await page.get_by_text("Be somebody else").click()
+    await page.get_by_label("User").fill("grace")
+    await page.get_by_label("Permissions").fill("agent:write audit:read")
+    async with page.expect_request("**/local/token") as asked:
+        await page.get_by_role("button", name="Use these").click()
+    request = await asked.value
+    assert request.post_data_json == {"tenant": "demo", "user": "grace", "permissions": "agent:write audit:read"}
+    await expect(page.locator("#who")).to_have_text("grace of tenant demo")
+
+
 async def test_another_user_does_not_see_the_conversation(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
     await page.goto(cloud.url)
     await say(page, "For my eyes only")
@@ -138,3 +152,12 @@ async def test_another_user_does_not_see_the_conversation(page: Page, cloud: Run
     await page.reload()
     await expect(page.locator("#status")).to_have_attribute("data-state", "open")
     await expect(said(page, "assistant")).to_have_count(0)
+
+
+async def test_the_description_of_the_api_needs_no_other_host(page: Page, cloud: RunningCloud) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await page.goto(f"{cloud.url}/v1/docs")
+    await expect(page.get_by_role("heading", name="Baton").first).to_be_visible()
+    await expect(page.get_by_text("/v1/threads/{thread_id}/close")).to_be_visible()
+    assert [url for url in asked if not url.startswith((cloud.url, "data:"))] == []

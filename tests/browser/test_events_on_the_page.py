@@ -41,8 +41,15 @@ async def stage(page: Page) -> Stage:
     return await Stage(page).open()
 
 
-def research(**content: Any) -> ActivitySnapshotEvent:
+def research(label: str, *agents: str) -> ActivitySnapshotEvent:
+    asked = [{"id": name.lower(), "name": name, "status": "working"} for name in agents]
+    content = {"label": label, "agents": asked, "notice": None}
     return ActivitySnapshotEvent(message_id="a-1", activity_type="research", content=content)
+
+
+def changed(**values: Any) -> ActivityDeltaEvent:
+    patch = [{"op": "add", "path": f"/{name.replace('__', '/')}", "value": value} for name, value in values.items()]
+    return ActivityDeltaEvent.model_validate({"messageId": "a-1", "activityType": "research", "patch": patch})
 
 
 def answer(text: str, *sources: Json) -> tuple[TextMessageStartEvent, TextMessageContentEvent, TextMessageEndEvent]:
@@ -55,10 +62,10 @@ def answer(text: str, *sources: Json) -> tuple[TextMessageStartEvent, TextMessag
 
 async def test_research_names_the_agents_and_what_became_of_them(page: Page, stage: Stage) -> None:
     await stage.begin("Where shall I go?")
-    await stage.play(research(label="Asking Weather, Trains and Hotels", agents=["Weather", "Trains", "Hotels"]))
+    await stage.play(research("Asking others", "Weather", "Trains", "Hotels"))
     box = page.get_by_role("region", name="Research")
-    await expect(box.locator(".label")).to_have_text("Asking Weather, Trains and Hotels")
-    await expect(box.get_by_role("listitem")).to_have_text(["Weather asked", "Trains asked", "Hotels asked"])
+    await expect(box.locator(".label")).to_have_text("Asking others")
+    await expect(box.get_by_role("listitem")).to_have_text(["Weather working…", "Trains working…", "Hotels working…"])
 
     await stage.play(
         SubagentStartedEvent(subagent_run_id="s-1", name="Weather", parent_tool_call_id="c-1"),
@@ -67,7 +74,7 @@ async def test_research_names_the_agents_and_what_became_of_them(page: Page, sta
         SubagentErrorEvent(subagent_run_id="s-2", message="It is too slow."),
     )
     await expect(box.get_by_role("listitem")).to_have_text(
-        ["Weather done", "Trains failed: It is too slow.", "Hotels asked"]
+        ["Weather done", "Trains failed: It is too slow.", "Hotels working…"]
     )
     await expect(box.locator(".busy")).to_have_count(1)
 
@@ -80,26 +87,23 @@ async def test_research_names_the_agents_and_what_became_of_them(page: Page, sta
 
 async def test_research_that_takes_long_says_so(page: Page, stage: Stage) -> None:
     await stage.begin("Where shall I go?")
-    await stage.play(
-        research(label="Asking Weather", agents=[{"id": "weather", "name": "Weather"}]),
-        ActivityDeltaEvent(
-            message_id="a-1",
-            activity_type="research",
-            patch=[{"op": "replace", "path": "/label", "value": STILL_WAITING}],
-        ),
-    )
-    await expect(page.locator(".research .label")).to_have_text(STILL_WAITING)
-    await expect(page.locator("#announce")).to_have_text("Asking Weather")
+    await stage.play(research("Asking others", "Weather", "Trains"), changed(waitedSeconds=8))
+    await expect(page.locator("#announce")).to_have_text("Asking others")
+    await stage.play(changed(waitedSeconds=30, notice=STILL_WAITING))
+    await expect(page.locator(".research .quietly")).to_have_text(STILL_WAITING)
+    await expect(page.locator("#announce")).to_have_text(STILL_WAITING)
+    await stage.play(changed(agents__0__status="timed_out"), changed(agents__1__status="completed"))
+    await expect(page.locator(".research li")).to_have_text(["Weather took too long", "Trains done"])
+    await expect(page.locator(".research .busy")).to_have_count(0)
 
 
 async def test_research_in_a_stopped_run_goes_on_no_more(page: Page, stage: Stage) -> None:
     await stage.begin("Where shall I go?")
     await stage.play(
-        research(label="Asking Weather", agents=["Weather"]),
-        SubagentStartedEvent(subagent_run_id="s-1", name="Weather"),
+        research("Asking others", "Weather", "Trains"), SubagentStartedEvent(subagent_run_id="s-1", name="Weather")
     )
     await stage.end(RunFinishedCancelledOutcome(type="cancelled"))
-    await expect(page.locator(".research li")).to_have_text("Weather stopped")
+    await expect(page.locator(".research li")).to_have_text(["Weather stopped", "Trains stopped"])
     await expect(page.locator(".research .busy")).to_have_count(0)
     await expect(page.locator(".note")).to_have_text("Stopped.")
 

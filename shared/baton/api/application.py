@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from fastapi import FastAPI
+import aws_lambda_powertools
+from fastapi import FastAPI, HTTPException
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import HTMLResponse
+from fastapi.responses import FileResponse, HTMLResponse
 
 from baton import __version__
 from baton.api import agents, audit, controls, files, health, messages, problems, run_records, runs, threads
@@ -15,6 +17,13 @@ from baton.api.body_limit import BodyLimit
 from baton.api.described import DescribedApi
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
+
+SWAGGER_UI = Path(aws_lambda_powertools.__file__).parent / "event_handler" / "openapi" / "swagger_ui"
+DOCS_FILES = {
+    "swagger-ui.js": "swagger-ui-bundle.min.js",
+    "swagger-ui.css": "swagger-ui.min.css",
+}
+"""What /v1/docs loads, by name below it: Swagger UI as Powertools ships it, so that no other host is asked."""
 
 DESCRIPTION = """\
 Conversations in which several AI agents take part.
@@ -55,7 +64,19 @@ def create_app(
 
     @app.get("/v1/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
-        # By a relative address: a deployment serves everything below its stage, which the app does not know.
-        return get_swagger_ui_html(openapi_url="openapi.json", title="Baton API")
+        # By relative addresses: a deployment serves everything below its stage, which the app does not know.
+        return get_swagger_ui_html(
+            openapi_url="openapi.json",
+            title="Baton API",
+            swagger_js_url="docs/swagger-ui.js",
+            swagger_css_url="docs/swagger-ui.css",
+            swagger_favicon_url="data:,",
+        )
+
+    @app.get("/v1/docs/{name}", include_in_schema=False)
+    async def docs_file(name: str) -> FileResponse:
+        if name not in DOCS_FILES:
+            raise HTTPException(404)
+        return FileResponse(SWAGGER_UI / DOCS_FILES[name])
 
     return app

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ag_ui.core import BaseEvent
@@ -20,7 +20,7 @@ from baton.domain.errors import BatonError, InterruptUnavailable, LeaseLost, Sto
 from baton.domain.events import run_started, state_snapshot
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, StoredMessage
-from baton.domain.thread import Thread, thread_state
+from baton.domain.thread import Thread, ThreadStatus, thread_state
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.memory.context import assemble, exchanges
@@ -111,7 +111,8 @@ async def answer_events(step: AnswerStep, answer: Answer) -> AsyncGenerator[Base
     to say, who also commits it. Raises ``LeaseLost`` and ``StoreUnavailable``: then it is up for takeover.
     """
     yield step.started()
-    yield state_snapshot(thread_state(step.agent, step.thread))
+    reopened = replace(step.thread, status=ThreadStatus.ACTIVE)  # stored with the run's end; it may be closed still
+    yield state_snapshot(thread_state(step.agent, reopened))
     context, services = step.context, step.context.services
     answer.consultations = Consultations(context)
     try:

@@ -1,5 +1,6 @@
 """``python -m local`` as a developer meets it."""
 
+import json
 import os
 import signal
 import socket
@@ -11,6 +12,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 from local.settings import ROOT, default_cache_dir
 
@@ -64,6 +68,24 @@ def test_it_says_where_it_is_and_stops_cleanly(stand_in_template: Path, number: 
         out, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (0, "")
         assert out.endswith("Stopping ...\nStopped.\n")
+
+
+def test_ctrl_c_in_the_middle_of_answers_and_refused_connections_print_nothing() -> None:
+    with running(ROOT / "template.yaml", BATON_DEMO_DELAY_MS="100") as (process, url):
+        socket_url = url.replace("http", "ws", 1) + "/ws"
+        for subprotocols in (None, [Subprotocol("baton.v1"), Subprotocol("no-token")]):
+            with pytest.raises(InvalidStatus, match="401"), connect(socket_url, subprotocols=subprotocols):
+                pass
+        token = httpx.post(f"{url}/local/token", json={"tenant": "demo", "user": "me"}).json()["token"]
+        with connect(socket_url, subprotocols=[Subprotocol("baton.v1"), Subprotocol(token)]) as answers:
+            answers.send(json.dumps({"action": "message", "messageId": "m-1", "content": "Write 500 words about bees"}))
+            while json.loads(answers.recv())["type"] != "TEXT_MESSAGE_CONTENT":
+                pass
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, "")
+        assert out.rpartition("keeps it")[2].split("\n")[-3:] == ["Stopping ...", "Stopped.", ""]
+        assert "{" not in out.rpartition("keeps it")[2]
 
 
 def test_ctrl_c_while_it_starts_is_no_trouble(stand_in_template: Path) -> None:

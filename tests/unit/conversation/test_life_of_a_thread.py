@@ -182,8 +182,9 @@ async def test_everybody_watching_is_told_that_the_thread_is_closed(stage: Stage
 async def test_a_message_reopens_a_closed_thread_and_begins_the_next_session(stage: Stage) -> None:
     await stage.say("m1", "I am Ada")
     await close(stage)
-    await stage.say("m2", "Who am I?")
+    said = await stage.say("m2", "Who am I?")
     assert ("user", "I am Ada") in stage.model.asked[1].contents
+    assert said.events[1].body["snapshot"]["status"] == "active"
     thread = await stage.store.get_thread(stage.ada, stage.thread_id)
     assert (thread.status, thread.episode) == (ThreadStatus.ACTIVE, 2)
     assert await close(stage) == episode_id(stage.thread_id, 2)
