@@ -11,7 +11,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -188,7 +188,9 @@ class Baton:
         store = DynamoThreadStore(table, S3Bodies(s3, bucket), self.clock)
         log = DynamoStreamLog(table, self.clock)
         audit = DynamoAuditLog(table, self.clock)
-        services = RunServices(
+        self.audit = audit
+        self.replays = Replays(store, log, self.clock)
+        self.services = RunServices(
             store=store,
             log=log,
             live=DynamoLiveRegistry(table, self.clock),
@@ -205,7 +207,12 @@ class Baton:
             audit=audit,
             clock=self.clock,
         )
-        self.turns = Turns(services, services.agents, Replays(store, log, self.clock), audit)
+        self.turns = self.turns_with()
+
+    def turns_with(self, **ports: Any) -> Turns:
+        """Turns with other ports than the usual ones."""
+        services = replace(self.services, **ports)
+        return Turns(services, services.agents, self.replays, self.audit)
 
     def _count_s3(self, **_: Any) -> None:
         self.s3_requests += 1

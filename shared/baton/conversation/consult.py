@@ -64,32 +64,19 @@ class Consultations:
             message=message,
             started_at=context.services.clock.now(),
         )
-        await context.services.records.put_task(context.lease(), task)
+        # The agent is at work while this is written.
+        begun = asyncio.ensure_future(context.services.records.put_task(context.lease(), task))
         emit(subagent_started(task.id, agent, call))
         work = _Work()
         try:
-            async with asyncio.timeout(context.work_seconds(agent.timeouts.consult_seconds)):
-                await (self._ask_remote if agent.remote else self._ask_local)(agent, task, work)
-            status, error = TaskStatus.COMPLETED, None
-            if not work.answer.strip():
-                status, error = TaskStatus.FAILED, "it gave an empty answer."
-        except TimeoutError:
-            status, error = TaskStatus.TIMED_OUT, "it took too long."
+            status, error = await self._status(agent, task, work)
         except asyncio.CancelledError:
             if context.stop.is_set():
                 emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
-                await self._keep(task, TaskStatus.CANCELLED, work, "stopped by the user.")
+                context.writes.add(self._keep(begun, task, TaskStatus.CANCELLED, work, "stopped by the user."))
             raise
-        except (LeaseLost, StoreUnavailable):
-            raise
-        except (AgentFailed, BatonError) as failure:
-            status, error = TaskStatus.FAILED, failure.reason if isinstance(failure, AgentFailed) else failure.detail
-        except Exception:
-            logger.exception("consultation failed", agent=agent.id, thread_id=context.thread_id)
-            status, error = TaskStatus.FAILED, "of an internal fault."
-        ended = subagent_error(task.id, status.value, error) if error else subagent_finished(task.id)
-        emit(ended)
-        await self._keep(task, status, work, error)
+        emit(subagent_error(task.id, status.value, error) if error else subagent_finished(task.id))
+        context.writes.add(self._keep(begun, task, status, work, error))
         if error is not None:
             told = UNANSWERED.format(name=agent.name, reason=error)
             return CallOutcome.failed(told, task_id=task.id, task_status=status.value, is_outage=True)
@@ -100,6 +87,26 @@ class Consultations:
             is_outage=work.is_limited,
             sources=(agent_source(agent),),
         )
+
+    async def _status(self, agent: AgentDefinition, task: Task, work: _Work) -> tuple[TaskStatus, str | None]:
+        """Have the agent answer within its time; how that ended, and what went wrong if anything did."""
+        try:
+            async with asyncio.timeout(self._context.work_seconds(agent.timeouts.consult_seconds)):
+                await (self._ask_remote if agent.remote else self._ask_local)(agent, task, work)
+        except TimeoutError:
+            return TaskStatus.TIMED_OUT, "it took too long."
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except AgentFailed as failure:
+            return TaskStatus.FAILED, failure.reason
+        except BatonError as failure:
+            return TaskStatus.FAILED, failure.detail
+        except Exception:
+            logger.exception("consultation failed", agent=agent.id, thread_id=self._context.thread_id)
+            return TaskStatus.FAILED, "of an internal fault."
+        if not work.answer.strip():
+            return TaskStatus.FAILED, "it gave an empty answer."
+        return TaskStatus.COMPLETED, None
 
     async def _ask_local(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
         """Have an agent of this deployment answer, seeing nothing but its task (O7)."""
@@ -148,7 +155,9 @@ class Consultations:
                     work.usage = chunk.usage or Usage()
         work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
 
-    async def _keep(self, task: Task, status: TaskStatus, work: _Work, error: str | None) -> None:
+    async def _keep(
+        self, begun: asyncio.Future[None], task: Task, status: TaskStatus, work: _Work, error: str | None
+    ) -> None:
         """Keep the task as it ended, and audit that one agent has called another (S3)."""
         context, services = self._context, self._context.services
         ended = replace(
@@ -160,14 +169,12 @@ class Consultations:
             usage=work.usage,
             messages=(TaskMessage(Role.USER.value, task.message, task.started_at), *work.messages),
         )
-        await services.records.put_task(context.lease(), ended)
-        await services.audit.record(
-            context.scope,
-            "agent.consult",
-            thread_id=context.thread_id,
-            outcome=status.value,
-            detail={"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id},
+        await begun
+        detail = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}
+        audited = services.audit.record(
+            context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
         )
+        await asyncio.gather(services.records.put_task(context.lease(), ended), audited)
 
 
 def task_id(thread_id: str, call: ToolCall) -> str:

@@ -17,7 +17,7 @@ from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
 from baton.conversation.opening import opening_message
 from baton.conversation.requests import AnswerRequest, TurnRequest
-from baton.conversation.run_context import RunContext, RunServices
+from baton.conversation.run_context import RunContext, RunServices, Writes
 from baton.conversation.transcript import Transcript
 from baton.conversation.upkeep import LeaseHolder, Upkeep
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
@@ -98,6 +98,7 @@ class RunExecution:
             first_id=request.message_id if self._answered else None,
         )
         self._history: Sequence[StoredMessage] = ()
+        self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
 
     @property
@@ -210,6 +211,7 @@ class RunExecution:
     def close(self) -> None:
         """Let go of the connections; nothing more is posted."""
         self._delivery.stop()
+        self._writes.stop()
 
     async def _answer(self, answer: Answer) -> None:
         """Stream the agent's answer; every failure that is not the store's becomes ``answer.error``."""
@@ -242,6 +244,7 @@ class RunExecution:
             files=services.files.of_thread(self._holder.lease.scope, self._thread.id),
             deadline=min(self._deadline, loop.time() + agent.timeouts.turn_seconds),
             stop=answer.stop,
+            writes=self._writes,
             journal=self._journal,
         )
         return AnswerStep(
@@ -282,7 +285,8 @@ class RunExecution:
             parent_run_id=self._answered.run_id if self._answered else None,
         )
         messages = (*messages[:-1], replace(messages[-1], end=end))
-        await asyncio.gather(*(store.put_message(lease, each) for each in messages if each is not self._question))
+        writes = (store.put_message(lease, each) for each in messages if each is not self._question)
+        await asyncio.gather(self._writes.done(), *writes)
         if ended is not None:
             await self._services.sessions.record(lease, ended)
         finished = await self._commit(messages, end, ended, pending)

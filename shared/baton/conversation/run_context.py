@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ag_ui.core import BaseEvent
 
@@ -56,6 +57,27 @@ class RunServices:
     clock: Clock
 
 
+class Writes:
+    """Records on their way to the store, for which the answer need not wait; the commit does."""
+
+    def __init__(self) -> None:
+        self._tasks: list[asyncio.Future[None]] = []
+
+    def add(self, write: Coroutine[Any, Any, None]) -> None:
+        """Begin to write."""
+        self._tasks.append(asyncio.ensure_future(write))
+
+    async def done(self) -> None:
+        """Wait until everything is written. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        tasks, self._tasks = self._tasks, []
+        await asyncio.gather(*tasks)
+
+    def stop(self) -> None:
+        """Give up what is not written: the run will be taken over, and does it again."""
+        for task in self._tasks:
+            task.cancel()
+
+
 @dataclass(frozen=True, slots=True)
 class RunContext:
     """One attempt at a run, as those see it who do its work."""
@@ -72,6 +94,7 @@ class RunContext:
     """Event loop time at which the turn must have ended."""
     stop: asyncio.Event
     """Set by whoever wants the run to end where it is."""
+    writes: Writes = field(default_factory=Writes)
     journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
     """Calls that an earlier attempt has carried out, by id: they are not made again."""
 

@@ -147,11 +147,7 @@ class ToolCalls:
         self.outcomes[call.id] = outcome
         if outcome.waits:
             return
-        try:
-            await self._record(call, outcome, began)
-        except (LeaseLost, StoreUnavailable) as error:
-            self._fatal = error
-            return
+        self.context.writes.add(self._record(call, outcome, began))
         self._show_progress(call, outcome)
         if is_shown(call.name):
             emit(tool_result(call, result_id, self._shown(call, outcome)))

@@ -84,10 +84,8 @@ class DynamoRunRecords:
                 scope, thread_id, messages, name="messages", room=max(0, LARGEST_INLINE - len(head))
             ),
         }
-        # The place goes first: what is listed can then also be read by its id.
         place: Item = {**keys.task_place(scope, thread_id, task.id), "first_ordinal": first_ordinal}
-        await put_fenced(self._table, lease, place)
-        await put_fenced(self._table, lease, item)
+        await asyncio.gather(put_fenced(self._table, lease, place), put_fenced(self._table, lease, item))
 
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
