@@ -151,7 +151,7 @@ async def measure(rounds: int, slow_rounds: int) -> str:
     return "\n\n".join(
         (
             table(head, rows),
-            f"Two agents of one second each: the answer begins after {waiting / SLOW_SECONDS:.2f} times one agent's second.",
+            f"Two agents of a second each: the answer begins after {waiting / SLOW_SECONDS:.2f} times one's second.",
         )
     )
 
