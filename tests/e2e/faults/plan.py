@@ -116,7 +116,7 @@ class Plan:
         return None
 
     def _add(self, kind: str) -> None:
-        chance = self.random
+        chance, is_large = self.random, self.seed % 7 == 2
         match kind:
             case "kill -9":
                 self.kill_share = 0.6
@@ -129,16 +129,18 @@ class Plan:
                 self.kill_share, self.kills_left = 0.3, 1
             case "throttling":
                 self.faults, self.fault_share = (Fault.THROTTLED, Fault.FAILED), chance.uniform(0.1, 0.75)
-                self.large = chance.random() < 0.15
+                self.large = is_large
             case "outages":
                 services = ["dynamodb", "sqs", "apigatewaymanagementapi", "s3"]
                 begins = [chance.uniform(0, 40) for _ in range(chance.randint(1, 4))]
                 self.outages = tuple((at, at + chance.uniform(0.05, 40), chance.choice(services)) for at in begins)
-                self.large = chance.random() < 0.15
+                if is_large:
+                    self.outages += ((0.0, chance.uniform(0.05, 20), "s3"),)
+                self.large = is_large
             case "lost answers":
                 self.faults = (Fault.LOST_ANSWER, Fault.SLOW_ANSWER)
                 self.fault_share = chance.uniform(0.05, 0.7)
-                self.large = chance.random() < 0.15
+                self.large = is_large
             case "model failures":
                 self.model_failing = 0.6
                 self.messages = 3
