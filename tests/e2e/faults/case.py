@@ -46,6 +46,9 @@ def run_case(engines: Engines, plan: Plan) -> Outcome:
     random.seed(plan.seed)  # the product's pauses between retries
     try:
         return loop.run_until_complete(Case(engines, plan, loop).run())
+    except Exception as error:
+        error.add_note(f"in the case of kind {plan.kind!r} with seed {plan.seed}")
+        raise
     finally:
         engines.case = None
         loop.run_until_complete(loop.shutdown_asyncgens())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from tests.e2e.faults.case import Case
 
 SILENCE_SECONDS = 15.0
-LARGE = 320_000
-"""Characters that do not fit into an item of the table."""
+LARGE = 450_000
+"""Characters that do not fit into an item of the table, not even compressed."""
 
 
 class Person:
@@ -41,7 +42,7 @@ class Person:
             message_id = f"{self.name}-{number}"
             content = f"{message_id} says hello {chance.randint(0, 99)}"
             if self.case.plan.large and number == 0:
-                content += "x" * LARGE
+                content += f" {b64encode(chance.randbytes(LARGE * 3 // 4)).decode()}"
             self.case.asked[message_id] = content
             self.sent.append(message_id)
             self.waiting_for.add(message_id)

@@ -95,8 +95,12 @@ class Wire:
         match self.fate(service, operation, really):
             case None:
                 return really()
+            case Fault.THROTTLED if service == "s3":
+                return s3_error(503, "SlowDown")
+            case Fault.FAILED if service == "s3":
+                return s3_error(500, "InternalError")
             case Fault.THROTTLED:
-                code = "SlowDown" if service == "s3" else "ThrottlingException"
+                code = "ThrottlingException"
                 return answer(429 if service == "apigatewaymanagementapi" else 400, {"__type": code}, code)
             case Fault.FAILED:
                 return answer(500, {"__type": "InternalServerError"}, "InternalError")
@@ -124,6 +128,14 @@ def answer(status: int, body: Json, error: str | None = None) -> AWSResponse:
     if error is not None:
         headers["x-amzn-errortype"] = error
     return AWSResponse("http://aws.test", status, headers, _Body(json.dumps(body).encode()))
+
+
+def s3_error(status: int, code: str) -> AWSResponse:
+    """S3's answer that something went wrong; it speaks XML."""
+    headers = HTTPHeaders()
+    headers["content-type"] = "application/xml"
+    body = f"<?xml version='1.0' encoding='UTF-8'?><Error><Code>{code}</Code><Message>no</Message></Error>"
+    return AWSResponse("http://aws.test", status, headers, _Body(body.encode()))
 
 
 def _retry_at_once(
