@@ -268,9 +268,10 @@ class RunExecution:
         waits = answer.waiting if answer.outcome is OutcomeType.INTERRUPT else ()
         pending = self._pending(interrupts_of(waits, self._run, self._agent, self._thread.id, self._services.clock))
         ended = self._ended(answer, messages[-1])
-        final = [self._log.number(event) for event in self._end_events(answer, pending, ended)]
         if self._log.is_tail_too_long:
             await self._log.write_piece(lease)
+        # Never in the log: whoever reads it before the commit would tell of an end that may not be the end.
+        final = [self._log.number(event) for event in self._end_events(answer, pending, ended)]
         tail_seq, tail = self._log.tail(messages[-1].text, messages[-1].id)
         end = RunEnd(
             outcome=answer.outcome,

@@ -344,3 +344,13 @@ async def test_a_settled_thread_is_not_looked_at_any_more(stage: Stage) -> None:
     await EpisodeWriter(stage.store, stage.episodes).write(stage.ada, stage.thread_id, 1)
     stage.clock.advance(3600)
     assert (await stage.sweeper.sweep(seconds=5)).looked_at == 0
+
+
+async def test_the_end_of_a_run_is_in_no_log_before_the_commit(stage: Stage) -> None:
+    stage.model.script("long " * 100_000)
+    said = await stage.say()
+    assert said.types[-1] == "RUN_FINISHED"
+    pieces = await stage.log.read(stage.ada, stage.thread_id, after=0)
+    logged = [event["type"] for piece in pieces for event in piece.events]
+    assert "TEXT_MESSAGE_CONTENT" in logged
+    assert "RUN_FINISHED" not in logged
