@@ -136,6 +136,7 @@ class Stage:
         scope: Scope | None = None,
         listener: Listener | None = None,
         patience: float | None = None,
+        seconds: float = 20,
         **fields: Any,
     ) -> Said:
         """Run one turn and collect its events."""
@@ -144,7 +145,7 @@ class Stage:
             scope or self.ada,
             self.request(message_id, content, **fields),
             events.append,
-            seconds=20,
+            seconds=seconds,
             patience=patience,
             listener=listener,
         )
