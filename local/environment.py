@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from local.engines.clients import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from local.errors import TemplateProblem
@@ -12,6 +13,7 @@ from local.stack import FunctionDefinition
 DEMO_MODEL = "baton-demo"
 
 DEVELOPERS_CHOICE = (
+    "BATON_AGENTS_DIR",
     "BATON_ALLOWED_HOSTS",
     "BATON_CHAT_MODEL",
     "BATON_EMBEDDING_MODEL",
@@ -59,12 +61,14 @@ def variables(
     demo = f"{gateway}/local/openai/v1"
     merged["OPENAI_BASE_URL"] = demo
     merged["OPENAI_API_KEY"] = "offline"
+    merged["BATON_AGENTS_DIR"] = str(ROOT / "agents")
     merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
     chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
     if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:
         # A key alone may be there for another program; a key and a model name are meant for us.
         merged["OPENAI_BASE_URL"] = OPENAI
     merged.update(chosen)
+    merged["BATON_AGENTS_DIR"] = str(Path(merged["BATON_AGENTS_DIR"]).absolute())
     if merged["OPENAI_BASE_URL"] == demo:
         for name in ("BATON_CHAT_MODEL", "BATON_LIGHT_MODEL"):
             merged[name] = chosen.get(name, DEMO_MODEL)
@@ -81,7 +85,6 @@ def variables(
         "AWS_ENDPOINT_URL_S3": files_endpoint,
         "AWS_ENDPOINT_URL_SFN": other_endpoint,
         "AWS_ENDPOINT_URL_SQS": queues_endpoint,
-        "BATON_AGENTS_DIR": str(ROOT / "agents"),
         "BATON_STAGE": "local",
         "POWERTOOLS_METRICS_DISABLED": "true",
         "POWERTOOLS_TRACE_DISABLED": "true",

@@ -12,7 +12,8 @@ from typing import Any
 
 from baton.ports.token_counter import TokenCounter
 from local.demo_model.conversation import Conversation
-from local.demo_model.rules import Reply, answer
+from local.demo_model.reply import Reply
+from local.demo_model.rules import answer
 from local.demo_model.wire import ChatMessage, ChatRequest
 
 IMAGE_TOKENS = 85

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from local.demo_model.wire import ChatMessage
+from local.demo_model.wire import ChatMessage, OfferedFunction
 
 _DOCUMENT = re.compile(
     r'<document name="(?P<name>[^"\n]*)" type="(?P<type>[^"\n]*)" bytes="(?P<bytes>\d+)">\n(?P<text>.*?)\n</document>',
@@ -40,22 +40,38 @@ class Said:
     attachments: tuple[Attachment, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool has answered."""
+
+    tool: str
+    text: str
+
+
 @dataclass(frozen=True)
 class Conversation:
     """The messages of one request, oldest first."""
 
     said: tuple[Said, ...]
-    tools: frozenset[str] = frozenset()
-    """The names of the tools that may be called."""
-    called: frozenset[str] = frozenset()
-    """The names of the tools that were called since the user spoke."""
+    tools: Mapping[str, OfferedFunction] = field(default_factory=dict)
+    """The tools that may be called, by name."""
+    results: tuple[Result, ...] = ()
+    """What the tools answered that were called since the user spoke."""
+    instructions: str = ""
+    """The system prompt."""
 
     @classmethod
-    def of(cls, messages: Sequence[ChatMessage], tools: frozenset[str] = frozenset()) -> Conversation:
+    def of(cls, messages: Sequence[ChatMessage], tools: Mapping[str, OfferedFunction] | None = None) -> Conversation:
         """Read a request's messages."""
         # An assistant's message may be nothing but tool calls.
         said = (_said(m) for m in messages if m.role == "user" or (m.role == "assistant" and m.content))
-        return cls(tuple(said), tools, _called(messages))
+        instructions = "\n\n".join(_said(m).text for m in messages if m.role in ("system", "developer"))
+        return cls(tuple(said), tools or {}, _results(messages), instructions)
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The names of the tools that were called since the user spoke."""
+        return frozenset(result.tool for result in self.results)
 
     @cached_property
     def now(self) -> Said:
@@ -84,9 +100,12 @@ class Conversation:
         return tuple(said.text for said in self.said if said.role == "user")
 
 
-def _called(messages: Sequence[ChatMessage]) -> frozenset[str]:
+def _results(messages: Sequence[ChatMessage]) -> tuple[Result, ...]:
     last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
-    return frozenset(call.function.name for message in messages[last + 1 :] for call in message.tool_calls or ())
+    since = messages[last + 1 :]
+    names = {call.id: call.function.name for message in since for call in message.tool_calls or ()}
+    told = [message for message in since if message.role == "tool"]
+    return tuple(Result(names.get(message.tool_call_id or "", ""), _said(message).text) for message in told)
 
 
 def _said(message: ChatMessage) -> Said:

@@ -7,38 +7,19 @@ something new, write one more and put it into ``RULES`` at its place; the defaul
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from local.demo_model.arithmetic import evaluate, expression_in, formatted
+from local.demo_model.consulting import answer_from_results, asked_agent, consult, offered_agents
 from local.demo_model.conversation import Conversation
 from local.demo_model.facts import facts_of, key_of
+from local.demo_model.outside_tools import tools_asked_for
 from local.demo_model.prose import story, words_about
+from local.demo_model.reply import Call, Reply, Rule
 from local.demo_model.wording import count, described, in_quotes, is_goodbye, quoted, sentence_list, short, topic
 
 MAX_WORDS = 5000
 END_CONVERSATION = "end_conversation"
 """Baton's tool that closes the thread."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of a tool that was offered."""
-
-    name: str
-    arguments: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """One answer; its text may be empty after tool calls."""
-
-    text: str
-    calls: tuple[Call, ...] = ()
-
-
-Rule = Callable[[Conversation], Reply | None]
 
 
 def answer(conversation: Conversation) -> Reply:
@@ -86,8 +67,14 @@ def what_it_can(conversation: Conversation) -> Reply | None:
         r"|^\s*/?help\b|\bcan you help\b|\bhelp me\b|\bwhat do you know\?|\bhow do you work\b",
     ):
         return None
+    research = (
+        "- ask `What are the best practices for error handling in Python agents?` to see other agents being consulted\n"
+        if offered_agents(conversation)
+        else ""
+    )
     return Reply(
         "I am the offline demo model, a rule-based stand-in, but you can try a few things with me:\n\n"
+        f"{research}"
         "- tell me a fact (`my name is Ada`, `my favourite colour is green`, `remember that the meeting is at noon`) "
         "and ask me about it later\n"
         "- ask `what did I say before?` or `summarize our conversation`\n"
@@ -331,13 +318,17 @@ def default(conversation: Conversation) -> Reply:
 
 
 RULES: tuple[Rule, ...] = (
+    asked_agent,
     goodbye,
+    answer_from_results,
+    tools_asked_for,
     what_it_is,
     what_it_can,
     attachments,
     recall_notes,
     recall_words,
     summary,
+    consult,
     recall_name,
     recall_fact,
     repeat,

@@ -90,11 +90,11 @@ class ChatRequest(BaseModel):
         return self
 
     @property
-    def offered(self) -> frozenset[str]:
-        """The names of the tools that may be called."""
+    def offered(self) -> dict[str, OfferedFunction]:
+        """The tools that may be called, by name."""
         if self.tool_choice == "none":
-            return frozenset()
-        return frozenset(tool.function.name for tool in self.tools or ())
+            return {}
+        return {tool.function.name: tool.function for tool in self.tools or ()}
 
     @property
     def output_limit(self) -> int | None:

@@ -37,6 +37,8 @@ class RunningCloud:
     model_url: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
     """More environment variables of the local cloud."""
+    agents: Path = AGENTS
+    """A folder of agent files beside the shipped ones, or in place of those of the same name."""
     url: str = ""
     socket_url: str = ""
     environment: dict[str, str] = field(default_factory=dict)
@@ -44,7 +46,7 @@ class RunningCloud:
     def __enter__(self) -> Self:
         model = {"OPENAI_BASE_URL": self.model_url or "", "BATON_CHAT_MODEL": "fault-1" if self.model_url else ""}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.serving", str(AGENTS)],
+            [sys.executable, "-m", "tests.e2e.serving", str(self.agents)],
             cwd=ROOT,
             env={**os.environ, **model, **self.settings, "OPENAI_API_KEY": "sk-very-secret-key"},
             stdin=subprocess.PIPE,

@@ -4,6 +4,7 @@ It prints the port it serves on, and serves until it is killed or a tool makes i
 """
 
 import asyncio
+import itertools
 import os
 import socket
 import sys
@@ -69,6 +70,13 @@ def server(name: str) -> MCPServer:
     def headers(ctx: Context) -> str:
         """The credentials the server got."""
         return str(dict(ctx.headers or {}).get("authorization"))
+
+    numbers = itertools.count(1)
+
+    @made.tool()
+    def next_number() -> int:
+        """Count the calls of this tool."""
+        return next(numbers)
 
     @made.tool()
     def forget() -> str:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.demo_model.conversation import Conversation
-from local.demo_model.rules import Call, Reply, answer
-from local.demo_model.wire import CalledFunction, CalledTool, ChatMessage
+from local.demo_model.reply import Call, Reply
+from local.demo_model.rules import answer
+from local.demo_model.wire import CalledFunction, CalledTool, ChatMessage, OfferedFunction
 
 Content = str | list[dict[str, Any]]
 
@@ -199,8 +200,8 @@ FAREWELLS = [
 ]
 
 
-def said_goodbye(*messages: ChatMessage, tools: frozenset[str] = frozenset({"end_conversation"})) -> Reply:
-    return answer(Conversation.of(messages, tools))
+def said_goodbye(*messages: ChatMessage, tool: str = "end_conversation") -> Reply:
+    return answer(Conversation.of(messages, {tool: OfferedFunction(name=tool)}))
 
 
 @pytest.mark.parametrize("farewell", FAREWELLS)
@@ -212,7 +213,7 @@ def test_it_ends_the_conversation_when_the_user_says_goodbye_and_it_may(farewell
 
 @pytest.mark.parametrize("farewell", FAREWELLS)
 def test_without_the_tool_it_just_says_goodbye(farewell: str) -> None:
-    reply = said_goodbye(ChatMessage(role="user", content=farewell), tools=frozenset({"another_tool"}))
+    reply = said_goodbye(ChatMessage(role="user", content=farewell), tool="another_tool")
     assert reply.text.startswith("Goodbye")
     assert reply.calls == ()
 

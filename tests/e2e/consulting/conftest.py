@@ -1,0 +1,86 @@
+"""A local cloud of its own, whose agents work with real servers in other processes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from tests.e2e.cloud import RunningCloud
+from tests.e2e.consulting.peers import Peer, mcp_server, remote_agent
+from tests.e2e.sockets import PATIENCE_SECONDS
+from tests.fault_model import FaultModel
+
+
+@dataclass(frozen=True)
+class Peers:
+    """Servers that stay, and one of each kind for a test to kill."""
+
+    files: Peer
+    echo: Peer
+    doomed_files: Peer
+    doomed_echo: Peer
+
+
+@pytest.fixture(scope="session")
+def peers() -> Iterator[Peers]:
+    """Whom the agents of this folder's cloud work with."""
+    with mcp_server() as files, remote_agent() as echo, mcp_server() as doomed, remote_agent() as doomed_echo:
+        yield Peers(files, echo, doomed, doomed_echo)
+
+
+@pytest.fixture(scope="session")
+def cloud(
+    fault_model_server: FaultModel, peers: Peers, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningCloud]:
+    """The product with agents that consult, use tools, and ask for approval."""
+    folder = tmp_path_factory.mktemp("agents")
+    for definition in definitions(peers):
+        (folder / f"{definition['id']}.yaml").write_text(yaml.safe_dump(definition))
+    with RunningCloud(fault_model_server.base_url, agents=folder) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def http_client(cloud: RunningCloud) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of that cloud, without a token."""
+    async with httpx.AsyncClient(base_url=cloud.url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
+        yield client
+
+
+def definitions(peers: Peers) -> list[dict[str, Any]]:
+    """The agents, as their files declare them."""
+    return [
+        agent("conductor", sub_agents=["echo", "knowledge"], tools=[mcp(peers.files, ["add", "files.search"])]),
+        agent("unlucky", sub_agents=["doomed-echo"], tools=[mcp(peers.doomed_files, ["die", "add"])]),
+        agent("careful", tools=[mcp(peers.files, ["next_number", "add"], requires_approval=["next_number"])]),
+        remote("echo", peers.echo),
+        remote("doomed-echo", peers.doomed_echo),
+    ]
+
+
+def agent(agent_id: str, **more: Any) -> dict[str, Any]:
+    """An agent with which a conversation may begin."""
+    name = agent_id.title()
+    return {
+        "id": agent_id,
+        "name": name,
+        "description": "Works with others.",
+        "main": True,
+        "system_prompt": f"You are {name}.",
+        **more,
+    }
+
+
+def remote(agent_id: str, peer: Peer) -> dict[str, Any]:
+    """An agent that runs elsewhere."""
+    return {"id": agent_id, "name": agent_id.title(), "description": "Repeats.", "remote": {"card_url": peer.url}}
+
+
+def mcp(peer: Peer, include: list[str], **more: Any) -> dict[str, Any]:
+    """Tools of an MCP server."""
+    return {"type": "mcp", "name": "files", "url": peer.url, "include": include, **more}
