@@ -219,6 +219,7 @@ class AgentLoop:
         if usage is None and (text or calls):
             counter = self._context.services.counter
             asked = sum(message_tokens(p.content, counter) + answer_tokens("", p.tool_calls, counter) for p in prompts)
-            usage = Usage(asked + REPLY_TOKENS, answer_tokens(text, calls, counter))
+            said = counter.count(text) + sum(counter.count(call.name) + counter.count(call.arguments) for call in calls)
+            usage = Usage(asked + REPLY_TOKENS, said)
         self.usage += usage or Usage()
         self._budget.count_model_call(usage or Usage())
