@@ -209,7 +209,7 @@ async def _with_downloads(
 ) -> dict[str, Any]:
     """The message with a download address in every part that refers to an upload (T8)."""
     shown = message.as_ag_ui().model_dump(by_alias=True, mode="json")
-    if isinstance(shown["content"], list):
+    if isinstance(shown.get("content"), list):  # absent where there is nothing but tool calls
         for part in shown["content"]:
             if part["type"] != "text" and part["source"]["type"] == "file":
                 try:

@@ -94,7 +94,7 @@ class AgentLoop:
         """Carry out the ``approved`` ones of calls that have waited; the model is told why others were ``refused``."""
         for call in calls:
             if call.id in refused:
-                self._calls.outcomes[call.id] = CallOutcome.failed(refused[call.id])
+                await self._calls.refuse(call, refused[call.id])
         async for event in self._results(calls, approved):
             yield event
 

@@ -102,6 +102,11 @@ class ToolCalls:
         if self._fatal is not None:
             raise self._fatal
 
+    async def refuse(self, call: ToolCall, why: str) -> None:
+        """Do not make a call, and keep a record that says ``why``. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        outcome = self.outcomes[call.id] = CallOutcome.failed(why)
+        await self._record(call, outcome, self.context.services.clock.now())
+
     def _indicator(
         self, calls: Sequence[ToolCall], activity_id: str, emit: Emit
     ) -> contextlib.AbstractAsyncContextManager[object]:

@@ -11,9 +11,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from local.settings import ROOT
 from tests.e2e.sockets import PATIENCE_SECONDS
+
+EXAMPLE_URL = "http://127.0.0.1:8765/mcp"
+"""Where the example's agents look for its server."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,15 @@ def example_server() -> Iterator[Peer]:
             assert time.monotonic() < deadline, "The example's server does not listen."
             time.sleep(0.1)
         yield Peer(process, f"http://127.0.0.1:{port}/mcp")
+
+
+def example_agents(folder: Path, server: Peer) -> Path:
+    """Put the example's agents into ``folder``, with the server at its address; return the folder."""
+    for file in (ROOT / "examples" / "agents").glob("*.yaml"):
+        text = file.read_text()
+        assert EXAMPLE_URL in text
+        (folder / file.name).write_text(text.replace(EXAMPLE_URL, server.url))
+    return folder
 
 
 def _listens(port: int) -> bool:

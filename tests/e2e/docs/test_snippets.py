@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cloud import RunningCloud
+from tests.e2e.consulting.peers import example_agents, example_server
 from tests.unit.docs.pages import Block, blocks, name, pages
 
 WRITTEN = "http://127.0.0.1:8080"
@@ -25,10 +26,12 @@ TESTED = [page for page in pages() if any(block.mark == "test" for block in bloc
 
 
 @pytest.fixture(scope="module")
-def demo_cloud() -> Iterator[RunningCloud]:
-    """The product as ``make run`` starts it, in a process of its own."""
-    with RunningCloud() as cloud:
-        yield cloud
+def demo_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCloud]:
+    """The product as ``make run`` starts it, in a process of its own, with the example's agents and their server."""
+    with example_server() as server:
+        agents = example_agents(tmp_path_factory.mktemp("agents"), server)
+        with RunningCloud(agents=agents) as cloud:
+            yield cloud
 
 
 @pytest.mark.parametrize("page", TESTED, ids=name)

@@ -1,0 +1,74 @@
+"""A small MCP server to try tools with: a search over a few pages about agents in Python.
+
+    python examples/mcp_server.py [--port 8765]
+
+It speaks streamable HTTP at http://127.0.0.1:8765/mcp, by the official SDK, and serves until it is interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from mcp.server.mcpserver import MCPServer
+
+PAGES = {
+    "Handling errors": (
+        "Define one base exception for your agent and derive others from it. Catch errors at the border of a tool, log "
+        "the details, and tell the model in a sentence what went wrong and whether to try again."
+    ),
+    "Retries": (
+        "Repeat a call only if it is safe to repeat: reads, and writes with an idempotency key. Wait longer after each "
+        "attempt, add some randomness, and give up after a few attempts or when the time of the turn is over."
+    ),
+    "Timeouts": (
+        "Every call that leaves the process needs a timeout: the model, tools, other agents. Choose it from what the "
+        "user is ready to wait, and keep enough of the turn for an answer that says what is missing."
+    ),
+    "Rate limiting": (
+        "Limit requests for each user and tokens for each tenant. A token bucket allows bursts and keeps the average. "
+        "Refuse with status 429 and a Retry-After header, and let clients wait for as long as it says."
+    ),
+    "Testing": (
+        "Script the model and keep everything else real. Test what the agent does, not how it puts it: which tools it "
+        "calls, with which arguments, and what it does when one of them fails."
+    ),
+    "Logging": (
+        "Write one line of JSON for each event, with the ids of conversation, run and call. Leave prompts, answers and "
+        "secrets out of the log."
+    ),
+}
+
+server = MCPServer("python-agent-docs")
+
+
+@server.tool()
+def search_docs(query: str) -> str:
+    """Search the documentation about agents in Python. Returns the pages that fit best, with their titles."""
+    wanted = _words(query)
+    scores = {title: 3 * len(wanted & _words(title)) + len(wanted & _words(text)) for title, text in PAGES.items()}
+    found = sorted((title for title in PAGES if scores[title]), key=lambda title: -scores[title])[:2]
+    if not found:
+        return f"No page is about that. There are pages about: {', '.join(PAGES)}."
+    return "\n\n".join(f"# {title}\n{PAGES[title]}" for title in found)
+
+
+@server.tool()
+def read_page(title: str) -> str:
+    """Read one page of the documentation by its title."""
+    for known, text in PAGES.items():
+        if known.lower() == title.strip().lower():
+            return f"# {known}\n{text}"
+    return f"There is no page of that title. Titles: {', '.join(PAGES)}."
+
+
+def _words(text: str) -> set[str]:
+    """Words of four letters and more, without the endings that vary."""
+    words = re.findall(r"[a-z]{4,}", text.lower())
+    return {re.sub(r"(ies|ing|ed|es|s|y)$", "", word) for word in words} - {"agent", "python", "with", "about"}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="A search over a few pages about agents in Python, over MCP.")
+    parser.add_argument("--port", type=int, default=8765)
+    server.run("streamable-http", port=parser.parse_args().port)

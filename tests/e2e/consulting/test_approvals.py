@@ -1,0 +1,222 @@
+"""A tool that a person must agree to: the run ends, and another goes on with it, once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.e2e.ag_ui_rules import check_run, text_of
+from tests.e2e.fixtures import NewUser
+from tests.e2e.problems import check_problem
+from tests.e2e.sockets import SocketClient, new_id
+from tests.e2e.users import Json, User, run_input
+from tests.fault_model import FaultModel, answers, calls_tools
+
+CALL: tuple[str, Json] = ("next_number", {})
+REFUSED = "The user refused this call. Do not try it again unless they ask for it."
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A conversation that waits for an approval."""
+
+    thread_id: str
+    run: list[Json]
+
+    @property
+    def interrupts(self) -> list[Json]:
+        """What it waits for."""
+        outcome = self.run[-1]["outcome"]
+        assert outcome["type"] == "interrupt"
+        found: list[Json] = outcome["interrupts"]
+        return found
+
+    @property
+    def interrupt_id(self) -> str:
+        """The id of the only thing that it waits for."""
+        [interrupt] = self.interrupts
+        return str(interrupt["id"])
+
+    def answer(self, status: str = "resolved", payload: Any = None) -> Json:
+        """The fields of the action ``answer``."""
+        return {"threadId": self.thread_id, "interruptId": self.interrupt_id, "status": status, "payload": payload}
+
+    def resume(self, status: str = "resolved", payload: Any = None) -> Json:
+        """AG-UI's ``RunAgentInput`` that answers."""
+        entry = {"interruptId": self.interrupt_id, "status": status, "payload": payload}
+        return run_input("", thread_id=self.thread_id) | {"messages": [], "resume": [entry]}
+
+
+@pytest.fixture
+async def waiting(socket: SocketClient, model: FaultModel) -> Waiting:
+    """Alice's conversation, whose agent wants the next number."""
+    model.script(calls_tools(CALL, text="Let me count."), answers("Counted."))
+    thread_id = new_id()
+    run = await socket.say("Count", thread_id=thread_id, agentId="careful")
+    return Waiting(thread_id, run)
+
+
+async def calls_of(user: User, thread_id: str) -> list[Json]:
+    """The records of the thread's tool calls."""
+    items: list[Json] = (await user.read(f"/threads/{thread_id}/tool-calls"))["items"]
+    return items
+
+
+async def approvals_of(user: User, thread_id: str) -> list[tuple[str, str]]:
+    """Who has answered what in the thread, oldest first."""
+    records = (await user.read(f"/threads/{thread_id}/audit"))["items"]
+    return [(each["userId"], each["outcome"]) for each in records if each["action"] == "tool.approve"][::-1]
+
+
+def results(run: list[Json]) -> list[str]:
+    """What the calls of a run came to."""
+    return [event["content"] for event in run if event["type"] == "TOOL_CALL_RESULT"]
+
+
+async def test_the_run_ends_with_the_question_and_nothing_done(waiting: Waiting, alice: User) -> None:
+    [interrupt] = waiting.interrupts
+    [started] = [event for event in waiting.run if event["type"] == "TOOL_CALL_START"]
+    assert (interrupt["reason"], interrupt["message"]) == ("tool_approval", "May I use next_number?")
+    assert interrupt["toolCallId"] == started["toolCallId"]
+    assert interrupt["expiresAt"].endswith("Z")
+    assert text_of(waiting.run) == "Let me count."
+    assert results(waiting.run) == []
+    assert await calls_of(alice, waiting.thread_id) == []
+
+
+async def test_an_answer_over_another_connection_goes_on_once(waiting: Waiting, alice: User, model: FaultModel) -> None:
+    async with alice.connect() as elsewhere:
+        await elsewhere.send("answer", **waiting.answer())
+        run = await elsewhere.until_end()
+        check_run(run)
+        assert run[0]["parentRunId"] == waiting.run[0]["runId"]
+        assert run[0]["metadata"]["seq"] == waiting.run[-1]["metadata"]["seq"] + 1
+        assert (run[-1]["outcome"], text_of(run)) == ({"type": "success"}, "Counted.")
+
+        await elsewhere.send("answer", **waiting.answer("cancelled"))
+        repeated = await elsewhere.until_end()
+    assert repeated[0]["runId"] == run[0]["runId"]
+    assert repeated[-1]["outcome"] == {"type": "success"}
+    [call] = await calls_of(alice, waiting.thread_id)
+    assert (call["toolName"], call["succeeded"]) == ("next_number", True)
+    assert len(model.requests) == 2
+    assert await approvals_of(alice, waiting.thread_id) == [("alice", "approved")]
+
+
+async def test_whoever_watches_sees_it_go_on(waiting: Waiting, socket: SocketClient, alice: User) -> None:
+    async with alice.connect() as elsewhere:
+        await elsewhere.send("answer", **waiting.answer())
+    run = await socket.until_end()
+    check_run(run)
+    assert text_of(run) == "Counted."
+
+
+async def test_resuming_over_http_goes_on_once(waiting: Waiting, alice: User, model: FaultModel) -> None:
+    asked = waiting.resume()
+    run = await alice.run(asked)
+    check_run(run)
+    assert (run[0]["runId"], run[0]["parentRunId"]) == (asked["runId"], waiting.run[0]["runId"])
+    assert text_of(run) == "Counted."
+    [number] = results(run)
+    repeated = await alice.run(waiting.resume())
+    assert repeated[-1]["outcome"] == {"type": "success"}
+    model.script(calls_tools(CALL), answers("Counted again."))
+    next_time = await alice.run(run_input("Again", thread_id=waiting.thread_id))
+    again = await alice.run(Waiting(waiting.thread_id, next_time).resume())
+    assert int(number) + 1 == int(results(again)[0]), "the server was asked once for each approval"
+
+
+async def test_a_connection_that_comes_later_is_told_what_is_waited_for(waiting: Waiting, alice: User) -> None:
+    async with alice.connect() as elsewhere:
+        await elsewhere.send("resume", threadId=waiting.thread_id, after=waiting.run[-1]["metadata"]["seq"])
+        snapshot = await elsewhere.receive()
+    assert [each["id"] for each in snapshot["metadata"]["resume"]["interrupts"]] == [waiting.interrupt_id]
+
+
+@pytest.mark.parametrize(
+    ("status", "payload", "told"),
+    [
+        ("cancelled", None, REFUSED),
+        ("resolved", {"approved": False, "comment": "Not today."}, f"{REFUSED} They said: Not today."),
+    ],
+)
+async def test_a_refusal_is_told_to_the_model(
+    waiting: Waiting, alice: User, model: FaultModel, status: str, payload: Any, told: str
+) -> None:
+    run = await alice.run(waiting.resume(status, payload))
+    check_run(run)
+    assert run[-1]["outcome"] == {"type": "success"}
+    assert results(run) == [told]
+    assert list(model.requests[-1].tool_results.values()) == [told]
+    [call] = await calls_of(alice, waiting.thread_id)
+    assert (call["succeeded"], call["output"], call["errorMessage"]) == (False, None, told)
+    assert await approvals_of(alice, waiting.thread_id) == [("alice", "refused")]
+
+
+async def test_a_plain_message_instead_cancels_the_question(
+    waiting: Waiting, socket: SocketClient, alice: User, model: FaultModel
+) -> None:
+    model.reset()
+    model.script(answers("As you like."))
+    run = await socket.say("Never mind", thread_id=waiting.thread_id)
+    assert (run[-1]["outcome"], text_of(run)) == ({"type": "success"}, "As you like.")
+    [told] = model.requests[-1].tool_results.values()
+    assert told == "This call was not carried out: the conversation went on without it."
+    await socket.send("answer", **waiting.answer())
+    refusal = await socket.refused()
+    assert refusal["metadata"]["threadId"] == waiting.thread_id
+    assert await calls_of(alice, waiting.thread_id) == []
+
+
+async def test_somebody_else_may_approve_with_the_permission(
+    waiting: Waiting, alice: User, new_user: NewUser, socket: SocketClient
+) -> None:
+    boss = new_user("boss", "tool:approve")
+    async with boss.connect() as connected:
+        await connected.send("answer", **waiting.answer())
+        run = await socket.until_end()
+        await connected.nothing_more()
+    check_run(run)
+    assert text_of(run) == "Counted."
+    assert await approvals_of(alice, waiting.thread_id) == [("boss", "approved")]
+    assert (await boss.get(f"/threads/{waiting.thread_id}")).status_code == 404
+
+
+async def test_somebody_else_is_refused_without_it_and_audited(
+    waiting: Waiting, alice: User, new_user: NewUser, model: FaultModel
+) -> None:
+    bob = new_user("bob")
+    async with bob.connect() as connected:
+        await connected.send("answer", **waiting.answer())
+        assert (await connected.refused())["code"] == "thread_unavailable"
+    check_problem(await bob.post("/runs", waiting.resume()), 404, "thread_unavailable")
+    assert len(model.requests) == 1
+    assert await calls_of(alice, waiting.thread_id) == []
+    assert ("bob", "denied") in await approvals_of(alice, waiting.thread_id)
+    assert text_of(await alice.run(waiting.resume())) == "Counted."
+
+
+async def test_a_run_with_two_questions_goes_on_when_both_are_answered(
+    socket: SocketClient, alice: User, model: FaultModel
+) -> None:
+    model.script(calls_tools(CALL, CALL, ("add", {"a": 1, "b": 2})), answers("Counted."))
+    thread_id = new_id()
+    waiting = Waiting(thread_id, await socket.say("Count twice", thread_id=thread_id, agentId="careful"))
+    assert [call["toolName"] for call in await calls_of(alice, thread_id)] == ["add"]
+    first, second = (each["id"] for each in waiting.interrupts)
+    await socket.send("answer", threadId=thread_id, interruptId=first, status="resolved")
+    await socket.send("answer", threadId=thread_id, interruptId=second, status="cancelled")
+    run = await socket.until_end()
+    check_run(run)
+    assert text_of(run) == "Counted."
+    assert sorted(call["succeeded"] for call in await calls_of(alice, thread_id)) == [False, True, True]
+
+
+async def test_answers_to_nothing_are_refused(waiting: Waiting, socket: SocketClient) -> None:
+    unknown = waiting.answer() | {"interruptId": f"{'0' * 32}.1"}
+    await socket.send("answer", **unknown)
+    assert (await socket.refused())["code"] == "interrupt_unavailable"
+    await socket.send("answer", **(waiting.answer() | {"status": "perhaps"}))
+    assert (await socket.refused())["code"] == "invalid_request"
