@@ -33,7 +33,7 @@ run: setup ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are pas
 
 # Integration tests run in one process, and in their order: moto's servers in it share their state. The fault suite has
 # both cores to itself: its generated cases are spread over them, and those that kill workers share one cloud.
-FAULTS := tests/e2e/faults -n 2 --dist loadgroup
+FAULTS := tests/e2e/faults -n 2
 
 test: setup ## Check everything: lint, types, every test
 	@failed=(); \
@@ -59,7 +59,7 @@ types: setup ## Types, strictly
 	@$(BIN)/mypy
 	@$(BIN)/mypy functions
 
-faults: setup ## Kill, lose, repeat and fail at every stage; with five times the cases that `make test` generates
+faults: setup ## Kill, lose, repeat and fail at every stage; with ten times the cases that `make test` generates
 	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-10000} $(BIN)/pytest $(FAULTS) $(TESTS)
 
 unit integration e2e infrastructure: setup

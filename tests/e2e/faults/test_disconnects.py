@@ -13,7 +13,7 @@ from tests.e2e.faults.viewer import Viewer, check_thread
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User, run_input
 
-pytestmark = [pytest.mark.usefixtures("casualties"), pytest.mark.xdist_group("killable cloud")]
+pytestmark = pytest.mark.usefixtures("casualties")
 """The workers have been killed before; meanwhile the dead ones' leases run out."""
 
 EVENTS = range(1, 11)

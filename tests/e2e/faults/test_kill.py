@@ -8,8 +8,6 @@ from tests.e2e.faults.casualties import STAGES, WAYS, Conversation
 from tests.e2e.faults.viewer import check_thread
 from tests.e2e.users import User
 
-pytestmark = pytest.mark.xdist_group("killable cloud")
-
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("stage", STAGES)
