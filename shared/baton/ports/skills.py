@@ -12,8 +12,8 @@ from baton.domain.skill import Skill
 class SkillStore(Protocol):
     """The skills of tenants, every version of them. Permissions are the caller's to check.
 
-    A skill is named by its agent and its slug within the scope's tenant. Raises ``StoreUnavailable`` when the table does
-    not answer.
+    A skill is named by its agent and its slug within the scope's tenant. ``StoreUnavailable`` when the table does not
+    answer.
     """
 
     async def put(self, scope: Scope, skill: Skill) -> Skill:
