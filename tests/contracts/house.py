@@ -12,11 +12,14 @@ from baton.domain.message import Content, OutcomeType, Role, RunEnd, StoredMessa
 from baton.domain.usage import Usage
 from baton.ports.audit import AuditLog
 from baton.ports.episodes import Episodes
+from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
 from baton.ports.run_records import RunRecords
+from baton.ports.skills import SkillStore
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, ThreadStore, TurnRecord
+from baton.ports.workflows import WorkflowStore
 from tests.fakes.clock import FakeClock
 
 HELLO = "a" * 64
@@ -34,6 +37,9 @@ class House:
     episodes: Episodes
     idle: IdleThreads
     records: RunRecords
+    handoffs: HandoffStore
+    workflows: WorkflowStore
+    skills: SkillStore
     clock: FakeClock
     audit_records: Callable[[Scope], Awaitable[list[dict[str, Any]]]]
     """The audit records of a tenant, oldest first: action, outcome, user_id, thread_id and detail."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     StringConstraints,
     ValidationInfo,
@@ -15,15 +13,14 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from baton.domain.definition import AgentId, Definition, Locale, Text
+from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import PermissionName
 from baton.domain.secret import Headers, headers_as_json
 from baton.domain.tool import ToolDefinition
+from baton.domain.triggers import ExitWord, Trigger
+from baton.domain.workflow_definition import WorkflowDefinition
 
-AGENT_ID = r"[a-z][a-z0-9_-]{0,40}"
-
-AgentId = Annotated[str, StringConstraints(pattern=f"^{AGENT_ID}$")]
-Locale = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[A-Z]{2})?$")]
-Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 CardUrl = Annotated[
     str,
     StringConstraints(
@@ -35,13 +32,7 @@ CardUrl = Annotated[
 ]
 
 
-class _Definition(BaseModel):
-    """Unknown fields are errors: a misspelt one must not be silently without effect."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False)
-
-
-class ModelChoice(_Definition):
+class ModelChoice(Definition):
     """Which model the agent thinks with."""
 
     name: Text | None = None
@@ -52,7 +43,7 @@ class ModelChoice(_Definition):
     """The longest silence of the model before the run ends with ``model_timeout``."""
 
 
-class MemorySettings(_Definition):
+class MemorySettings(Definition):
     """How much of each memory goes into a prompt (M2)."""
 
     max_working_memory_tokens: int = Field(default=16_000, ge=500, le=1_000_000)
@@ -64,7 +55,7 @@ class MemorySettings(_Definition):
     """Cap of the knowledge and episode blocks together."""
 
 
-class Timeouts(_Definition):
+class Timeouts(Definition):
     """Limits in seconds and minutes of one agent's work."""
 
     turn_seconds: float = Field(default=300, gt=0, le=840)
@@ -75,7 +66,7 @@ class Timeouts(_Definition):
     """A thread without messages for this long is closed (T4)."""
 
 
-class ToolLimits(_Definition):
+class ToolLimits(Definition):
     """How much an agent may do with tools in one turn; then it answers with what it has."""
 
     model_calls: int = Field(default=10, ge=1, le=100)
@@ -93,7 +84,7 @@ class ToolLimits(_Definition):
     """How long a call waits for somebody's approval."""
 
 
-class RemoteAgent(_Definition):
+class RemoteAgent(Definition):
     """Where an agent that runs elsewhere is spoken to, over A2A."""
 
     card_url: CardUrl
@@ -106,7 +97,11 @@ class RemoteAgent(_Definition):
         return {"cardUrl": self.card_url, "headers": headers_as_json(self.headers)}
 
 
-class AgentDefinition(_Definition):
+def _english_exit_words() -> dict[str, tuple[str, ...]]:
+    return {"en": ("cancel", "exit")}
+
+
+class AgentDefinition(Definition):
     """One agent, as its YAML file in ``agents/`` declares it.
 
     The fields from ``sub_agents`` on are validated here and filled by the capabilities that use them.
@@ -136,8 +131,14 @@ class AgentDefinition(_Definition):
     tools: tuple[ToolDefinition, ...] = ()
     """Tools outside Baton that its model may call."""
     sub_agents: tuple[AgentId, ...] = ()
-    handoffs: tuple[dict[str, Any], ...] = ()
-    workflow: dict[str, Any] | None = None
+    handoffs: tuple[HandoffDefinition, ...] = ()
+    """Agents it may hand the conversation over to."""
+    triggers: tuple[Trigger, ...] = Field(default=(), max_length=50)
+    """Phrases and patterns by which a user's message asks for this agent, where another hands over to it (H1)."""
+    exit_words: dict[Locale, tuple[ExitWord, ...]] = Field(default_factory=_english_exit_words)
+    """What a user says, and nothing else, to leave this agent and return to the main one; by locale."""
+    workflow: WorkflowDefinition | None = None
+    """The guided workflow it leads users through (W1)."""
 
     @field_validator("system_prompt")
     @classmethod
@@ -159,6 +160,18 @@ class AgentDefinition(_Definition):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two of the tools are named {name!r}")
+        return self
+
+    @model_validator(mode="after")
+    def _hands_over_to_others(self) -> AgentDefinition:
+        targets = [handoff.agent for handoff in self.handoffs]
+        for target in targets:
+            if target == self.id:
+                raise ValueError("an agent cannot hand over to itself")
+            if targets.count(target) > 1:
+                raise ValueError(f"two of the handoffs are to {target!r}")
+        if self.workflow is not None and self.remote is not None:
+            raise ValueError("a remote agent keeps its workflow to itself: leave `workflow` out")
         return self
 
     @model_validator(mode="after")
@@ -217,6 +230,8 @@ class AgentDefinition(_Definition):
             "sentences": {locale: dict(texts) for locale, texts in self.sentences.items()},
             "tools": [tool.as_json() for tool in self.tools],
             "subAgents": list(self.sub_agents),
-            "handoffs": list(self.handoffs),
-            "workflow": self.workflow,
+            "handoffs": [handoff.as_json() for handoff in self.handoffs],
+            "triggers": list(self.triggers),
+            "exitWords": {locale: list(words) for locale, words in self.exit_words.items()},
+            "workflow": self.workflow.as_json() if self.workflow is not None else None,
         }

@@ -168,6 +168,14 @@ class InterruptUnavailable(BatonError):
     detail = "There is no open interrupt with this id. The conversation may have gone on without it."
 
 
+class WorkflowUnavailable(BatonError):
+    """A workflow to continue that is not there, finished, or was left for too long."""
+
+    code, status, retryable = "workflow_unavailable", 409, False
+    title = "The workflow cannot be continued"
+    detail = "There is no unfinished workflow with this id. GET /v1/workflows lists those you can continue."
+
+
 class ThreadBusy(BatonError):
     """Another turn of the thread kept running until this one's time to wait was over."""
 

@@ -9,13 +9,25 @@ SENTENCES: dict[str, str] = {
     "still_waiting": "This is taking longer than expected. I'll let you know when I have results...",
     "researching": "Researching...",
     "approval_needed": "May I use {tool}?",
+    "connecting": "Connecting you with {agent}...",
+    "unavailable": (
+        "The {agent} is currently unavailable. Would you like me to help you with something else, or try again later?"
+    ),
+    "forbidden": "You don't have permission to use {agent}. Can I help with something else?",
+    "busy": "You're currently in a {session} session. Would you like to finish that first?",
+    "exit": "No problem! Returning you to the main assistant.",
+    "saved_for_later": "Let me know if you'd like to continue that later.",
+    "completed": "Returning you to the main assistant.",
+    "main_confirms": "You're back with me. What else can I do for you?",
+    "welcome_back": "Welcome back! Would you like to continue {workflow}?",
+    "workflow_changed": "The steps have changed since you were last here, so we go on with {label}.",
 }
 """By name, in English; ``{...}`` is filled in."""
 
 
-def sentence(agent: AgentDefinition, name: str, **filled: str) -> str:
-    """The sentence ``name`` in the agent's words, else Baton's."""
-    text = agent.sentence(name) or SENTENCES[name]
+def sentence(agent: AgentDefinition, name: str, *, locale: str | None = None, **filled: str) -> str:
+    """The sentence ``name`` in the agent's words, those of ``locale`` where it has them, else Baton's."""
+    text = agent.sentence(name, locale) or SENTENCES[name]
     for key, value in filled.items():
         text = text.replace("{" + key + "}", value)
     return text

@@ -12,12 +12,15 @@ import pytest
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
+from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
+from baton.adapters.dynamodb.skills import DynamoSkills
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
 from local.engines.clients import client
@@ -27,16 +30,31 @@ from tests.engines import TableAt
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.clock import FakeClock
 from tests.fakes.episodes import FakeEpisodes
+from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
 from tests.fakes.run_records import FakeRunRecords
+from tests.fakes.skills import FakeSkills
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
+from tests.fakes.workflows import FakeWorkflows
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
-for contract in ("endings", "leases", "one_writer", "messages", "run_records", "streams", "takeovers", "threads"):
+for contract in (
+    "endings",
+    "handoffs",
+    "leases",
+    "one_writer",
+    "messages",
+    "run_records",
+    "skills",
+    "streams",
+    "takeovers",
+    "threads",
+    "workflows",
+):
     pytest.register_assert_rewrite(f"tests.contracts.{contract}")
 
 BUCKET = "test-bodies"
@@ -69,6 +87,9 @@ class Engine:
             DynamoEpisodes(self.table),
             DynamoIdleThreads(self.table, clock),
             DynamoRunRecords(self.table, S3Bodies(self.s3, BUCKET)),
+            DynamoHandoffs(self.table, S3Bodies(self.s3, BUCKET)),
+            DynamoWorkflows(self.table, clock),
+            DynamoSkills(self.table),
             clock,
             audit_records,
         )
@@ -130,6 +151,9 @@ def in_memory(clock: FakeClock | None = None) -> House:
         FakeEpisodes(),
         FakeIdleThreads(store, clock),
         FakeRunRecords(),
+        FakeHandoffs(),
+        FakeWorkflows(clock),
+        FakeSkills(),
         clock,
         audit_records,
     )

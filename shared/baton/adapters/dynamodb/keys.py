@@ -9,6 +9,8 @@ from baton.domain.identity import Scope
 
 Key = dict[str, str]
 
+HANDOFF = "HANDOFF#"
+FLOW = "FLOW#"
 _LONGEST_ENCODED_USER = 512
 IDLE_SHARDS = 8
 """The idle index is written once a session; eight partitions take 8,000 new sessions a second."""
@@ -80,6 +82,46 @@ def task_place(scope: Scope, thread_id: str, task_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"TASKAT#{task_id}"}
 
 
+def handoff(scope: Scope, thread_id: str, ordinal: int, number: int) -> Key:
+    """A handoff, below the first ordinal of the run it was decided in: the same for every attempt, sorted by time."""
+    return {"PK": partition(scope, thread_id), "SK": f"{HANDOFF}{ordinal:012d}#{number:02d}"}
+
+
+def flow(scope: Scope, thread_id: str, workflow_id: str) -> Key:
+    """A workflow, as a thread has it."""
+    return {"PK": partition(scope, thread_id), "SK": f"{FLOW}{workflow_id}"}
+
+
+def user_flow(scope: Scope, workflow_id: str) -> Key:
+    """A workflow in its user's list, whichever thread it is in."""
+    return {"PK": user_listing(scope), "SK": f"{FLOW}{workflow_id}"}
+
+
+def skills(scope: Scope) -> str:
+    """The partition of a tenant's skills."""
+    return f"{scope.tenant_id}#~SKILLS"
+
+
+def skill_version(scope: Scope, agent_id: str, slug: str, version: int) -> Key:
+    """One version of a skill; the newest sorts last."""
+    return {"PK": skills(scope), "SK": f"{skill_versions(agent_id, slug)}{version:06d}"}
+
+
+def skill_versions(agent_id: str, slug: str) -> str:
+    """What the sort keys of a skill's versions begin with."""
+    return f"SKILL#{agent_id}#{slug}#"
+
+
+def active_skill(scope: Scope, agent_id: str, slug: str) -> Key:
+    """The version of a skill that messages are answered with."""
+    return {"PK": skills(scope), "SK": f"{active_skills(agent_id)}{slug}"}
+
+
+def active_skills(agent_id: str) -> str:
+    """What the sort keys of an agent's active skills begin with."""
+    return f"ACTIVE#{agent_id}#"
+
+
 def audit(scope: Scope, thread_id: str | None, sortable_id: str) -> Key:
     """An audit record, in its thread's partition or in the tenant's own."""
     hash_key = audit_listing(scope) if thread_id is None else partition(scope, thread_id)
@@ -97,7 +139,7 @@ def connection(connection_id: str, attachment: str = "") -> Key:
 
 
 def user_listing(scope: Scope) -> str:
-    """Partition of the ``listing`` index that holds a user's threads."""
+    """Partition of the ``listing`` index that holds a user's threads; also where the user's workflows are."""
     encoded = quote(scope.user_id, safe="")
     if len(encoded) > _LONGEST_ENCODED_USER:  # an index key holds 2,048 bytes
         encoded = "~" + hashlib.sha256(scope.user_id.encode()).hexdigest()

@@ -1,0 +1,79 @@
+"""Guided workflows on DynamoDB: in the partition of their thread, and in the list of their user's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.fenced import put_fenced
+from baton.adapters.dynamodb.flow_codec import pack_workflow, unpack_workflow
+from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.domain.errors import LeaseLost
+from baton.domain.identity import Scope
+from baton.domain.times import to_millis
+from baton.domain.workflow import UNFINISHED, Workflow
+from baton.ports.clock import Clock
+from baton.ports.thread_store import Lease
+from baton.ports.workflows import WorkflowElsewhere
+
+KEPT_AFTER_ITS_END = timedelta(days=1)
+"""How long a finished workflow stays in the user's list, where it refuses what a dead worker may still write."""
+_MINE = "attribute_not_exists(PK) OR (thread_id = :thread AND fence <= :fence)"
+
+
+class DynamoWorkflows:
+    """``WorkflowStore`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def put(self, lease: Lease, workflow: Workflow, *, moved_from: str | None = None) -> None:
+        if workflow.thread_id != lease.thread_id:
+            raise ValueError("a workflow is written by the holder of its own thread")
+        body = pack_workflow(workflow)
+        # The user's list first: where it says that the workflow is elsewhere, the thread's own copy stays as it is.
+        await self._claim(lease, workflow, body, moved_from)
+        await put_fenced(self._table, lease, {**keys.flow(lease.scope, lease.thread_id, workflow.id), "body": body})
+
+    async def get(self, scope: Scope, thread_id: str, workflow_id: str) -> Workflow | None:
+        item = await self._table.get(keys.flow(scope, thread_id, workflow_id))
+        return unpack_workflow(item["body"], workflow_id=workflow_id, thread_id=thread_id) if item else None
+
+    async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
+        item = await self._table.get(keys.user_flow(scope, workflow_id))
+        return _listed(item) if item else None
+
+    async def unfinished(self, scope: Scope) -> Sequence[Workflow]:
+        now = self._clock.now()
+        found: list[Workflow] = []
+        async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
+            found += [workflow for workflow in map(_listed, page) if workflow.is_unfinished(now)]
+        return sorted(found, key=lambda workflow: (workflow.updated_at, workflow.id), reverse=True)
+
+    async def _claim(self, lease: Lease, workflow: Workflow, body: bytes, moved_from: str | None) -> None:
+        """Write the entry of the user's list, which decides whose the workflow is."""
+        ends_at = workflow.expires_at if workflow.status in UNFINISHED else workflow.updated_at + KEPT_AFTER_ITS_END
+        item: Item = {
+            **keys.user_flow(lease.scope, workflow.id),
+            "thread_id": lease.thread_id,
+            "body": body,
+            "fence": lease.fence,
+            "expires_at": to_millis(ends_at) // 1000,
+        }
+        condition, values = _MINE, {":thread": lease.thread_id, ":fence": lease.fence}
+        if moved_from is not None:
+            condition, values = f"{_MINE} OR thread_id = :from", {**values, ":from": moved_from}
+        try:
+            await self._table.put(item, condition=condition, values=values)
+        except ConditionFailed as failure:
+            holder = (failure.item or {}).get("thread_id", lease.thread_id)
+            if holder == lease.thread_id:
+                raise LeaseLost from None
+            raise WorkflowElsewhere(holder) from None
+
+
+def _listed(item: Item) -> Workflow:
+    workflow_id: str = item["SK"].removeprefix(keys.FLOW)
+    return unpack_workflow(item["body"], workflow_id=workflow_id, thread_id=item["thread_id"])

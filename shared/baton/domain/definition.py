@@ -1,0 +1,19 @@
+"""What every part of an agent's file has in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+AGENT_ID = r"[a-z][a-z0-9_-]{0,40}"
+
+AgentId = Annotated[str, StringConstraints(pattern=f"^{AGENT_ID}$")]
+Locale = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[A-Z]{2})?$")]
+Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+class Definition(BaseModel):
+    """Unknown fields are errors: a misspelt one must not be silently without effect."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False)

@@ -1,0 +1,108 @@
+"""JSON Schemas in agents' files: what a workflow's state collects, and whether collected data fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from baton.domain.patterns import compiled
+
+Schema = Mapping[str, Any]
+
+MOST_PROBLEMS = 5
+LONGEST_MESSAGE = 200
+_ONE = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
+_SEVERAL = ("allOf", "anyOf", "oneOf", "prefixItems")
+_NAMED = ("properties", "$defs", "dependentSchemas")
+_PARTIAL = ("type", "properties", "additionalProperties")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a value does not fit its schema."""
+
+    message: str
+    """For whoever gave the value."""
+    missing: tuple[str, ...] = ()
+    """The fields that are not there, if that is the problem, as paths (``owner.name``)."""
+
+
+def checked_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object. Raises ``ValueError`` that says what is wrong with it."""
+    # Loaded only where there is a schema: functions that merely know the agents start faster.
+    from jsonschema import SchemaError
+
+    try:
+        _validator().check_schema(schema)
+    except SchemaError as error:
+        raise ValueError(f"is no JSON Schema: {error.message}") from None
+    if schema.get("type") != "object":
+        raise ValueError("must be a JSON Schema of type object")
+    for part in _parts(schema):
+        for keyword in ("$ref", "$dynamicRef", "patternProperties"):
+            if keyword in part:
+                raise ValueError(f"must not use {keyword}")
+        if "pattern" in part:
+            compiled(part["pattern"])
+    return schema
+
+
+ObjectSchema = Annotated[dict[str, Any], AfterValidator(checked_object_schema)]
+
+
+def problems(schema: Schema, value: Any) -> list[Problem]:
+    """Why ``value`` does not fit, the first few reasons; empty if it fits."""
+    errors = sorted(_validator()(schema).iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
+    return [_problem(error) for error in errors[:MOST_PROBLEMS]]
+
+
+def partial(schema: Schema) -> Schema:
+    """The schema of an object that is not complete yet: what is there must fit, and anything may be missing."""
+    return {keyword: value for keyword, value in schema.items() if keyword in _PARTIAL}
+
+
+def _problem(error: Any) -> Problem:
+    path = ".".join(str(part) for part in error.absolute_path)
+    message = error.message if len(error.message) <= LONGEST_MESSAGE else error.message[:LONGEST_MESSAGE] + "..."
+    missing: tuple[str, ...] = ()
+    if error.validator == "required":
+        # One error a missing field, of which only the text says which; the value tells as well.
+        names = [name for name in error.validator_value if name not in error.instance]
+        missing = tuple(f"{path}.{name}" if path else name for name in names)
+    return Problem(f"{path}: {message}" if path else message, missing)
+
+
+def _parts(schema: Any) -> Iterator[Schema]:
+    """The schema and every schema within it."""
+    if not isinstance(schema, dict):
+        return
+    yield schema
+    for keyword in _ONE:
+        yield from _parts(schema.get(keyword))
+    for keyword in _SEVERAL:
+        for part in schema.get(keyword, ()):
+            yield from _parts(part)
+    for keyword in _NAMED:
+        for part in schema.get(keyword, {}).values():
+            yield from _parts(part)
+
+
+@lru_cache(maxsize=1)
+def _validator() -> Any:
+    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema.validators import extend
+
+    def pattern(validator: Any, wanted: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        # Python's own expressions can take exponential time, and a model writes what they are matched against.
+        if isinstance(instance, str) and compiled(wanted).search(_encodable(instance)) is None:
+            yield ValidationError(f"{instance!r} does not match {wanted!r}")
+
+    return extend(Draft202012Validator, {"pattern": pattern})
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,112 @@
+"""Skills as SKILL.md files: YAML front matter that says what and when, and numbered steps that say how.
+
+---
+name: Slack Alert
+description: Posts an alert to a Slack channel.
+triggers:
+- send slack alert
+allowed-tools:
+- slack_post
+---
+
+1. Ask which channel the alert goes to.
+   (skip if the user has named one)
+2. Post the alert.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from baton.domain.skill import InvalidSkill, SkillDraft, draft_from
+
+MOST_BYTES = 64 * 1024
+_FRONT = {"name": "name", "description": "description", "triggers": "triggers", "allowed-tools": "allowed_tools"}
+"""Fields of the front matter, and what a draft calls them."""
+_FILE = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$(.*)\Z", re.MULTILINE | re.DOTALL)
+_STEP = re.compile(r"([0-9]{1,3})\.[ \t]+(\S.*)")
+_CONDITION = re.compile(r"[ \t]+\((.+)\)[ \t]*")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without aliases, by which a short file can stand for an endless value, and without repeated keys."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases (*name) are not allowed")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.YAMLError(f"{key} is there twice")
+        return super().construct_mapping(node, deep)
+
+
+def skill_markdown(draft: SkillDraft) -> str:
+    """The draft as a SKILL.md, which ``parse_skill_markdown`` reads back."""
+    front: dict[str, Any] = {
+        "name": draft.name,
+        "description": draft.description,
+        "triggers": list(draft.triggers),
+        "allowed-tools": list(draft.allowed_tools),
+    }
+    head = yaml.safe_dump(front, allow_unicode=True, sort_keys=False, width=10_000)
+    return f"---\n{head}---\n\n{numbered_steps(draft)}\n"
+
+
+def numbered_steps(draft: SkillDraft) -> str:
+    """The body of the SKILL.md alone, as a prompt has it: steps, each with its condition on a line of its own."""
+    return "\n".join(_numbered(draft))
+
+
+def parse_skill_markdown(text: str) -> SkillDraft:
+    """The draft that a SKILL.md holds. Raises ``InvalidSkill``."""
+    if len(text.encode("utf-8", "replace")) > MOST_BYTES:
+        raise InvalidSkill([f"a SKILL.md has at most {MOST_BYTES // 1024} KB"])
+    parts = _FILE.match(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    if parts is None:
+        raise InvalidSkill(["a SKILL.md begins with front matter between two lines of ---"])
+    fields = _front_matter(parts[1])
+    return draft_from({**fields, "steps": _steps(parts[2])})
+
+
+def _front_matter(text: str) -> dict[str, Any]:
+    try:
+        loaded = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InvalidSkill([f"the front matter is no YAML: {str(error)[:300]}"]) from None
+    if not isinstance(loaded, dict):
+        raise InvalidSkill(["the front matter is a mapping of fields"])
+    unknown = [str(name)[:80] for name in loaded if name not in _FRONT]
+    if unknown:
+        raise InvalidSkill([f"the front matter has the unknown field {name!r}" for name in unknown])
+    return {_FRONT[name]: value for name, value in loaded.items()}
+
+
+def _steps(body: str) -> list[dict[str, str]]:
+    """The numbered steps; headings and empty lines between them mean nothing. Raises ``InvalidSkill``."""
+    steps: list[dict[str, str]] = []
+    for line in body.split("\n"):
+        step, condition = _STEP.fullmatch(line), _CONDITION.fullmatch(line)
+        if step is not None:
+            if int(step[1]) != len(steps) + 1:
+                raise InvalidSkill([f"step {len(steps) + 1} is numbered {step[1]}"])
+            steps.append({"text": step[2]})
+        elif condition is not None and steps and "condition" not in steps[-1]:
+            steps[-1]["condition"] = condition[1]
+        elif line.strip() and not line.startswith("#"):
+            raise InvalidSkill([f"this is neither a step (1. ...) nor a step's condition: {line.strip()[:80]!r}"])
+    return steps
+
+
+def _numbered(draft: SkillDraft) -> Iterator[str]:
+    for number, step in enumerate(draft.steps, start=1):
+        yield f"{number}. {step.text}"
+        if step.condition is not None:
+            yield f"   ({step.condition})"

@@ -1,0 +1,259 @@
+"""How guided workflows move: pure functions from a workflow to the next (W1, W2). What is refused changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from baton.domain.errors import WorkflowUnavailable
+from baton.domain.json_schema import Problem, partial, problems
+from baton.domain.workflow import UNFINISHED, Workflow, WorkflowStatus, title
+from baton.domain.workflow_definition import Data, WorkflowDefinition, WorkflowState
+
+MOST_DATA = 64 * 1024
+"""Bytes of collected data, as JSON."""
+
+
+class IllegalTransition(Exception):
+    """What the model wanted of a workflow cannot be done; nothing has changed. The text is for the model."""
+
+    def __init__(self, reason: str, *, legal: tuple[str, ...] = (), missing: tuple[str, ...] = ()) -> None:
+        self.reason = reason
+        self.legal = legal
+        """The states it may go to from here, with the data it holds."""
+        self.missing = missing
+        """Fields to collect first."""
+        told = [reason]
+        if missing:
+            told.append(f"Still missing: {', '.join(missing)}.")
+        if legal:
+            told.append(f"Possible now: {', '.join(legal)}.")
+        super().__init__(" ".join(told))
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionChanged:
+    """The definition has changed since the workflow was last in it."""
+
+    left_in: str
+    """The state it was in."""
+    goes_on_in: str
+    """The same, if it still exists and the collected data still fit; else the first. No data were lost."""
+    reason: str | None = None
+    """Why it cannot go on where it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A workflow taken up again."""
+
+    workflow: Workflow
+    changed: DefinitionChanged | None = None
+
+
+def begin(definition: WorkflowDefinition, *, id: str, agent_id: str, thread_id: str, now: datetime) -> Workflow:  # noqa: A002
+    """A new workflow, in the first state."""
+    return Workflow(
+        id=id,
+        agent_id=agent_id,
+        name=_name(definition, {}),
+        state=definition.first.name,
+        data={definition.first.name: {}},
+        thread_id=thread_id,
+        version=definition.version,
+        updated_at=now,
+        expires_at=_expiry(definition, now),
+    )
+
+
+def advance(
+    definition: WorkflowDefinition, workflow: Workflow, state: str, data: Mapping[str, Any], now: datetime
+) -> Workflow:
+    """The workflow in ``state``, with ``data`` added to what the state it leaves has collected.
+
+    Naming the state it is in keeps the data and stays. Going forward needs everything the state collects; going back
+    does not. A value given again replaces the one before. Reaching a final state completes the workflow.
+
+    Raises ``IllegalTransition``.
+    """
+    here = _standing(definition, workflow)
+    collected = _added(definition, workflow, here, data)
+    target = definition.state(state)
+    if target is None:
+        raise IllegalTransition(f"There is no state {state[:80]!r}.", legal=_open(definition, workflow, collected))
+    if target.name != here.name:
+        _check_way(definition, workflow, here, target, collected)
+        collected = {**collected, target.name: collected.get(target.name, {})}
+    return replace(
+        workflow,
+        state=target.name,
+        data=collected,
+        name=_name(definition, collected),
+        status=WorkflowStatus.COMPLETED if target.final else WorkflowStatus.ACTIVE,
+        updated_at=now,
+        expires_at=_expiry(definition, now),
+    )
+
+
+def save(definition: WorkflowDefinition, workflow: Workflow, now: datetime) -> Workflow:
+    """The workflow left before its end: to be taken up again, or given up where its definition says so.
+
+    One that is not active is returned as it is.
+    """
+    if workflow.status is not WorkflowStatus.ACTIVE:
+        return workflow
+    if definition.on_exit == "discard":
+        return abandon(workflow, now)
+    return replace(workflow, status=WorkflowStatus.SAVED, updated_at=now, expires_at=_expiry(definition, now))
+
+
+def abandon(workflow: Workflow, now: datetime) -> Workflow:
+    """The workflow given up for good; a finished one is returned as it is."""
+    if workflow.status not in UNFINISHED:
+        return workflow
+    return replace(workflow, status=WorkflowStatus.ABANDONED, updated_at=now)
+
+
+def expire(workflow: Workflow, now: datetime) -> Workflow:
+    """The workflow as ``now`` finds it: expired, if it was unfinished for too long."""
+    if workflow.status in UNFINISHED and now >= workflow.expires_at:
+        return replace(workflow, status=WorkflowStatus.EXPIRED)
+    return workflow
+
+
+def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str, now: datetime) -> Resumed:
+    """Take the workflow up in ``thread_id``; also for one that is active there while its definition has changed.
+
+    Raises ``WorkflowUnavailable`` for one that is finished or expired.
+    """
+    if not workflow.is_unfinished(now):
+        raise WorkflowUnavailable
+    goes_on = replace(
+        workflow,
+        status=WorkflowStatus.ACTIVE,
+        thread_id=thread_id,
+        version=definition.version,
+        updated_at=now,
+        expires_at=_expiry(definition, now),
+    )
+    if workflow.version == definition.version:
+        return Resumed(goes_on)
+    reason = _obstacle(definition, workflow)
+    state = workflow.state if reason is None else definition.first.name
+    data = {**workflow.data, state: workflow.data.get(state, {})}
+    goes_on = replace(goes_on, state=state, data=data, name=_name(definition, data))
+    return Resumed(goes_on, DefinitionChanged(workflow.state, state, reason))
+
+
+def missing(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
+    """The fields to collect before the workflow can go forward."""
+    state = definition.state(workflow.state)
+    if state is None or state.collects is None:
+        return ()
+    return _missing(state, workflow.data.get(state.name, {}))
+
+
+def _standing(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowState:
+    """The state the workflow is in. Raises ``IllegalTransition`` where it cannot be advanced at all."""
+    if workflow.status is not WorkflowStatus.ACTIVE:
+        raise IllegalTransition(f"The workflow is {workflow.status.value}; it cannot be advanced.")
+    state = definition.state(workflow.state)
+    if state is None or workflow.version != definition.version:
+        raise IllegalTransition("The workflow's definition has changed; it must be resumed first.")
+    return state
+
+
+def _added(definition: WorkflowDefinition, workflow: Workflow, here: WorkflowState, data: Mapping[str, Any]) -> Data:
+    """All collected data with ``data`` added to that of the state. Raises ``IllegalTransition`` if they do not fit."""
+    legal = _open(definition, workflow, workflow.data)
+    try:
+        # A copy, so that nobody else holds what the frozen workflow consists of.
+        given = json.loads(json.dumps(dict(data), allow_nan=False))
+    except (ValueError, TypeError, RecursionError):
+        raise IllegalTransition("data must be a JSON object.", legal=legal) from None
+    if given and here.collects is None:
+        raise IllegalTransition(f"{here.name} collects nothing: leave data empty.", legal=legal)
+    found = problems(partial(here.collects), given) if here.collects is not None else []
+    if found:
+        raise IllegalTransition(f"data does not fit: {_told(found)}.", legal=legal)
+    collected = {**workflow.data, here.name: {**workflow.data.get(here.name, {}), **given}}
+    if len(json.dumps(collected, ensure_ascii=False).encode("utf-8", "replace")) > MOST_DATA:
+        raise IllegalTransition(f"A workflow keeps at most {MOST_DATA // 1024} KB: say it shorter.", legal=legal)
+    return collected
+
+
+def _check_way(
+    definition: WorkflowDefinition, workflow: Workflow, here: WorkflowState, target: WorkflowState, data: Data
+) -> None:
+    """Raise ``IllegalTransition`` unless the way from ``here`` to ``target`` is there and open."""
+    legal = _open(definition, workflow, data)
+    ways = [way for way in definition.ways(here.name) if way.to == target.name]
+    if not ways:
+        raise IllegalTransition(f"{target.name} cannot follow {here.name}.", legal=legal)
+    if definition.place(target.name) > definition.place(here.name) and here.collects is not None:
+        found = problems(here.collects, _declared(here, data[here.name]))
+        if found:
+            raise IllegalTransition(
+                f"{here.name} is not complete: {_told(found)}.", legal=legal, missing=_missing(here, data[here.name])
+            )
+    shut = [way.when for way in ways if way.when is not None and not way.when.holds(here.name, data)]
+    if len(shut) == len(ways):
+        raise IllegalTransition(f"{target.name} is not open yet: {' or '.join(map(str, shut))}.", legal=legal)
+
+
+def _open(definition: WorkflowDefinition, workflow: Workflow, data: Data) -> tuple[str, ...]:
+    """The states the workflow may go to with these data, in the order of the definition's ways."""
+    here = definition.state(workflow.state)
+    if here is None:
+        return ()
+    complete = here.collects is None or not problems(here.collects, _declared(here, data.get(here.name, {})))
+    found = [
+        way.to
+        for way in definition.ways(here.name)
+        if (way.when is None or way.when.holds(here.name, data))
+        and (complete or definition.place(way.to) < definition.place(here.name))
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _declared(state: WorkflowState, collected: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The state's data without fields that only an earlier definition had, where it takes no others."""
+    schema = state.collects or {}
+    if schema.get("additionalProperties", True) is not False:
+        return collected
+    return {name: value for name, value in collected.items() if name in schema.get("properties", {})}
+
+
+def _missing(state: WorkflowState, collected: Mapping[str, Any]) -> tuple[str, ...]:
+    found = problems(state.collects or {}, _declared(state, collected))
+    return tuple(dict.fromkeys(name for problem in found for name in problem.missing))
+
+
+def _obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
+    """Why a workflow cannot go on in its state under another definition; None if it can."""
+    here = definition.state(workflow.state)
+    if here is None or here.final:
+        return f"there is no state {workflow.state} any more"
+    for state in definition.states[: definition.place(here.name) + 1]:
+        if state.name not in workflow.data or state.collects is None:
+            continue
+        schema = partial(state.collects) if state.name == here.name else state.collects
+        found = problems(schema, _declared(state, workflow.data[state.name]))
+        if found:
+            return f"{state.name} asks for something else now: {_told(found)}"
+    return None
+
+
+def _told(found: Sequence[Problem]) -> str:
+    return "; ".join(problem.message for problem in found)
+
+
+def _expiry(definition: WorkflowDefinition, now: datetime) -> datetime:
+    return now + timedelta(days=definition.expiry_days)
+
+
+def _name(definition: WorkflowDefinition, data: Data) -> str:
+    return title(definition, data) or definition.untitled or definition.name

@@ -1,0 +1,34 @@
+"""Where handoffs are kept (H1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from baton.domain.handoff import HandoffRequest
+from baton.domain.identity import Scope
+from baton.ports.thread_store import Lease
+
+
+class HandoffStore(Protocol):
+    """The handoffs of threads, kept as long as their thread. The thread's ownership must have been checked before.
+
+    Like every record of a run they count when they are written, not from the commit on.
+    """
+
+    async def put(self, lease: Lease, request: HandoffRequest) -> None:
+        """Keep the request as it is now, in place of what was kept under its place in the thread.
+
+        Raises ``LeaseLost`` where a higher fence has written it.
+        """
+        ...
+
+    async def current(self, scope: Scope, thread_id: str) -> HandoffRequest | None:
+        """The thread's newest handoff, if it lasts; there is one at a time."""
+        ...
+
+    async def of_thread(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[HandoffRequest], str | None]:
+        """A page of the thread's handoffs, the newest first, and the next cursor. Raises ``InvalidRequest``."""
+        ...

@@ -1,0 +1,47 @@
+"""Handoffs in memory, under the same rules as the table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from baton.domain.errors import InvalidRequest, LeaseLost
+from baton.domain.handoff import HandoffRequest
+from baton.domain.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.thread_store import Lease
+
+_Place = tuple[int, int]
+
+
+class FakeHandoffs:
+    """``ports.handoffs.HandoffStore``."""
+
+    def __init__(self) -> None:
+        self._kept: defaultdict[tuple[str, str], dict[_Place, tuple[int, HandoffRequest]]] = defaultdict(dict)
+
+    async def put(self, lease: Lease, request: HandoffRequest) -> None:
+        of_thread = self._kept[lease.scope.tenant_id, lease.thread_id]
+        place = (request.ordinal, request.number)
+        if place in of_thread and of_thread[place][0] > lease.fence:
+            raise LeaseLost
+        ended_at = from_millis(to_millis(request.ended_at)) if request.ended_at is not None else None
+        kept = replace(request, started_at=from_millis(to_millis(request.started_at)), ended_at=ended_at)
+        of_thread[place] = (lease.fence, kept)
+
+    async def current(self, scope: Scope, thread_id: str) -> HandoffRequest | None:
+        newest, _ = await self.of_thread(scope, thread_id, limit=1, cursor=None)
+        return newest[0] if newest and newest[0].outcome is None else None
+
+    async def of_thread(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[HandoffRequest], str | None]:
+        kept = self._kept[scope.tenant_id, thread_id]
+        requests = [kept[place][1] for place in sorted(kept, reverse=True)]
+        ids = [request.id for request in requests]
+        if cursor is not None and cursor not in ids:
+            raise InvalidRequest("cursor was not handed out by this list.")
+        below = requests if cursor is None else requests[ids.index(cursor) + 1 :]
+        shown = below[:limit]
+        return shown, shown[-1].id if len(below) > limit else None

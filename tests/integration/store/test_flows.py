@@ -1,0 +1,19 @@
+"""Every store of handoffs, workflows and skills keeps its contract."""
+
+from __future__ import annotations
+
+from tests.contracts.handoffs import HandoffContract
+from tests.contracts.skills import SkillContract
+from tests.contracts.workflows import WorkflowContract
+
+
+class TestHandoffs(HandoffContract):
+    pass
+
+
+class TestWorkflows(WorkflowContract):
+    pass
+
+
+class TestSkills(SkillContract):
+    pass
