@@ -10,6 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.tool_call import ASK, tool_name
 
 
 class AgentFileError(Exception):
@@ -47,6 +48,7 @@ class AgentFiles:
             if any(definition.id == other.id for other in definitions):
                 problems.append(f"{path}:1: id: another file defines the agent {definition.id!r} too")
             definitions.append(definition)
+        problems += _references(definitions, paths)
         if problems:
             raise AgentFileError("\n".join(problems))
         return cls(definitions, default_main)
@@ -59,6 +61,25 @@ class AgentFiles:
 
     def default_main(self) -> AgentDefinition:
         return self._default
+
+
+def _references(definitions: Sequence[AgentDefinition], paths: Sequence[Path]) -> list[str]:
+    """What is wrong with the agents that agents name: unknown ones, themselves, two under one tool's name."""
+    problems: list[str] = []
+    known = {definition.id for definition in definitions}
+    if len(definitions) < len(paths):
+        return problems  # a file that cannot be read may be the one that is missed
+    for definition, path in zip(definitions, paths, strict=True):
+        tools: dict[str, str] = {}
+        for asked in definition.sub_agents:
+            if asked not in known:
+                problems.append(f"{path}:1: sub_agents: there is no agent {asked!r}")
+            elif asked == definition.id:
+                problems.append(f"{path}:1: sub_agents: {asked!r} cannot ask itself")
+            other = tools.setdefault(tool_name(ASK, asked), asked)
+            if other != asked:
+                problems.append(f"{path}:1: sub_agents: {other!r} and {asked!r} would have the same tool's name")
+    return problems
 
 
 def load_agent(path: Path) -> AgentDefinition:

@@ -19,7 +19,7 @@ from baton.domain.errors import (
     ThreadBusy,
     error_from_code,
 )
-from baton.domain.message import OutcomeType
+from baton.domain.message import OutcomeType, RunEnd
 from baton.domain.thread import thread_state
 from baton.domain.usage import Usage
 
@@ -30,6 +30,7 @@ router = APIRouter(tags=["messages"])
     "/messages",
     summary="Send a message and wait for the answer",
     response_model=MessageAnswer,
+    response_model_exclude_unset=True,  # an outcome is AG-UI's, which omits what is absent
     responses=responses(*TURN_ERRORS, ModelError, ThreadBusy),
 )
 async def send_message(scope: Caller, services: Services, message: MessageRequest) -> dict[str, Any]:
@@ -51,6 +52,14 @@ async def send_message(scope: Caller, services: Services, message: MessageReques
     return _answer(services, finished)
 
 
+def _outcome(end: RunEnd | None) -> dict[str, Any]:
+    """How the run ended, as its RUN_FINISHED says it."""
+    if end is None or not end.interrupts:
+        return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}
+    shown = [each.as_ag_ui().model_dump(by_alias=True, mode="json") for each in end.interrupts]
+    return {"type": end.outcome.value, "interrupts": shown}
+
+
 def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
     last = finished.messages[-1]
     end = last.end
@@ -67,5 +76,5 @@ def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
         ],
         "state": thread_state(services.agents.describe(thread.active_agent_id), thread),
         "usage": (end.usage if end else Usage()).as_json(),
-        "outcome": {"type": end.outcome.value if end else OutcomeType.SUCCESS.value},
+        "outcome": _outcome(end),
     }

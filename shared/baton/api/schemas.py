@@ -114,6 +114,9 @@ class Outcome(_Shape):
     """How a run ended."""
 
     type: Literal["success", "cancelled", "interrupt"]
+    interrupts: list[dict[str, Any]] | None = Field(
+        default=None, description="With `interrupt`: what the run waits for, as AG-UI interrupts."
+    )
 
 
 class MessageRequest(_Shape):

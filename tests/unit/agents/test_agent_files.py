@@ -135,6 +135,23 @@ def test_two_files_cannot_define_one_agent(folder: Path) -> None:
         AgentFiles.load(folder)
 
 
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ("[nobody]", "there is no agent 'nobody'"),
+        ("[assistant]", "cannot ask itself"),
+        ("[web-x, web_x]", "'web-x' and 'web_x' would have the same tool's name"),
+    ],
+)
+def test_agents_that_agents_ask_must_be_there_and_tell_apart(folder: Path, asked: str, problem: str) -> None:
+    for other in ("web-x", "web_x"):
+        text = GOOD.replace("id: assistant", f"id: {other}").replace("main: true", "main: false")
+        (folder / f"{other}.yaml").write_text(text)
+    (folder / "assistant.yaml").write_text(GOOD + f"sub_agents: {asked}\n")
+    with pytest.raises(AgentFileError, match=problem):
+        AgentFiles.load(folder)
+
+
 def test_a_folder_without_agents_is_named(tmp_path: Path) -> None:
     with pytest.raises(AgentFileError, match="no agent files"):
         AgentFiles.load(tmp_path)
