@@ -19,7 +19,7 @@ from baton.domain.errors import (
     ThreadBusy,
     error_from_code,
 )
-from baton.domain.message import OutcomeType
+from baton.domain.message import OutcomeType, RunEnd
 from baton.domain.thread import thread_state
 from baton.domain.usage import Usage
 
@@ -67,5 +67,13 @@ def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
         ],
         "state": thread_state(services.agents.describe(thread.active_agent_id), thread),
         "usage": (end.usage if end else Usage()).as_json(),
-        "outcome": {"type": end.outcome.value if end else OutcomeType.SUCCESS.value},
+        "outcome": _outcome(end),
     }
+
+
+def _outcome(end: RunEnd | None) -> dict[str, Any]:
+    """How the run ended, as RUN_FINISHED tells it."""
+    if end is None or end.outcome is not OutcomeType.INTERRUPT:
+        return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}
+    interrupts = [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in end.interrupts]
+    return {"type": end.outcome.value, "interrupts": interrupts}

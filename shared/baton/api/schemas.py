@@ -113,7 +113,11 @@ class Message(_Shape):
 class Outcome(_Shape):
     """How a run ended."""
 
-    type: Literal["success", "cancelled", "interrupt"]
+    model_config = ConfigDict(extra="allow")
+
+    type: Literal["success", "cancelled", "interrupt"] = Field(
+        description="`interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it."
+    )
 
 
 class MessageRequest(_Shape):
