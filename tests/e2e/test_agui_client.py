@@ -53,8 +53,10 @@ def script(client_folder: Path) -> Path:
     return beside
 
 
-async def chat(script: Path, cloud: RunningCloud, user: User, thread_id: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Let the client say ``texts`` one after the other; returns what it has then."""
+async def chat(
+    script: Path, cloud: RunningCloud, user: User, thread_id: str, texts: Sequence[object]
+) -> dict[str, Any]:
+    """Let the client say ``texts``, or give answers, one after the other; returns what it has then."""
     process = await asyncio.create_subprocess_exec(
         program("node"),
         str(script),

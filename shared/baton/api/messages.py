@@ -30,7 +30,6 @@ router = APIRouter(tags=["messages"])
     "/messages",
     summary="Send a message and wait for the answer",
     response_model=MessageAnswer,
-    response_model_exclude_unset=True,  # an outcome is AG-UI's, which omits what is absent
     responses=responses(*TURN_ERRORS, ModelError, ThreadBusy),
 )
 async def send_message(scope: Caller, services: Services, message: MessageRequest) -> dict[str, Any]:
@@ -52,14 +51,6 @@ async def send_message(scope: Caller, services: Services, message: MessageReques
     return _answer(services, finished)
 
 
-def _outcome(end: RunEnd | None) -> dict[str, Any]:
-    """How the run ended, as its RUN_FINISHED says it."""
-    if end is None or not end.interrupts:
-        return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}
-    shown = [each.as_ag_ui().model_dump(by_alias=True, mode="json") for each in end.interrupts]
-    return {"type": end.outcome.value, "interrupts": shown}
-
-
 def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
     last = finished.messages[-1]
     end = last.end
@@ -78,3 +69,11 @@ def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
         "usage": (end.usage if end else Usage()).as_json(),
         "outcome": _outcome(end),
     }
+
+
+def _outcome(end: RunEnd | None) -> dict[str, Any]:
+    """How the run ended, as RUN_FINISHED tells it."""
+    if end is None or end.outcome is not OutcomeType.INTERRUPT:
+        return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}
+    interrupts = [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in end.interrupts]
+    return {"type": end.outcome.value, "interrupts": interrupts}

@@ -113,9 +113,10 @@ class Message(_Shape):
 class Outcome(_Shape):
     """How a run ended."""
 
-    type: Literal["success", "cancelled", "interrupt"]
-    interrupts: list[dict[str, Any]] | None = Field(
-        default=None, description="With `interrupt`: what the run waits for, as AG-UI interrupts."
+    model_config = ConfigDict(extra="allow")
+
+    type: Literal["success", "cancelled", "interrupt"] = Field(
+        description="`interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it."
     )
 
 

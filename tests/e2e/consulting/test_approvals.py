@@ -128,6 +128,18 @@ async def test_resuming_over_http_goes_on_once(waiting: Waiting, alice: User, mo
     assert int(number) + 1 == int(results(again)[0]), "the server was asked once for each approval"
 
 
+async def test_a_message_over_http_is_told_what_is_waited_for(alice: User, model: FaultModel) -> None:
+    model.script(calls_tools(CALL), answers("Counted."))
+    answered = await alice.ask("Count", agentId="careful", messageId="m-1")
+    again = await alice.ask("Count", sessionId=answered["sessionId"], messageId="m-1")
+    [interrupt] = answered["outcome"]["interrupts"]
+    assert interrupt["message"] == "May I use next_number?"
+    assert again["outcome"] == answered["outcome"]
+    resume = [{"interruptId": interrupt["id"], "status": "resolved"}]
+    run = await alice.run(run_input("", thread_id=answered["sessionId"], messages=[], resume=resume))
+    assert text_of(run) == "Counted."
+
+
 async def test_a_connection_that_comes_later_is_told_what_is_waited_for(waiting: Waiting, alice: User) -> None:
     async with alice.connect() as elsewhere:
         await elsewhere.send("resume", threadId=waiting.thread_id, after=waiting.run[-1]["metadata"]["seq"])
