@@ -67,7 +67,9 @@ def partial(schema: Schema) -> Schema:
 
 def _problem(error: Any) -> Problem:
     path = ".".join(str(part) for part in error.absolute_path)
-    message = error.message if len(error.message) <= LONGEST_MESSAGE else error.message[:LONGEST_MESSAGE] + "..."
+    message = error.message
+    if len(message) > LONGEST_MESSAGE:  # It quotes the value, and says what is wrong at the end.
+        message = f"{message[: LONGEST_MESSAGE // 2]}...{message[-LONGEST_MESSAGE // 2 :]}"
     missing: tuple[str, ...] = ()
     if error.validator == "required":
         # One error a missing field, of which only the text says which; the value tells as well.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from baton.domain.agent import AgentDefinition
 
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 SENTENCES: dict[str, str] = {
     "limited_resources": "I'm working with limited resources right now, but here's what I know...",
     "still_waiting": "This is taking longer than expected. I'll let you know when I have results...",
@@ -25,9 +28,10 @@ SENTENCES: dict[str, str] = {
 """By name, in English; ``{...}`` is filled in."""
 
 
-def sentence(agent: AgentDefinition, name: str, *, locale: str | None = None, **filled: str) -> str:
-    """The sentence ``name`` in the agent's words, those of ``locale`` where it has them, else Baton's."""
+def sentence(agent: AgentDefinition, name: str, /, *, locale: str | None = None, **filled: str) -> str:
+    """The sentence ``name`` in the agent's words, those of ``locale`` where it has them, else Baton's.
+
+    A placeholder that is not filled stays as it is.
+    """
     text = agent.sentence(name, locale) or SENTENCES[name]
-    for key, value in filled.items():
-        text = text.replace("{" + key + "}", value)
-    return text
+    return _PLACEHOLDER.sub(lambda match: filled.get(match[1], match[0]), text)

@@ -164,6 +164,12 @@ def draft_from(fields: Mapping[str, Any]) -> SkillDraft:
     return draft
 
 
+def collected_fields(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What a workflow has collected of a skill, from whichever states: the fields for ``draft_from``."""
+    known = SKILL_SCHEMA["properties"]
+    return {name: value for values in data.values() for name, value in values.items() if name in known}
+
+
 def try_skill(draft: SkillDraft, samples: Iterable[str]) -> list[Trial]:
     """Which of the sample messages would be answered with the skill."""
     return [Trial(sample, matching(draft.triggers, sample)) for sample in samples]

@@ -26,7 +26,7 @@ GAP = 3
 """Words that may stand between two words of a phrase."""
 
 _META = re.compile(r"[\\.^$*+?{}\[\]()|]")
-_SENTENCE_ENDS = re.compile(r"[.!?;:]+(?=\s|$)|[\n。]")
+_SENTENCE_ENDS = re.compile(r"[.!?;:]+(?=\s|$)|\n\s*\n|。")
 # Scripts without spaces between words: every character counts as a word.
 _ALONE = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
@@ -75,7 +75,7 @@ def checked_trigger(trigger: str) -> str:
     if not trigger.isprintable():
         raise ValueError("a trigger is one line of printable characters")
     found = _finder(trigger)
-    if all(found(probe) for probe in ("", *_PROBES)) or all(found(probe) for probe in _PROBES):
+    if found("") or all(map(found, _PROBES)):
         raise ValueError(f"the trigger {trigger!r} matches nearly every message")
     return trigger
 

@@ -111,7 +111,7 @@ class WorkflowDefinition(Definition):
     """What one of its runs is called, with placeholders for what it has collected ("your {name} skill")."""
     untitled: Text | None = None
     """What it is called before that has been collected; absent: ``name``."""
-    states: tuple[WorkflowState, ...] = Field(min_length=2, max_length=50)
+    states: tuple[WorkflowState, ...] = Field(max_length=50)
     expiry_days: float = Field(default=30, gt=0, le=3650)
     """How long an unfinished one can be taken up again."""
     on_exit: Literal["save", "discard"] = "save"
@@ -120,6 +120,8 @@ class WorkflowDefinition(Definition):
     @field_validator("states")
     @classmethod
     def _ways_lead_somewhere(cls, states: tuple[WorkflowState, ...]) -> tuple[WorkflowState, ...]:
+        if len(states) < 2:
+            raise ValueError("a workflow has at least two states")
         names = [state.name for state in states]
         for name in names:
             if names.count(name) > 1:

@@ -79,7 +79,7 @@ def advance(
 
     Raises ``IllegalTransition``.
     """
-    here = _standing(definition, workflow)
+    here = _standing(definition, expire(workflow, now))
     collected = _added(definition, workflow, here, data)
     target = definition.state(state)
     if target is None:

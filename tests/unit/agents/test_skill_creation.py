@@ -1,0 +1,123 @@
+"""The specialist that ships: its steps, its triggers, and every sentence word for word."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from baton.adapters.agent_files import AgentFiles
+from baton.domain.agent import AgentDefinition
+from baton.domain.sentences import SENTENCES, sentence
+from baton.domain.skill import collected_fields, draft_from
+from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
+from baton.domain.triggers import exit_locale, matching
+from baton.domain.workflow import WorkflowStatus, title
+from baton.domain.workflow_moves import advance, begin
+from local.settings import ROOT
+
+NOW = datetime(2026, 3, 14, tzinfo=UTC)
+SKILL = "your Slack Alert skill"
+FILLED = {
+    "agent": "Skill Creation Assistant",
+    "name": "Slack Alert",
+    "workflow": "your Slack Alert skill",
+    "label": "Testing",
+}
+
+
+@pytest.fixture(scope="module")
+def agent() -> AgentDefinition:
+    found = AgentFiles.load(ROOT / "agents").get("skill-creation-agent")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("connecting", "Connecting you with Skill Creation Assistant..."),
+        (
+            "unavailable",
+            "The skill creation assistant is currently unavailable. Would you like me to help you with something else, "
+            "or try again later?",
+        ),
+        ("forbidden", "You don't have permission to create skills. Can I help with something else?"),
+        ("busy", "You're currently in a skill creation session. Would you like to finish that first?"),
+        ("exit", "No problem! Returning you to the main assistant."),
+        ("saved_for_later", "Let me know if you'd like to continue creating that skill later."),
+        ("completed", "Your skill is ready! Returning you to the main assistant."),
+        ("main_confirms", "Great, your 'Slack Alert' skill is now active."),
+        ("welcome_back", "Welcome back! Would you like to continue creating your Slack Alert skill?"),
+        (
+            "workflow_changed",
+            "The steps of skill creation have changed since you were last here, so we go on with Testing.",
+        ),
+    ],
+)
+def test_its_sentences_are_said_word_for_word(agent: AgentDefinition, name: str, said: str) -> None:
+    assert sentence(agent, name, **FILLED) == said
+    assert name in SENTENCES
+    german = sentence(agent, name, locale="de-AT", **FILLED)
+    assert german != said
+    assert "{" not in german
+
+
+def test_it_needs_the_permission_to_create_skills(agent: AgentDefinition) -> None:
+    assert agent.required_permissions == ("skill:create",)
+    assert not agent.main
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I want to create a new skill",
+        "I want to create a skill that summarizes Notion pages",
+        "I want to create a skill that sends Slack alerts",
+        "Build me a skill!",
+        "a new skill, please",
+        "Kannst du mir einen Skill erstellen?",
+    ],
+)
+def test_it_is_asked_for_in_users_words(agent: AgentDefinition, text: str) -> None:
+    assert matching(agent.triggers, text)
+
+
+def test_it_is_left_in_users_words(agent: AgentDefinition) -> None:
+    assert [exit_locale(agent.exit_words, text) for text in ("Cancel.", "exit!", "Abbrechen", "cancel it")] == [
+        "en",
+        "en",
+        "de",
+        None,
+    ]
+
+
+def test_its_steps_are_those_of_the_card(agent: AgentDefinition) -> None:
+    assert agent.workflow is not None
+    assert agent.workflow.card_states == [
+        "gathering_requirements",
+        "defining_triggers",
+        "generating_skill",
+        "testing",
+        "complete",
+    ]
+    assert [state.can_exit for state in agent.workflow.states] == [True] * 5
+
+
+def test_what_it_collects_makes_a_skill(agent: AgentDefinition) -> None:
+    steps = agent.workflow
+    assert steps is not None
+    workflow = begin(steps, id="w", agent_id=agent.id, thread_id="t", now=NOW)
+    assert workflow.name == "your new skill"
+    for state, data in (
+        ("DEFINING_TRIGGERS", {"name": "Slack Alert", "description": "Sends Slack alerts."}),
+        ("GENERATING_SKILL", {"triggers": ["send slack alert"]}),
+        ("TESTING", {"steps": [{"text": "Post it.", "condition": "skip if it is night"}], "allowed_tools": ["post"]}),
+        ("COMPLETE", {"samples": ["Send a Slack alert"], "approved": True}),
+    ):
+        workflow = advance(steps, workflow, state, data, NOW)
+    assert workflow.status is WorkflowStatus.COMPLETED
+    assert workflow.name == "your Slack Alert skill"
+    assert title(steps, workflow.data, agent.sentence("workflow_title", "de")) == "deinen Skill „Slack Alert“"
+    draft = draft_from(collected_fields(workflow.data))
+    assert parse_skill_markdown(skill_markdown(draft)) == draft
