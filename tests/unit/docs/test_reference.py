@@ -156,12 +156,11 @@ def test_the_agent_with_tools_of_the_how_to_is_valid() -> None:
 
 def test_the_agent_of_the_how_to_is_valid(tmp_path: Path) -> None:
     [example] = [block.text for block in blocks(ROOT / "docs/how-to/add-an-agent.md") if block.mark == "agent"]
+    for shipped in (ROOT / "agents").glob("*.yaml"):
+        (tmp_path / shipped.name).write_text(shipped.read_text())
     (tmp_path / "tutor.yaml").write_text(example)
-    (tmp_path / "assistant.yaml").write_text((ROOT / "agents" / "assistant.yaml").read_text())
 
-    agents = AgentFiles.load(tmp_path, "assistant")
-
-    assert [agent.id for agent in agents.all()] == ["assistant", "tutor"]
+    assert AgentFiles.load(tmp_path, "assistant").get("tutor") is not None
 
 
 def test_the_remote_agent_of_the_how_to_is_valid(tmp_path: Path) -> None:
