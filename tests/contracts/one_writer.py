@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from baton.domain.episode import EndReason, ended_session
 from baton.domain.errors import LeaseLost
+from baton.domain.interrupt import Interrupt, PendingInterrupts
 from baton.domain.message import StoredMessage
-from baton.domain.thread import RunStatus
+from baton.domain.thread import RunStatus, ThreadStatus
 from baton.domain.usage import Usage
 from baton.ports.stream_log import LogPiece
 from baton.ports.thread_store import Commit, Lease, LeaseBusy, TurnRecord
@@ -61,6 +63,9 @@ class OneWriter(RuleBasedStateMachine):
         self.last_seq = 0
         self.usage = Usage()
         self.turns: dict[str, TurnRecord] = {}
+        self.status, self.episode, self.since = ThreadStatus.ACTIVE, 1, 0
+        """Of the session in progress or the next: its number, and the ordinal it begins with."""
+        self.pending: PendingInterrupts | None = None
         self.fences: dict[int, int] = {}
         """The fence under which each ordinal was written last."""
         self.log_fences: dict[int, int] = {}
@@ -194,8 +199,8 @@ class OneWriter(RuleBasedStateMachine):
             self.log_fences[first_seq] = lease.fence
 
     @precondition(lambda self: self.workers)
-    @rule(data=st.data(), events=st.integers(1, 9))
-    def commit(self, data: st.DataObject, events: int) -> None:
+    @rule(data=st.data(), events=st.integers(1, 9), waits=st.booleans())
+    def commit(self, data: st.DataObject, events: int, waits: bool) -> None:
         worker = self.any_worker(data)
         lease = worker.lease
         again = worker.commits is not None
@@ -204,6 +209,7 @@ class OneWriter(RuleBasedStateMachine):
             last_seq=lease.first_seq + events - 1,
             usage=Usage(events, 1),
             tokens=sum(message.tokens for message in worker.put),
+            pending=self.waiting() if waits else None,
         )
         answer = self.do(self.house.store.commit(lease, wanted))
         if again:
@@ -219,7 +225,47 @@ class OneWriter(RuleBasedStateMachine):
             self.committed += worker.put
             self.last_seq, self.usage = wanted.last_seq, self.usage + wanted.usage
             self.holder = self.run = None
+            self.status, self.pending = ThreadStatus.ACTIVE, wanted.pending
         assert self.seen() == self.committed
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data())
+    def keep_pending(self, data: st.DataObject) -> None:
+        worker = self.any_worker(data)
+        waiting = self.waiting()
+        answer = self.do(self.house.store.keep_pending(worker.lease, waiting))
+        if not self.holds(worker):
+            assert answer is LeaseLost
+            return
+        assert answer is None
+        self.pending = waiting
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data())
+    def close(self, data: st.DataObject) -> None:
+        number = data.draw(st.sampled_from(sorted(self.workers)), "worker")
+        worker = self.workers[number]
+        lease = worker.lease
+        ended = ended_session(lease.thread, lease.thread.next_ordinal, EndReason.TIMEOUT, self.house.clock.now())
+        if worker.commits is not None:
+            return
+        answer = self.do(self.house.store.close(lease, last_seq=lease.first_seq, ended=ended))
+        if not self.holds(worker):
+            assert answer is LeaseLost
+            return
+        assert answer is None
+        del self.workers[number]  # it does nothing under this lease any more
+        self.holder = self.run = None
+        self.status, self.last_seq = ThreadStatus.CLOSED, lease.first_seq
+        if ended is not None:
+            self.episode, self.since = self.episode + 1, len(self.committed)
+
+    def waiting(self) -> PendingInterrupts:
+        """Something to wait for, told apart by its number."""
+        self.number += 1
+        at = self.house.clock.now().replace(microsecond=0)
+        interrupt = Interrupt(f"i.{self.number}", f"call-{self.number}", "delete", "May I?", at)
+        return PendingInterrupts("run", "answer.i", "assistant", ("wiki:write",), (interrupt,))
 
     @precondition(lambda self: self.workers)
     @rule(data=st.data())
@@ -245,6 +291,8 @@ class OneWriter(RuleBasedStateMachine):
         assert (thread.next_ordinal, thread.last_seq) == (len(self.committed), self.last_seq)
         assert thread.usage == self.usage
         assert thread.stored_tokens == sum(message.tokens for message in self.committed)
+        assert (thread.status, thread.pending) == (self.status, self.pending)
+        assert (thread.episode, thread.episode_first_ordinal) == (self.episode, self.since)
         shown = (thread.run.run_id, thread.run.attempt) if thread.run else None
         assert shown == self.run
         if thread.run is not None and self.holder is not None:
