@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.dynamodb.codec import pack, pack_message, unpack, unpack_message
+from baton.adapters.dynamodb.codec import pack, pack_message, pack_pending, unpack, unpack_message, unpack_pending
+from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.times import from_millis
+from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from tests.unit.domain.strategies import contents
 
@@ -24,6 +27,24 @@ json_values = st.recursive(
 objects = st.dictionaries(st.text(max_size=8), json_values, max_size=4)
 counts = st.integers(0, 10**12)
 maybe_text = st.none() | st.text(max_size=20)
+moments = st.integers(0, 10**13).map(from_millis)
+interrupts = st.builds(
+    lambda answer, **fields: Interrupt(**fields, answer=replace(answer, interrupt_id=fields["id"]) if answer else None),
+    id=st.text(max_size=40),
+    tool_call_id=st.text(max_size=40),
+    tool_name=st.text(max_size=40),
+    message=st.text(max_size=40),
+    expires_at=moments,
+    answer=st.none() | st.builds(InterruptAnswer, st.just(""), st.sampled_from(AnswerStatus), json_values, maybe_text),
+)
+pending = st.builds(
+    PendingInterrupts,
+    run_id=st.text(max_size=20),
+    message_id=st.text(max_size=20),
+    agent_id=st.text(max_size=20),
+    permissions=st.lists(st.text(max_size=20), max_size=3).map(tuple),
+    interrupts=st.lists(interrupts, max_size=3).map(tuple),
+)
 ends = st.builds(
     RunEnd,
     outcome=st.sampled_from(OutcomeType),
@@ -34,6 +55,8 @@ ends = st.builds(
     tail=st.lists(objects, max_size=3).map(tuple),
     tail_seq=counts,
     first_seq=counts,
+    interrupts=st.lists(interrupts, max_size=3).map(tuple),
+    parent_run_id=maybe_text,
 )
 messages = st.builds(
     StoredMessage,
@@ -42,7 +65,7 @@ messages = st.builds(
     content=contents,
     ordinal=counts,
     run_id=st.uuids().map(str),
-    timestamp=st.integers(0, 10**13).map(from_millis),
+    timestamp=moments,
     tokens=counts,
     status=st.sampled_from(MessageStatus),
     agent_id=maybe_text,
@@ -52,6 +75,8 @@ messages = st.builds(
     tool_name=maybe_text,
     source=maybe_text,
     sources=st.lists(objects, max_size=3).map(tuple),
+    tool_calls=st.lists(st.builds(ToolCall, st.text(), st.text(), st.text()), max_size=3).map(tuple),
+    tool_call_id=maybe_text,
     attempt=st.integers(1, 99),
     end=st.none() | ends,
 )
@@ -72,6 +97,11 @@ def test_any_message_comes_back(message: StoredMessage) -> None:
         tokens=message.tokens,
     )
     assert again == message
+
+
+@given(pending)
+def test_whatever_a_thread_waits_for_comes_back(waiting: PendingInterrupts) -> None:
+    assert unpack_pending(pack_pending(waiting)) == waiting
 
 
 @given(json_values)
