@@ -90,6 +90,6 @@ class SkillContract:
         assert await house.skills.get(house.stranger, "assistant", "slack-alert") is None
 
 
-def skill(house: House, **changes: str) -> Skill:
+def skill(house: House, *, description: str = DRAFT.description) -> Skill:
     """A skill that is not saved yet."""
-    return Skill(replace(DRAFT, **changes), house.tenant, "assistant", "ada", house.clock.now())
+    return Skill(replace(DRAFT, description=description), house.tenant, "assistant", "ada", house.clock.now())

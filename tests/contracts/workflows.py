@@ -9,6 +9,7 @@ import pytest
 
 from baton.domain.errors import LeaseLost
 from baton.domain.workflow import Workflow, WorkflowStatus
+from baton.domain.workflow_definition import Data
 from baton.ports.thread_store import Lease
 from baton.ports.workflows import WorkflowElsewhere
 from tests.contracts.house import House, new_thread_id
@@ -19,7 +20,7 @@ class WorkflowContract:
 
     async def test_a_workflow_comes_back_whole(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())
-        data = {"ASK": {"name": "Zürich 😀", "days": [1, 2.5, None, True, {}], "": ""}, "BUILD": {}}
+        data: Data = {"ASK": {"name": "Zürich 😀", "days": [1, 2.5, None, True, {}], "": ""}, "BUILD": {}}
         one = replace(workflow(house, lease), data=data)
         await house.workflows.put(lease, one)
         assert await house.workflows.get(house.ada, lease.thread_id, "w1") == one

@@ -162,8 +162,8 @@ class WorkflowDefinition(Definition):
         return next((state for state in self.states if state.name == name.upper()), None)
 
     def place(self, name: str) -> int:
-        """The state's place among the steps, from 0. Raises ``StopIteration`` for a state that does not exist."""
-        return next(place for place, state in enumerate(self.states) if state.name == name)
+        """The state's place among the steps, from 0. Raises ``ValueError`` for a state that does not exist."""
+        return [state.name for state in self.states].index(name)
 
     def ways(self, name: str) -> tuple[Transition, ...]:
         """The ways out of a state, open or not."""

@@ -22,9 +22,11 @@ from baton.adapters.tokens import OidcIssuer
 from baton.api.application import create_app
 from baton.domain.agent import AgentDefinition, RemoteAgent
 from baton.domain.errors import BatonError, error_classes
+from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
 from baton.domain.secret import SecretReference
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
+from baton.domain.workflow_definition import Condition, Transition, WorkflowDefinition, WorkflowState
 from local.environment import DEVELOPERS_CHOICE
 from local.settings import LocalSettings
 from tests.unit.docs.pages import ROOT, blocks, table
@@ -130,6 +132,25 @@ def test_every_field_of_an_agent_is_listed_with_its_default() -> None:
     assert {name: listed[name] for name in telling} == telling
 
 
+@pytest.mark.parametrize(
+    ("heading", "kind"),
+    [
+        ("field of a handoff", HandoffDefinition),
+        ("field of a workflow", WorkflowDefinition),
+        ("field of a state", WorkflowState),
+        ("field of a transition", Transition),
+        ("field of a condition", Condition),
+    ],
+)
+def test_every_field_of_handoffs_and_workflows_is_listed_with_its_default(heading: str, kind: type[BaseModel]) -> None:
+    listed = {name: row[0].strip("`") for name, row in table(AGENTS, heading).items()}
+
+    fields = {field.alias or name: field for name, field in kind.model_fields.items()}
+    assert set(listed) == set(fields)
+    telling = {name: _default(field) for name, field in fields.items() if _default(field) not in ("none", "")}
+    assert {name: listed[name] for name in telling} == telling
+
+
 @pytest.mark.parametrize("kind", [McpServer, HttpTool, OpenApiTool, PythonTool])
 def test_every_field_of_a_tool_is_listed_with_its_default(kind: type[BaseModel]) -> None:
     word = kind.model_fields["type"].annotation.__args__[0]  # type: ignore[union-attr]
@@ -210,11 +231,15 @@ def test_every_kind_of_key_is_described() -> None:
         keys.call(scope, thread, 0, "c"),
         keys.task(scope, thread, 0, "t"),
         keys.task_place(scope, thread, "t"),
+        keys.handoff(scope, thread, 0, 0),
+        keys.flow(scope, thread, "w"),
+        keys.skill_version(scope, "assistant", "s", 1),
+        keys.active_skill(scope, "assistant", "s"),
         keys.audit(scope, thread, "1#2"),
         keys.owner(thread),
         keys.connection("c", "p"),
     ]
-    listings = [keys.user_listing(scope), keys.tenant_listing(scope), keys.audit_listing(scope)]
+    listings = [keys.user_listing(scope), keys.tenant_listing(scope), keys.audit_listing(scope), keys.skills(scope)]
 
     kinds = {re.findall(r"^(?:LIVE#)?[A-Z]+#?", key["SK"])[0] for key in made}
     kinds |= {"~" + listing.split("~")[1].split("#")[0] for listing in listings} | {"~THREAD#", "~CONN#", "~IDLE#"}

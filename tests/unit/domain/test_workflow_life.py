@@ -26,7 +26,7 @@ DEFINITIONS = [
 """The same workflow as it was changed over time."""
 
 states = st.sampled_from(["GATHER", "gather", "ASK", "MORE", "BUILD", "TEST", "DONE", "NOWHERE", ""])
-datas = st.fixed_dictionaries(
+datas: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {},
     optional={
         "name": st.sampled_from(["Slack", "", 7]),

@@ -9,6 +9,8 @@ from baton.adapters.dynamodb import keys
 from baton.domain.identity import Scope, thread_ref
 from tests.unit.domain.strategies import printable, tenants
 
+agents = st.from_regex(r"[a-z][a-z0-9_-]{0,5}", fullmatch=True)
+slugs = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,4}[a-z0-9])?", fullmatch=True)
 users = printable.filter(lambda text: len(text) <= 256)
 
 
@@ -16,8 +18,9 @@ users = printable.filter(lambda text: len(text) <= 256)
 def test_two_tenants_never_share_a_partition(one: str, other: str, first: str, second: str) -> None:
     assume(one != other)
     here, there = Scope(one, first[:256]), Scope(other, second[:256])
-    ours = {keys.user_listing(here), keys.tenant_listing(here), keys.audit_listing(here)}
-    theirs = {keys.user_listing(there), keys.tenant_listing(there), keys.audit_listing(there)}
+    partitions = (keys.user_listing, keys.tenant_listing, keys.audit_listing, keys.skills)
+    ours = {made(here) for made in partitions}
+    theirs = {made(there) for made in partitions}
     assert not ours & theirs
     assert keys.partition(here, thread_ref(here, first).id) != keys.partition(there, thread_ref(there, first).id)
     assert all(key.startswith(f"{one}#") and not key.startswith(f"{other}#") for key in ours)
@@ -54,6 +57,27 @@ def test_the_records_of_a_run_lie_between_its_ordinal_and_the_next(one: int, oth
         found = key(scope, "t", one, record_id)["SK"]
         assert (sort(other) < found < sort(other + 1)) == (one == other)
         assert not sort(0) <= keys.task_place(scope, "t", record_id)["SK"] <= sort(10**12 - 1)
+
+
+@given(*[st.integers(0, 10**12 - 1), st.integers(0, 99)] * 2)
+def test_handoffs_sort_by_their_place(one: int, number: int, other: int, other_number: int) -> None:
+    scope = Scope("acme", "ada")
+    first, second = (keys.handoff(scope, "t", *place)["SK"] for place in ((one, number), (other, other_number)))
+    assert (first < second) == ((one, number) < (other, other_number))
+
+
+@given(agents, agents, slugs, slugs, st.integers(1, 10**6 - 1), st.integers(1, 10**6 - 1))
+def test_every_skill_has_versions_of_its_own(
+    agent: str, other_agent: str, slug: str, other_slug: str, version: int, later: int
+) -> None:
+    scope = Scope("acme", "ada")
+    ours, theirs = keys.skill_versions(agent, slug), keys.skill_versions(other_agent, other_slug)
+    assert theirs.startswith(ours) == ((agent, slug) == (other_agent, other_slug))
+    assert keys.active_skill(scope, agent, slug)["SK"].startswith(keys.active_skills(other_agent)) == (
+        agent == other_agent
+    )
+    one, other = (keys.skill_version(scope, agent, slug, number)["SK"] for number in (version, later))
+    assert (one < other) == (version < later)
 
 
 @given(st.uuids())
