@@ -68,7 +68,8 @@ class FakeTools:
             async with asyncio.timeout(tool.timeout_seconds):
                 answer = await function(**arguments)
         except TimeoutError:
-            raise ToolFailed(f"The tool did not answer within {tool.timeout_seconds:g} seconds.") from None
+            message = f"The tool did not answer within {tool.timeout_seconds:g} seconds."
+            raise ToolFailed(message, is_outage=True) from None
         except TypeError as error:
             raise ToolFailed(f"The arguments do not fit: {error}.") from None
         return answer if isinstance(answer, ToolResult) else ToolResult(answer)

@@ -35,7 +35,7 @@ from baton.domain.errors import (
     UnsupportedPart,
 )
 from baton.domain.events import Event
-from baton.domain.identity import Scope
+from baton.domain.identity import Permission, Scope
 
 TURN_SECONDS = 840.0
 """Lambda's fifteen minutes, less what it takes to commit and to say goodbye."""
@@ -53,6 +53,8 @@ TURN_ERRORS = (
     UnsupportedPart,
 )
 """What a message may be refused with before its run begins."""
+
+FRAME_OF_A_RUN = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
 
 router = APIRouter(tags=["runs"])
 
@@ -99,8 +101,14 @@ async def run(
     else:
         asked, owner = _message(scope, run_input), scope
 
+    def emit_to(emit: Callable[[Event], None]) -> Callable[[Event], None]:
+        """Who may approve another user's calls may not therefore read the conversation: it is told how the run ends."""
+        if owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL):
+            return emit
+        return lambda event: emit(event) if event.type in FRAME_OF_A_RUN else None
+
     async def work(emit: Callable[[Event], None]) -> None:
-        if await services.turns.answer(owner, asked, emit, seconds=TURN_SECONDS) is None:
+        if await services.turns.answer(owner, asked, emit_to(emit), seconds=TURN_SECONDS) is None:
             raise InvalidRequest("resume: the answers are kept, but others are missing. Answer every open interrupt.")
 
     stream = await sse.RunStream(work, request_id(request), timing).begin()
@@ -115,7 +123,7 @@ async def _answers(services: ApiServices, scope: Scope, run_input: RunAgentInput
         for entry in run_input.resume or ()
     ]
     asked = answer_request(thread_id, answers, run_id=run_input.run_id)
-    return asked, await services.approvals.owner(scope, thread_id, answers)
+    return asked, await services.approvals.owner(scope, thread_id, answers, is_whole=True)
 
 
 def _message(scope: Scope, run_input: RunAgentInput) -> TurnRequest:

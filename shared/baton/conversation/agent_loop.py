@@ -24,7 +24,7 @@ from baton.domain.sentences import sentence
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import Usage
-from baton.memory.context import REPLY_TOKENS, answer_tokens, message_tokens
+from baton.memory.context import REPLY_TOKENS, AssembledContext, fit, prompt_tokens
 from baton.ports.chat_model import Finished, Prompt, TextDelta
 
 logger = Logger(child=True)
@@ -33,6 +33,13 @@ LAST_ANSWER = (
     "You have done as much as this turn allows. Answer the user now with what you have found, say what is missing, and "
     "call no more tools."
 )
+
+
+MOST_CALLS = 64
+"""Calls of one answer; further ones are not made, and the model is not told that it made them."""
+MOST_SOURCES = 50
+"""Of an answer."""
+LONGEST_SOURCE_FIELD = 500
 
 
 class AgentLoop:
@@ -52,7 +59,9 @@ class AgentLoop:
         task_id: str | None = None,
     ) -> None:
         self.agent = agent
-        self.prompts: list[Prompt] = []
+        self._prompts: list[Prompt] = []
+        self._head = self._current_from = 0
+        self._prompt_budget = 0
         self.usage = Usage()
         self.model = context.model_settings(agent).model
         self.is_limited = False
@@ -65,15 +74,23 @@ class AgentLoop:
         self._context = context
         self._kit = kit
         self._transcript = transcript
-        self._budget = Budget(agent.limits)
+        self._settings = context.model_settings(agent, is_consulted=task_id is not None)
+        self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
         self._calls = ToolCalls(context, agent, kit, self._budget, consult, task_id)
         self._caller = task_id or agent.id
         self._occurrences: Counter[str] = Counter()
         self._sources: dict[str, Mapping[str, Any]] = {}
         self._is_limit_told = False
 
+    def begin(self, context: AssembledContext, notes: Sequence[Prompt] = ()) -> None:
+        """What it answers; ``notes`` stand behind the system prompt."""
+        self._prompts = [*context.prompts[:1], *notes, *context.prompts[1:]]
+        self._head = 1 + len(notes)
+        self._current_from = context.current_from + len(notes)
+        self._prompt_budget = context.budget
+
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Answer ``prompts``. Raises the ``BatonError`` that ends the run; every event opened is closed before."""
+        """Answer what it was begun with. Raises the ``BatonError`` that ends the run, after closing what was opened."""
         while True:
             is_last = self._budget.is_spent
             calls: list[ToolCall] = []
@@ -101,11 +118,11 @@ class AgentLoop:
     async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> AsyncGenerator[BaseEvent, None]:
         """Ask the model once: its text goes into the transcript, its tool calls into ``calls``."""
         context, message_id = self._context, self._transcript.new_id()
-        text, is_open, finished = "", False, None
+        text, heard, is_open, finished = "", "", False, None
         failure: BatonError | None = None
-        prompts = [*self.prompts, Prompt(Role.SYSTEM, LAST_ANSWER)] if is_last else self.prompts
+        prompts = [*self._prompts, Prompt(Role.SYSTEM, LAST_ANSWER)] if is_last else self._prompts
         stream = context.services.model.stream(
-            context.model_settings(self.agent),
+            self._settings,
             prompts,
             thread_files=context.files,
             tools=() if is_last else self._kit.specs,
@@ -118,11 +135,13 @@ class AgentLoop:
                         if not is_open:
                             is_open = True
                             yield text_start(message_id, self.agent)
+                        heard += chunk.text
                         said = self._prefix() + chunk.text
                         text += said
                         yield text_content(message_id, said)
                     elif isinstance(chunk, ToolCall):
-                        calls.append(self._identified(chunk))
+                        if len(calls) < MOST_CALLS:
+                            calls.append(self._identified(chunk))
                     else:
                         finished = chunk
         except (LeaseLost, StoreUnavailable):
@@ -142,7 +161,7 @@ class AgentLoop:
             self._transcript.add_answer(
                 message_id, self.agent, text, calls=calls, is_whole=is_whole, sources=sources if text else ()
             )
-        self._count(finished, prompts, text, calls)
+        self._count(finished, prompts, heard, calls)
         self.has_answered = bool(text)
         if failure is not None:
             raise failure
@@ -154,12 +173,19 @@ class AgentLoop:
         said = self._transcript.messages[-1].text
         async for event in self._results(calls, ()):
             yield event
-        self.prompts.append(Prompt(Role.ASSISTANT, said, tool_calls=tuple(calls)))
-        self.prompts += [
+        self._prompts.append(Prompt(Role.ASSISTANT, said, tool_calls=tuple(calls)))
+        self._prompts += [
             Prompt(Role.TOOL, self._calls.told(call), tool_call_id=call.id)
             for call in calls
             if call not in self.waiting
         ]
+        self._prompts, self._current_from = fit(
+            self._prompts,
+            head=self._head,
+            current_from=self._current_from,
+            budget=self._prompt_budget,
+            counter=self._context.services.counter,
+        )
 
     async def _results(self, calls: Sequence[ToolCall], approved: Collection[str]) -> AsyncGenerator[BaseEvent, None]:
         result_ids = {call.id: self._transcript.new_id() for call in calls}
@@ -186,12 +212,9 @@ class AgentLoop:
         self.is_limited |= outcome.is_outage
         self.ends_conversation |= outcome.ends_conversation
         for source in outcome.sources:
-            self._sources.setdefault(f"{source.get('kind')}:{source.get('id')}", source)
-
-    @property
-    def sources(self) -> tuple[Mapping[str, Any], ...]:
-        """What the answer rests on."""
-        return tuple(self._sources.values())
+            if len(self._sources) < MOST_SOURCES:
+                shown = {key: _short(value) for key, value in source.items()}
+                self._sources.setdefault(f"{shown.get('kind')}:{shown.get('id')}", shown)
 
     def _prefix(self) -> str:
         """The sentence that tells the user of a limitation, once, in front of the words that follow it (O4)."""
@@ -218,8 +241,15 @@ class AgentLoop:
             self.model = finished.model
         if usage is None and (text or calls):
             counter = self._context.services.counter
-            asked = sum(message_tokens(p.content, counter) + answer_tokens("", p.tool_calls, counter) for p in prompts)
+            asked = sum(prompt_tokens(prompt, counter) for prompt in prompts) + self._kit.tokens(counter)
             said = counter.count(text) + sum(counter.count(call.name) + counter.count(call.arguments) for call in calls)
             usage = Usage(asked + REPLY_TOKENS, said)
         self.usage += usage or Usage()
         self._budget.count_model_call(usage or Usage())
+
+
+def _short(value: Any) -> Any:
+    """A field of a source, as long as it needs to be; only texts, numbers and nothing come from tools."""
+    if isinstance(value, str):
+        return value[:LONGEST_SOURCE_FIELD]
+    return value if isinstance(value, int | float | None) else str(value)[:LONGEST_SOURCE_FIELD]

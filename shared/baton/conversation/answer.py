@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from ag_ui.core import BaseEvent
 
@@ -23,7 +22,7 @@ from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.thread import Thread, ThreadStatus, thread_state
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
-from baton.memory.context import assemble, exchanges
+from baton.memory.context import assemble
 from baton.ports.chat_model import Prompt
 
 REFUSED = "The user refused this call. Do not try it again unless they ask for it."
@@ -85,6 +84,9 @@ class AnswerStep:
     opening: StoredMessage
     """The first message of the run: the user's, or the result of a call that had waited."""
     history: Sequence[StoredMessage]
+    """The messages before what is being answered."""
+    unfinished: Sequence[StoredMessage]
+    """The exchange that was interrupted, where the run goes on with one."""
     transcript: Transcript
     answered: PendingInterrupts | None
     """What the run goes on with, all of it answered; None: it answers a user's message."""
@@ -119,15 +121,13 @@ async def answer_events(step: AnswerStep, answer: Answer) -> AsyncGenerator[Base
         kit = await tool_kit(step.agent, context.scope, services.agents, services.tools)
         answer.loop = AgentLoop(context, step.agent, kit, step.transcript, consult=answer.consultations.ask)
         current: Sequence[StoredMessage] = (step.opening,)
-        history = step.history
         if step.answered is not None:
             async with contextlib.aclosing(_go_on(step, answer.loop, step.answered)) as events:
                 async for event in events:
                     yield event
-            history, unfinished = _unfinished(step.history)
-            current = (*unfinished, *step.transcript.messages)
-        assembled = assemble(step.agent, history, current, services.counter)
-        answer.loop.prompts = [*assembled.prompts[:1], *_about(kit), *assembled.prompts[1:]]
+            current = (*step.unfinished, *step.transcript.messages)
+        assembled = assemble(step.agent, step.history, current, services.counter, reserved=kit.tokens(services.counter))
+        answer.loop.begin(assembled, _about(kit))
         if not context.stop.is_set():
             async with contextlib.aclosing(answer.loop.events()) as events:
                 async for event in events:
@@ -141,38 +141,28 @@ async def answer_events(step: AnswerStep, answer: Answer) -> AsyncGenerator[Base
 
 async def _go_on(step: AnswerStep, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
     """Carry out the calls that were approved; the model is told what became of the others."""
-    _, unfinished = _unfinished(step.history)
-    known = {call.id: call for message in unfinished for call in message.tool_calls}
+    known = {call.id: call for message in step.unfinished for call in message.tool_calls}
     calls = [known[each.tool_call_id] for each in answered.interrupts if each.tool_call_id in known]
     if not calls:
         raise InterruptUnavailable
-    refused = refusals(answered, step.opening.timestamp)
+    refused = refusals(answered)
     approved = {call.id for call in calls} - refused.keys()
     async with contextlib.aclosing(loop.go_on(calls, approved, refused)) as events:
         async for event in events:
             yield event
 
 
-def refusals(answered: PendingInterrupts, now: datetime) -> Mapping[str, str]:
+def refusals(answered: PendingInterrupts) -> Mapping[str, str]:
     """What the model is told of the calls that must not be made, by call id."""
     told: dict[str, str] = {}
     for interrupt in answered.interrupts:
         answer = interrupt.answer
-        if answer is None or now >= interrupt.expires_at:
+        if answer is None or answer.answered_by is None:
             told[interrupt.tool_call_id] = EXPIRED
         elif not answer.approves:
             comment = f" They said: {answer.comment}" if answer.comment else ""
             told[interrupt.tool_call_id] = REFUSED + comment
     return told
-
-
-def _unfinished(history: Sequence[StoredMessage]) -> tuple[Sequence[StoredMessage], Sequence[StoredMessage]]:
-    """The history before the exchange that was interrupted, and that exchange."""
-    groups = exchanges(history)
-    if not groups:
-        return (), tuple(history)
-    last = groups[-1].messages
-    return tuple(message for group in groups[:-1] for message in group.messages), last
 
 
 def _about(kit: ToolKit) -> list[Prompt]:

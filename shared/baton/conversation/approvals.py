@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import ThreadUnavailable
+from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.interrupt import Interrupt, InterruptAnswer, interrupt_id
 from baton.domain.sentences import sentence
-from baton.domain.thread import Run, Thread
+from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
@@ -19,14 +19,18 @@ from baton.ports.thread_store import ThreadStore
 
 
 class Approvals:
-    """Lets the thread's user, or whoever holds ``tool:approve``, answer interrupts; each answer is audited."""
+    """Lets the thread's user, or whoever holds ``tool:approve``, answer interrupts; who may not is audited."""
 
     def __init__(self, store: ThreadStore, audit: AuditLog) -> None:
         self._store = store
         self._audit = audit
 
-    async def owner(self, scope: Scope, thread_id: str, answers: Sequence[InterruptAnswer]) -> Scope:
+    async def owner(
+        self, scope: Scope, thread_id: str, answers: Sequence[InterruptAnswer], *, is_whole: bool = False
+    ) -> Scope:
         """The scope of the thread's user, in which the run goes on. Raises ``ThreadUnavailable``.
+
+        With ``is_whole`` the answers must be to everything that is open. Raises ``InvalidRequest``.
 
         It bears the permissions of nobody: those the interrupted run had are kept with the interrupts.
         """
@@ -38,17 +42,12 @@ class Approvals:
             detail = {"interruptIds": [answer.interrupt_id for answer in answers]}
             await self._audit.record(scope, "tool.approve", thread_id=thread_id, outcome="denied", detail=detail)
             raise
-        await self._record(scope, thread, answers)
+        if is_whole and thread.pending is not None:
+            given = {answer.interrupt_id for answer in answers}
+            missing = [each.id for each in thread.pending.open if each.id not in given]
+            if missing and any(thread.pending.get(each) is not None for each in given):
+                raise InvalidRequest(f"resume: answer every open interrupt at once; missing: {', '.join(missing)}.")
         return Scope(scope.tenant_id, thread.user_id)
-
-    async def _record(self, scope: Scope, thread: Thread, answers: Sequence[InterruptAnswer]) -> None:
-        for answer in answers:
-            interrupt = thread.pending.get(answer.interrupt_id) if thread.pending is not None else None
-            if interrupt is None or interrupt.answer is not None:
-                continue  # a repeated answer decides nothing
-            detail = {"interruptId": interrupt.id, "tool": interrupt.tool_name, "toolCallId": interrupt.tool_call_id}
-            outcome = "approved" if answer.approves else "refused"
-            await self._audit.record(scope, "tool.approve", thread_id=thread.id, outcome=outcome, detail=detail)
 
 
 def _reader(scope: Scope) -> Scope:
@@ -73,3 +72,14 @@ def interrupts_of(
         )
         for number, call in enumerate(calls, start=1)
     )
+
+
+async def audit_answer(audit: AuditLog, owner: Scope, thread_id: str, interrupt: Interrupt) -> None:
+    """Record the decision that was taken, under the user who took it; one that came too late decides nothing."""
+    answer = interrupt.answer
+    if answer is None:
+        return
+    outcome = "expired" if answer.answered_by is None else "approved" if answer.approves else "refused"
+    by = Scope(owner.tenant_id, answer.answered_by or owner.user_id)
+    detail = {"interruptId": interrupt.id, "tool": interrupt.tool_name, "toolCallId": interrupt.tool_call_id}
+    await audit.record(by, "tool.approve", thread_id=thread_id, outcome=outcome, detail=detail)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from aws_lambda_powertools import Logger
 
 from baton.conversation.agent_loop import AgentLoop
-from baton.conversation.run_context import Emit, RunContext
+from baton.conversation.run_context import Emit, RunContext, RunServices
 from baton.conversation.tool_calls import CallOutcome, agent_source
 from baton.conversation.tool_kit import tool_kit
 from baton.conversation.transcript import Transcript
@@ -18,13 +19,18 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.message import Role
 from baton.domain.task import Task, TaskMessage, TaskStatus
-from baton.domain.tool_call import ToolCall
+from baton.domain.thread import Run
+from baton.domain.tool_call import ToolCall, ToolCallRecord
 from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
 from baton.domain.usage import Usage
+from baton.memory.context import AssembledContext
 from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask
 from baton.ports.chat_model import Prompt, TextDelta
+from baton.ports.thread_store import Lease
 
 logger = Logger(child=True)
+
+NEWEST_TASKS = 100
 
 UNANSWERED = (
     "Error: {name} could not answer: {reason} Answer with what you know. The user is told about it already: do not "
@@ -79,12 +85,15 @@ class Consultations:
         context.writes.add(self._keep(begun, task, status, work, error))
         if error is not None:
             told = UNANSWERED.format(name=agent.name, reason=error)
-            return CallOutcome.failed(told, task_id=task.id, task_status=status.value, is_outage=True)
+            return CallOutcome.failed(
+                told, task_id=task.id, task_status=status.value, is_outage=True, tokens=work.usage.total_tokens
+            )
         return CallOutcome(
             work.answer,
             task_id=task.id,
             task_status=status.value,
             is_outage=work.is_limited,
+            tokens=work.usage.total_tokens,
             sources=(agent_source(agent),),
         )
 
@@ -121,7 +130,9 @@ class Consultations:
             key=f"\0{task.id}",
         )
         loop = AgentLoop(context, agent, kit, transcript, task_id=task.id)
-        loop.prompts = [Prompt(Role.SYSTEM, agent.system_prompt), Prompt(Role.USER, task.message)]
+        question = Prompt(Role.USER, task.message)
+        budget = max(0, agent.memory.max_working_memory_tokens - kit.tokens(services.counter))
+        loop.begin(AssembledContext((Prompt(Role.SYSTEM, agent.system_prompt), question), 0, (), (), 1, budget))
         try:
             async with contextlib.aclosing(loop.events()) as events:
                 async for _ in events:
@@ -180,3 +191,16 @@ class Consultations:
 def task_id(thread_id: str, call: ToolCall) -> str:
     """The id of the sub-task a call makes: the same for every attempt at it."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"task\0{call.id}"))
+
+
+async def settle_tasks(services: RunServices, lease: Lease, run: Run, journal: Mapping[str, ToolCallRecord]) -> None:
+    """End the sub-tasks that an attempt left at work when its worker died; nobody works on them any more."""
+    tasks, _ = await services.records.tasks(lease.scope, lease.thread_id, limit=NEWEST_TASKS, cursor=None)
+    results = {call.task_id: call.output for call in journal.values() if call.task_id is not None}
+    for task in tasks:
+        if task.run_id != run.run_id or task.status is not TaskStatus.WORKING:
+            continue
+        ended = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
+        if task.id in results:
+            ended = replace(ended, status=TaskStatus.COMPLETED, error=None, result=results[task.id])
+        await services.records.put_task(lease, ended)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from baton.conversation.requests import TurnRequest
 from baton.conversation.run_context import RunServices
+from baton.conversation.transcript import Transcript
+from baton.domain.agent import AgentDefinition
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Run, Thread
+from baton.domain.tool_call import ToolCall, ToolCallRecord
 from baton.memory.context import NOT_CARRIED_OUT, message_tokens
+from baton.ports.run_records import RunRecords
+from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
+
+PAGE = 100
 
 
 def opening_message(
@@ -42,3 +50,53 @@ def opening_message(
         tool_name=first.tool_name,
         tool_call_id=first.tool_call_id,
     )
+
+
+async def exchange_from(store: ThreadStore, lease: Lease, first_ordinal: int) -> tuple[StoredMessage, ...]:
+    """Everything said since the message at ``first_ordinal``, which a run goes on with."""
+    found: list[StoredMessage] = []
+    before: int | None = lease.thread.next_ordinal
+    while before is not None and before > first_ordinal:
+        page = await store.read_messages(lease.scope, lease.thread, limit=PAGE, before=before)
+        found = [*(message for message in page.messages if message.ordinal >= first_ordinal), *found]
+        before = page.next_before
+    return tuple(found)
+
+
+def tell_results(
+    transcript: Transcript,
+    agent: AgentDefinition,
+    answered: PendingInterrupts,
+    journal: Mapping[str, ToolCallRecord],
+) -> None:
+    """Where a run ends before it has told anything: what is known of the calls it should have made.
+
+    A call that an earlier attempt has made must not be called undone: the next turn's model would make it again.
+    """
+    for interrupt in answered.interrupts:
+        made = journal.get(interrupt.tool_call_id)
+        output = (made.output or "")[: agent.limits.result_chars] if made is not None else NOT_CARRIED_OUT
+        call = ToolCall(interrupt.tool_call_id, interrupt.tool_name, "{}")
+        transcript.add_result(transcript.new_id(), agent, call, output)
+
+
+async def dated_as_before(
+    store: ThreadStore, lease: Lease, known: TurnRecord, question: StoredMessage
+) -> StoredMessage:
+    """The question with the date that the attempt before gave it, whose RUN_STARTED clients may have seen."""
+    if known.first_ordinal != question.ordinal:
+        return question
+    stored = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
+    if not stored or stored[0].id != question.id:
+        return question
+    return replace(question, timestamp=stored[0].timestamp)
+
+
+async def calls_before(records: RunRecords, lease: Lease, run: Run) -> Mapping[str, ToolCallRecord]:
+    """What an earlier attempt's calls have brought, by call id, so that nothing is done twice."""
+    if run.attempt == 1:
+        return {}
+    calls = await records.calls_of_run(
+        lease.scope, lease.thread_id, run.run_id, first_ordinal=lease.thread.next_ordinal
+    )
+    return {call.id: call for call in calls if call.succeeded}

@@ -75,8 +75,9 @@ TurnRequest = MessageRequest | AnswerRequest
 
 def answer_request(thread_id: str, answers: Sequence[InterruptAnswer], *, run_id: object = None) -> AnswerRequest:
     """Check the answers' ids. Raises ``InvalidRequest`` unless they belong to one run."""
-    if len({answer_message_id(answer.interrupt_id) for answer in answers}) != 1:
-        raise InvalidRequest("resume: answer the interrupts of one run, each by its id.")
+    ids = {answer.interrupt_id for answer in answers}
+    if len(ids) != len(answers) or len({answer_message_id(each) for each in ids}) != 1:
+        raise InvalidRequest("resume: answer the interrupts of one run, each once and by its id.")
     message_id = answer_message_id(answers[0].interrupt_id)
     run_id = optional_run_id(run_id)
     thread = ThreadRef(thread_id, may_create=False)
@@ -89,6 +90,9 @@ def interrupt_answer(interrupt_id: object, status: object, payload: object, answ
         raise InvalidRequest("interruptId must be the id of an interrupt.")
     if not isinstance(status, str) or status not in set(AnswerStatus):
         raise InvalidRequest("status must be 'resolved' or 'cancelled'.")
+    is_approval = payload is None or (isinstance(payload, dict) and isinstance(payload.get("approved", True), bool))
+    if not is_approval:
+        raise InvalidRequest('payload must be {"approved": true or false, "comment"?: "..."}, or absent.')
     if len(json.dumps(payload)) > MAX_PAYLOAD:
         raise InvalidRequest(f"payload must be at most {MAX_PAYLOAD} characters of JSON.")
     return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by)

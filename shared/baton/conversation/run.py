@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
+from baton.conversation.adoption import adoptable
 from baton.conversation.answer import Answer, AnswerStep, answer_events
 from baton.conversation.approvals import interrupts_of
+from baton.conversation.consult import settle_tasks
 from baton.conversation.delivery import Delivery
 from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
-from baton.conversation.opening import opening_message
+from baton.conversation.opening import calls_before, dated_as_before, exchange_from, opening_message, tell_results
 from baton.conversation.requests import AnswerRequest, TurnRequest
-from baton.conversation.run_context import RunContext, RunServices, Writes
+from baton.conversation.run_context import LONGEST_RESERVE_SECONDS, RESERVED_SHARE, RunContext, RunServices, Writes
 from baton.conversation.transcript import Transcript
 from baton.conversation.upkeep import LeaseHolder, Upkeep
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
@@ -100,6 +102,10 @@ class RunExecution:
         self._history: Sequence[StoredMessage] = ()
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
+        self._unfinished: Sequence[StoredMessage] = ()
+        """The exchange that was interrupted, if this run goes on with one."""
+        self._left: tuple[StoredMessage, ...] | None = None
+        """A dead attempt's answer that only has to be committed."""
 
     @property
     def _turn(self) -> TurnRecord:
@@ -126,37 +132,38 @@ class RunExecution:
             known = await store.open_turn(lease, self._turn)
             if known is not None and known.digest != self._request.digest:
                 return known
-            await self._keep_first_timestamp(known)
-        budget = history_budget(self._agent, self._question.tokens, self._services.counter)
+            if known is not None:
+                self._left = await adoptable(store, lease, known)
+            if self._left is not None:
+                return known  # nothing is written over a complete answer
+            if known is not None:
+                self._question = await dated_as_before(store, lease, known, self._question)
+        if self._answered is not None:
+            self._unfinished = await exchange_from(store, lease, self._answered.first_ordinal)
         opened, _, self._history, _, self._journal = await asyncio.gather(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
-            store.recent_messages(lease.scope, lease.thread, token_budget=budget),
+            self._messages_before(),
             self._delivery.refresh(self._log.logged_seq),
-            self._calls_before(),
+            calls_before(self._services.records, lease, self._run),
         )
         return known or opened
 
-    async def _calls_before(self) -> Mapping[str, ToolCallRecord]:
-        """What an earlier attempt's calls have brought, so that nothing is done twice."""
-        if self._run.attempt == 1:
-            return {}
+    async def _messages_before(self) -> Sequence[StoredMessage]:
+        """The history before what is being answered, as much of it as fits a prompt."""
         lease = self._holder.lease
-        calls = await self._services.records.calls_of_run(
-            lease.scope, lease.thread_id, self._run.run_id, first_ordinal=lease.thread.next_ordinal
+        tokens = self._question.tokens + sum(message.tokens for message in self._unfinished)
+        return await self._services.store.recent_messages(
+            lease.scope,
+            lease.thread,
+            token_budget=history_budget(self._agent, tokens, self._services.counter),
+            before=self._first_of_exchange if self._answered is not None else None,
         )
-        return {call.id: call for call in calls if call.succeeded}
 
-    async def _keep_first_timestamp(self, known: TurnRecord | None) -> None:
-        """Date the question as the attempt before did, whose RUN_STARTED clients may have seen."""
-        if known is None or known.first_ordinal != self._question.ordinal:
-            return
-        lease = self._holder.lease
-        stored = await self._services.store.run_messages(
-            lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None
-        )
-        if stored and stored[0].id == self._question.id:
-            self._question = replace(self._question, timestamp=stored[0].timestamp)
+    @property
+    def _first_of_exchange(self) -> int:
+        """The ordinal of the user's message that all this answers."""
+        return self._answered.first_ordinal if self._answered is not None else self._question.ordinal
 
     async def reopen(self) -> None:
         """Take over a message id whose earlier attempt came to nothing."""
@@ -167,24 +174,19 @@ class RunExecution:
 
         The model is not asked again, and clients that have seen the answer keep what they have.
         """
-        store, lease = self._services.store, self._holder.lease
-        if known.first_ordinal != self._question.ordinal or known.fence != lease.fence - 1:
-            return None  # somebody held the lease in between, and may have told clients other things
-        messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
-        last = messages[-1] if messages else None
-        if last is None or last.end is None or last.run_id != known.run_id:
+        lease, messages = self._holder.lease, self._left
+        if messages is None or messages[-1].end is None:
             return None
-        if any(message.fence != known.fence for message in messages):
-            return None  # a mixture of two attempts
+        last, end = messages[-1], messages[-1].end
         ended = None
-        if any(body.get("name") == "thread_closed" for body in last.end.tail):
+        if any(body.get("name") == "thread_closed" for body in end.tail):
             now = self._services.clock.now()
             ended = ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
         if ended is not None:
             await self._services.sessions.record(lease, ended)
-        finished = await self._commit(tuple(messages), last.end, ended, self._pending(last.end.interrupts))
+        finished = await self._commit(messages, end, ended, self._pending(end.interrupts, known.permissions))
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
-        for seq, body in enumerate(last.end.tail, last.end.tail_seq):
+        for seq, body in enumerate(end.tail, end.tail_seq):
             self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])
         await self._delivery.drain()
         if ended is not None:
@@ -235,6 +237,7 @@ class RunExecution:
 
     def _step(self, answer: Answer) -> AnswerStep:
         agent, services, loop = self._agent, self._services, asyncio.get_running_loop()
+        deadline = min(self._deadline, loop.time() + agent.timeouts.turn_seconds)
         context = RunContext(
             services=services,
             scope=self._scope,
@@ -242,7 +245,8 @@ class RunExecution:
             run=self._run,
             lease=lambda: self._holder.lease,
             files=services.files.of_thread(self._holder.lease.scope, self._thread.id),
-            deadline=min(self._deadline, loop.time() + agent.timeouts.turn_seconds),
+            deadline=deadline,
+            reserve_seconds=min(LONGEST_RESERVE_SECONDS, RESERVED_SHARE * (deadline - loop.time())),
             stop=answer.stop,
             writes=self._writes,
             journal=self._journal,
@@ -253,6 +257,7 @@ class RunExecution:
             agent=agent,
             opening=self._question,
             history=self._history,
+            unfinished=self._unfinished,
             transcript=self._transcript,
             answered=self._answered,
             previous_seq=jump_from(self._holder.lease),
@@ -263,10 +268,13 @@ class RunExecution:
         store, lease = self._services.store, self._holder.lease
         if answer.is_empty:
             answer.error = ModelUnavailable("The model gave an empty answer. Please try again.")
+        if self._answered is not None and not self._transcript.messages:
+            tell_results(self._transcript, self._agent, self._answered, self._journal)
         said = self._transcript.messages or [self._question]
         messages = (*(() if said[0].ordinal == self._question.ordinal else (self._question,)), *said)
         waits = answer.waiting if answer.outcome is OutcomeType.INTERRUPT else ()
-        pending = self._pending(interrupts_of(waits, self._run, self._agent, self._thread.id, self._services.clock))
+        interrupts = interrupts_of(waits, self._run, self._agent, self._thread.id, self._services.clock)
+        pending = self._pending(interrupts, self._scope.permissions)
         ended = self._ended(answer, messages[-1])
         if self._log.is_tail_too_long:
             await self._log.write_piece(lease)
@@ -290,6 +298,8 @@ class RunExecution:
         await asyncio.gather(self._writes.done(), *writes)
         if ended is not None:
             await self._services.sessions.record(lease, ended)
+        if self._run.attempt > 1:
+            await settle_tasks(self._services, lease, self._run, self._journal)
         finished = await self._commit(messages, end, ended, pending)
         for event in final:
             self._tell(event)
@@ -300,15 +310,16 @@ class RunExecution:
             await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         return finished
 
-    def _pending(self, interrupts: tuple[Interrupt, ...]) -> PendingInterrupts | None:
-        """What the thread waits for after this run."""
+    def _pending(self, interrupts: tuple[Interrupt, ...], permissions: Iterable[str]) -> PendingInterrupts | None:
+        """What the thread waits for after this run, which came with ``permissions``."""
         if not interrupts:
             return None
         return PendingInterrupts(
             run_id=self._run.run_id,
             message_id=answer_message_id(interrupts[0].id),
             agent_id=self._agent.id,
-            permissions=tuple(sorted(self._scope.permissions)),
+            permissions=tuple(sorted(permissions)),
+            first_ordinal=self._first_of_exchange,
             interrupts=interrupts,
         )
 

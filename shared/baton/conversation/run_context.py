@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ag_ui.core import BaseEvent
@@ -32,8 +32,10 @@ from baton.ports.tools import Tools
 Emit = Callable[[BaseEvent], None]
 """Where events go that come up while a run waits for others."""
 
-ANSWER_RESERVE_SECONDS = 15.0
-"""Kept free at the end of a turn, so that its agent can still answer with what it has."""
+LONGEST_RESERVE_SECONDS = 15.0
+RESERVED_SHARE = 0.25
+"""Of a turn's time, for its last answer; but no more than the seconds above."""
+SHARE_OF_SILENCE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,37 +94,42 @@ class RunContext:
     files: ThreadFiles
     deadline: float
     """Event loop time at which the turn must have ended."""
+    reserve_seconds: float
+    """Kept free at the end of the turn, so that its agent can still answer with what it has."""
     stop: asyncio.Event
     """Set by whoever wants the run to end where it is."""
     writes: Writes = field(default_factory=Writes)
     journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
     """Calls that an earlier attempt has carried out, by id: they are not made again."""
 
-    def model_settings(self, agent: AgentDefinition) -> ModelSettings:
-        """Which model the agent thinks with."""
+    def model_settings(self, agent: AgentDefinition, *, is_consulted: bool = False) -> ModelSettings:
+        """Which model the agent thinks with.
+
+        The silence of a consulted agent's model must be its own failure, counted as such, before its asker's patience
+        ends.
+        """
         choice = agent.model
+        patience = SHARE_OF_SILENCE * agent.timeouts.consult_seconds if is_consulted else choice.timeout_seconds
         return ModelSettings(
             model=choice.name or self.services.default_model,
             temperature=choice.temperature,
             max_output_tokens=choice.max_output_tokens,
-            timeout_seconds=choice.timeout_seconds,
+            timeout_seconds=min(choice.timeout_seconds, patience),
         )
 
     def work_seconds(self, wanted: float) -> float:
         """Seconds that a tool or another agent may take: ``wanted``, or less near the turn's end; 0 when it is over."""
-        left = self.deadline - ANSWER_RESERVE_SECONDS - asyncio.get_running_loop().time()
+        left = self.deadline - self.reserve_seconds - asyncio.get_running_loop().time()
         return max(0.0, min(wanted, left))
-
-    def until(self, deadline: float) -> RunContext:
-        """The same with an earlier end."""
-        return replace(self, deadline=min(deadline, self.deadline))
 
 
 class Budget:
     """What one agent may still do in this turn; when it is spent, it answers with what it has."""
 
-    def __init__(self, limits: ToolLimits) -> None:
+    def __init__(self, limits: ToolLimits, is_late: Callable[[], bool]) -> None:
+        """``is_late`` tells whether the turn's time is so far gone that only its last answer can be had."""
         self._limits = limits
+        self._is_late = is_late
         self._model_calls = 0
         self._tool_calls = 0
         self._bad_calls = 0
@@ -139,11 +146,16 @@ class Budget:
             or self._bad_calls > limits.bad_calls
             or self._tokens >= limits.tokens
             or self._is_over()
+            or self._is_late()
         )
 
     def count_model_call(self, usage: Usage) -> None:
         self._model_calls += 1
         self._tokens += usage.total_tokens
+
+    def count_tokens(self, tokens: int) -> None:
+        """Count what others have used on this agent's behalf."""
+        self._tokens += tokens
 
     def count_bad_call(self) -> None:
         self._bad_calls += 1

@@ -15,7 +15,7 @@ from aws_lambda_powertools import Logger
 
 from baton.conversation.research import Research
 from baton.conversation.run_context import Budget, Emit, RunContext
-from baton.conversation.tool_kit import BadCall, Offer, ToolKit
+from baton.conversation.tool_kit import BadCall, Offer, OutOfReach, ToolKit
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.task import TaskStatus
@@ -26,6 +26,8 @@ from baton.ports.tools import CallContext, ToolFailed
 logger = Logger(child=True)
 
 STOPPED = "The user stopped this."
+OVER = "Error: it was stopped when the time for it was over."
+GRACE_SECONDS = 5.0
 NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
 
 
@@ -42,6 +44,8 @@ class CallOutcome:
     is_outage: bool = False
     """Whether it failed because somebody could not be reached in time: the user is told of it (O4)."""
     sources: tuple[Mapping[str, Any], ...] = ()
+    tokens: int = 0
+    """What others have used for it, out of the asking agent's budget."""
     ends_conversation: bool = False
     waits: bool = False
     """Whether a person has to agree first; nothing was done."""
@@ -141,6 +145,8 @@ class ToolCalls:
             outcome = await self._outcome(call, emit, is_approved=is_approved)
         except asyncio.CancelledError:
             if not self.context.stop.is_set():
+                # The asking agent's patience is over; the call may have had its effect (T6).
+                self.context.writes.add(self._record(call, CallOutcome.failed(OVER), began))
                 raise
             outcome = CallOutcome.failed(STOPPED)
         except (LeaseLost, StoreUnavailable) as error:
@@ -150,6 +156,7 @@ class ToolCalls:
             logger.exception("tool call failed", tool=call.name, thread_id=self.context.thread_id)
             outcome = CallOutcome.failed("Error: the tool could not be used because of an internal fault.")
         self.outcomes[call.id] = outcome
+        self.budget.count_tokens(outcome.tokens)
         if outcome.waits:
             return
         self.context.writes.add(self._record(call, outcome, began))
@@ -167,6 +174,8 @@ class ToolCalls:
         try:
             offer = self.kit.offer(call)
             arguments = offer.arguments(call)
+        except OutOfReach as error:
+            return CallOutcome.failed(f"Error: {error}", is_outage=True)
         except BadCall as bad:
             self.budget.count_bad_call()
             return CallOutcome.failed(f"Error: {bad}")
@@ -195,7 +204,8 @@ class ToolCalls:
             idempotency_key=call.id,
         )
         try:
-            async with asyncio.timeout(context.work_seconds(offer.tool.timeout_seconds)):
+            # A little more than the tool's own time, which its adapter keeps: a hanging endpoint has failed, not we.
+            async with asyncio.timeout(context.work_seconds(offer.tool.timeout_seconds + GRACE_SECONDS)):
                 result = await context.services.tools.call(self.agent, call.name, arguments, about)
         except TimeoutError:
             return CallOutcome.failed(f"Error: {call.name} did not answer in time.", is_outage=True)

@@ -13,6 +13,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ASK, ToolCall, tool_name
 from baton.ports.chat_model import ToolSpec
+from baton.ports.token_counter import TokenCounter
 from baton.ports.tools import MissingTools, OfferedTools, Tool, Tools
 
 LONGEST_COMPLAINT = 500
@@ -32,6 +33,10 @@ ASK_PARAMETERS: dict[str, Any] = {
 
 class BadCall(Exception):
     """A call that makes no sense; the message tells the model what is wrong with it."""
+
+
+class OutOfReach(BadCall):
+    """A call of a tool that may well exist: some of the agent's tools cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +87,19 @@ class ToolKit:
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(offer.spec for offer in self.offers.values())
 
+    def tokens(self, counter: TokenCounter) -> int:
+        """About how many tokens of a prompt the tools take."""
+        return sum(
+            counter.count(spec.name) + counter.count(spec.description) + counter.count(json.dumps(spec.parameters))
+            for spec in self.specs
+        )
+
     def offer(self, call: ToolCall) -> Offer:
         """The tool that is called. Raises ``BadCall``."""
         offer = self.offers.get(call.name)
         if offer is None:
+            if self.missing:
+                raise OutOfReach(f"the tool {call.name[:64]!r} cannot be reached at the moment.")
             known = ", ".join(self.offers) or "none"
             raise BadCall(f"there is no tool {call.name[:64]!r}. Tools: {known}."[:LONGEST_COMPLAINT])
         return offer

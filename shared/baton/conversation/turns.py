@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from baton.conversation.agents import Agents
+from baton.conversation.approvals import audit_answer
 from baton.conversation.delivery import send_to
 from baton.conversation.follow import Follower
 from baton.conversation.listener import Listener
@@ -16,6 +17,7 @@ from baton.conversation.replay import Replays
 from baton.conversation.requests import AnswerRequest, TurnRequest
 from baton.conversation.run import FinishedRun, RunExecution
 from baton.conversation.run_context import RunServices
+from baton.conversation.turn_call import Emit, StillWaiting, TurnCall, once_each
 from baton.domain.errors import (
     AgentMismatch,
     BatonError,
@@ -38,8 +40,6 @@ POLL_SECONDS = 0.25
 ORPHAN_SECONDS = 300.0
 GIVE_UP_SECONDS = 40.0
 """Long enough to outwait the lease of whoever was working on the run."""
-
-Emit = Callable[[Event], None]
 
 
 class Turns:
@@ -76,7 +76,7 @@ class Turns:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         wait_until = deadline if patience is None else min(deadline, loop.time() + patience)
-        return await self._take(_Call(scope, request, _once_each(emit), deadline, wait_until, listener))
+        return await self._take(TurnCall(scope, request, once_each(emit), deadline, wait_until, listener))
 
     async def answer(
         self,
@@ -94,14 +94,15 @@ class Turns:
         """
         try:
             return await self.run(scope, request, emit, seconds=seconds, patience=patience, listener=listener)
-        except _StillWaiting:
+        except StillWaiting:
             return None
 
     async def give_up(self, scope: Scope, request: TurnRequest, *, listener: Listener | None) -> None:
         """End a message's run as ``interrupted`` without answering it, unless it was answered after all."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + GIVE_UP_SECONDS
-        await self._take(_Call(scope, request, lambda event: None, deadline, deadline, listener, gives_up=True))
+        with contextlib.suppress(StillWaiting):  # the answer is kept; there is no run to end yet
+            await self._take(TurnCall(scope, request, lambda event: None, deadline, deadline, listener, gives_up=True))
 
     async def finish_orphan(self, lease: Lease) -> bool:
         """Finish the run that a lease taken for something else was found with, and give the lease back.
@@ -129,7 +130,7 @@ class Turns:
         if lease.thread.run is None or not await self.finish_orphan(lease):
             await self._store.release(lease)
 
-    async def _take(self, call: _Call) -> FinishedRun:
+    async def _take(self, call: TurnCall) -> FinishedRun:
         request = call.request
         wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id)
         refusal: UnknownAgent | None = None
@@ -156,7 +157,7 @@ class Turns:
             await self._denied(call, ThreadUnavailable())
             raise ThreadUnavailable from None
 
-    async def _denied(self, call: _Call, error: ThreadUnavailable | UnknownAgent) -> None:
+    async def _denied(self, call: TurnCall, error: ThreadUnavailable | UnknownAgent) -> None:
         """Audit that the message may not be sent, unless its agent just does not exist."""
         request = call.request
         detail = {"messageId": request.message_id}
@@ -168,7 +169,7 @@ class Turns:
             call.scope, "thread.write", thread_id=request.thread.id, outcome="denied", detail=detail
         )
 
-    async def _answer_once(self, call: _Call, wanted: LeaseRequest) -> FinishedRun:
+    async def _answer_once(self, call: TurnCall, wanted: LeaseRequest) -> FinishedRun:
         while True:
             try:
                 lease = await self._store.acquire(call.scope, wanted)
@@ -191,13 +192,13 @@ class Turns:
             if finished is not None:
                 return finished
 
-    async def _under_lease(self, call: _Call, lease: Lease) -> FinishedRun | None:
+    async def _under_lease(self, call: TurnCall, lease: Lease) -> FinishedRun | None:
         """Work on the run the lease came with: this message's, or first an orphan's (then None is returned)."""
         try:
             return await self._work(call, lease)
         except LeaseLost:
             raise
-        except (MessageIdConflict, AgentMismatch, UnknownAgent, InterruptUnavailable, _StillWaiting):
+        except (MessageIdConflict, AgentMismatch, UnknownAgent, InterruptUnavailable, StillWaiting):
             await self._give_back(lease)
             raise
         except BaseException:
@@ -206,7 +207,7 @@ class Turns:
                 await asyncio.shield(self._store.abandon(lease))
             raise
 
-    async def _work(self, call: _Call, lease: Lease) -> FinishedRun | None:
+    async def _work(self, call: TurnCall, lease: Lease) -> FinishedRun | None:
         run = lease.thread.run
         if run is None or run.message_id != call.request.message_id:
             orphan = await find_orphan(self._store, lease)
@@ -215,20 +216,24 @@ class Turns:
             if orphan is not None:
                 await self._finish(lease, orphan, call.deadline)
                 return None
-            lease = await self._store.begin_run(lease, run_id=call.request.run_id, message_id=call.request.message_id)
+        request = call.request
+        if isinstance(request, AnswerRequest):
+            lease = await self._take_answers(lease, request)
+        if run is None or run.message_id != request.message_id:
+            lease = await self._store.begin_run(lease, run_id=request.run_id, message_id=request.message_id)
         return await self._own_run(call, lease)
 
-    async def _own_run(self, call: _Call, lease: Lease) -> FinishedRun:
+    async def _own_run(self, call: TurnCall, lease: Lease) -> FinishedRun:
         request = call.request
         if request.agent_id is not None and request.agent_id != lease.thread.agent_id:
             raise AgentMismatch
         scope = call.scope
-        if isinstance(request, AnswerRequest):
-            lease = await self._take_answers(lease, request)
-            if lease.thread.pending is not None:
-                scope = replace(scope, permissions=frozenset(lease.thread.pending.permissions))
-        else:
+        if not isinstance(request, AnswerRequest):
             self._agents.active(lease.scope, lease.thread)
+        elif lease.thread.pending is None:
+            return await self._answered_before(call, lease)
+        else:
+            scope = replace(scope, permissions=frozenset(lease.thread.pending.permissions))
         execution = RunExecution(
             self._services,
             lease,
@@ -255,7 +260,7 @@ class Turns:
             execution.close()
 
     async def _take_answers(self, lease: Lease, request: AnswerRequest) -> Lease:
-        """Keep the answers with the thread; the lease's thread then has them all. Raises ``_StillWaiting``."""
+        """Keep the answers with the thread; the lease's thread then has them all. Raises ``StillWaiting``."""
         pending = lease.thread.pending
         if pending is None or pending.message_id != request.message_id:
             if await self._store.get_turn(lease.scope, lease.thread_id, request.message_id) is None:
@@ -263,12 +268,24 @@ class Turns:
             return replace(lease, thread=replace(lease.thread, pending=None))  # answered before: it is replayed
         if any(pending.get(answer.interrupt_id) is None for answer in request.answers):
             raise InterruptUnavailable
-        answered = pending.answered(request.answers)
+        answered = pending.answered(request.answers, self._services.clock.now())
         if answered != pending:
             await self._store.keep_pending(lease, answered)
+            for before, after in zip(pending.interrupts, answered.interrupts, strict=True):
+                if before.answer is None and after.answer is not None:
+                    await audit_answer(self._audit, lease.scope, lease.thread_id, after)
         if answered.open:
-            raise _StillWaiting
+            raise StillWaiting
         return replace(lease, thread=replace(lease.thread, pending=answered))
+
+    async def _answered_before(self, call: TurnCall, lease: Lease) -> FinishedRun:
+        """Replay the run that went on with these answers. Raises ``InterruptUnavailable`` if none ever did."""
+        known = await self._store.get_turn(lease.scope, lease.thread_id, call.request.message_id)
+        finished = await self._outcome(call, lease.thread_id, known, lease.thread) if known is not None else None
+        if finished is None:
+            raise InterruptUnavailable
+        await self._give_back(lease)
+        return await self._replay(call, finished)
 
     async def _give_back(self, lease: Lease) -> None:
         """End the lease; a run that an earlier attempt had begun stays to be taken over."""
@@ -276,7 +293,7 @@ class Turns:
         await (self._store.abandon(lease) if begun_before else self._store.release(lease))
 
     async def _outcome(
-        self, call: _Call, thread_id: str, known: TurnRecord, thread: Thread | None = None
+        self, call: TurnCall, thread_id: str, known: TurnRecord, thread: Thread | None = None
     ) -> FinishedRun | None:
         """What became of a message id that was used before. Raises ``MessageIdConflict`` for other content."""
         if known.digest != call.request.digest:
@@ -290,7 +307,7 @@ class Turns:
             return None
         return FinishedRun(thread, tuple(messages))
 
-    async def _replay(self, call: _Call, finished: FinishedRun) -> FinishedRun:
+    async def _replay(self, call: TurnCall, finished: FinishedRun) -> FinishedRun:
         """Give the events of a finished run to whoever repeated its message, and to nobody else."""
         events = await self._replays.of_run(call.scope, finished.thread, finished.messages)
         if call.listener is None:
@@ -300,14 +317,14 @@ class Turns:
             await self._show(call, finished.thread.id, call.listener, events)
         return finished
 
-    async def _show(self, call: _Call, thread_id: str, listener: Listener, events: Sequence[Event]) -> None:
+    async def _show(self, call: TurnCall, thread_id: str, listener: Listener, events: Sequence[Event]) -> None:
         """Attach the listener and send it the events, while its token is good."""
         if self._services.clock.now() >= listener.token_expires_at:
             return
         await self._services.live.attach(call.scope, thread_id, listener.connection_id, listener.token_expires_at)
         await send_to(self._services.connections, listener.connection_id, events)
 
-    async def _follow(self, call: _Call, thread_id: str, run_id: str) -> None:
+    async def _follow(self, call: TurnCall, thread_id: str, run_id: str) -> None:
         """Give out the events of this message's run while another worker carries it out.
 
         A listener is attached and told what it missed, the rest reaches it live; its record stays in the queue until
@@ -324,7 +341,7 @@ class Turns:
             async for event in events:
                 call.emit(event)
 
-    async def _wait_until_free(self, call: _Call, thread_id: str) -> None:
+    async def _wait_until_free(self, call: TurnCall, thread_id: str) -> None:
         """Wait for the running turn to end or die. Raises ``ThreadBusy`` when the caller's time is over."""
         while asyncio.get_running_loop().time() < call.wait_until:
             thread = await self._store.get_thread(call.scope, thread_id)
@@ -352,37 +369,3 @@ class Turns:
             await execution.execute()
         finally:
             execution.close()
-
-
-class _StillWaiting(Exception):
-    """Answers were kept; others are still missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """One caller of ``Turns.run`` and how to reach it."""
-
-    scope: Scope
-    request: TurnRequest
-    emit: Emit
-    deadline: float
-    """Event loop time at which the turn must have ended."""
-    wait_until: float
-    """Event loop time at which the caller stops waiting for the thread to be free."""
-    listener: Listener | None
-    gives_up: bool = False
-
-
-def _once_each(emit: Emit) -> Emit:
-    """Drop what was given out before: a run that was followed is replayed when it turns out to be finished."""
-    last_seq = 0
-
-    def emit_new(event: Event) -> None:
-        nonlocal last_seq
-        if event.seq is not None:
-            if event.seq <= last_seq:
-                return
-            last_seq = event.seq
-        emit(event)
-
-    return emit_new

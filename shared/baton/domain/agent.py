@@ -78,7 +78,7 @@ class ToolLimits(Definition):
     """Time from the first call on during which further calls may begin."""
     tokens: int = Field(default=200_000, ge=1_000, le=10_000_000)
     """Tokens that the turn's model calls may use together before the last answer."""
-    result_chars: int = Field(default=20_000, ge=200, le=1_000_000)
+    result_chars: int = Field(default=20_000, ge=200, le=60_000)
     """Longest result of a call that the model is shown; the whole of it is kept."""
     approval_hours: float = Field(default=24 * 7, gt=0, le=24 * 365)
     """How long a call waits for somebody's approval."""

@@ -43,9 +43,9 @@ class InterruptAnswer:
     @property
     def approves(self) -> bool:
         """Whether the call may be made."""
-        if self.status is not AnswerStatus.RESOLVED:
+        if self.status is not AnswerStatus.RESOLVED or self.answered_by is None:
             return False
-        return not isinstance(self.payload, dict) or self.payload.get("approved", True) is True
+        return self.payload is None or (isinstance(self.payload, dict) and self.payload.get("approved", True) is True)
 
     @property
     def comment(self) -> str | None:
@@ -92,24 +92,30 @@ class PendingInterrupts:
     agent_id: str
     permissions: tuple[str, ...]
     """Those of the user whose message began it all: whoever answers, the calls are made in that user's name."""
+    first_ordinal: int
+    """Of the user's message that began the exchange: all of it goes into the prompt when it goes on."""
     interrupts: tuple[Interrupt, ...]
 
     def get(self, interrupt_id: str) -> Interrupt | None:
         return next((interrupt for interrupt in self.interrupts if interrupt.id == interrupt_id), None)
 
-    def answered(self, answers: tuple[InterruptAnswer, ...]) -> PendingInterrupts:
-        """With the answers filled in where there were none: the first answer counts."""
+    def answered(self, answers: tuple[InterruptAnswer, ...], now: datetime) -> PendingInterrupts:
+        """With the answers filled in where there were none: the first answer counts, and one that is late for none."""
         given = {answer.interrupt_id: answer for answer in answers}
-        interrupts = tuple(
-            interrupt if interrupt.answer is not None else replace(interrupt, answer=given.get(interrupt.id))
-            for interrupt in self.interrupts
-        )
-        return replace(self, interrupts=interrupts)
+        return replace(self, interrupts=tuple(_answered(each, given.get(each.id), now) for each in self.interrupts))
 
     @property
     def open(self) -> tuple[Interrupt, ...]:
         """Those nobody has answered yet."""
         return tuple(interrupt for interrupt in self.interrupts if interrupt.answer is None)
+
+
+def _answered(interrupt: Interrupt, answer: InterruptAnswer | None, now: datetime) -> Interrupt:
+    if interrupt.answer is not None or answer is None:
+        return interrupt
+    if now >= interrupt.expires_at:
+        answer = InterruptAnswer(interrupt.id, AnswerStatus.CANCELLED)
+    return replace(interrupt, answer=answer)
 
 
 def interrupt_id(thread_id: str, message_id: str, number: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ag_ui.core import TextPart
 
@@ -24,6 +24,8 @@ DOCUMENT_TOKENS = 1_000
 """Stand-in for a document that is not inline text; the model's own usage figures tell the truth afterwards."""
 
 
+SHORTENED_CHARS = 400
+SHORTENED_NOTE = "[Shortened: you have read the whole of it before.]"
 NOT_CARRIED_OUT = "This call was not carried out: the conversation went on without it."
 """The result of a call that has none: models want one for each call before anybody else speaks."""
 
@@ -49,6 +51,10 @@ class AssembledContext:
     included: tuple[Exchange, ...]
     pruned: tuple[Exchange, ...]
     """Exchanges that were read but did not fit; older ones were not even read."""
+    current_from: int
+    """Index of the first prompt of what is being answered; between it and the system prompt stands the history."""
+    budget: int
+    """Tokens that all prompts together may take."""
 
 
 def message_tokens(content: Content, counter: TokenCounter) -> int:
@@ -100,26 +106,72 @@ def history_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCo
 
 
 def assemble(
-    agent: AgentDefinition, history: Sequence[StoredMessage], current: Sequence[StoredMessage], counter: TokenCounter
+    agent: AgentDefinition,
+    history: Sequence[StoredMessage],
+    current: Sequence[StoredMessage],
+    counter: TokenCounter,
+    *,
+    reserved: int = 0,
 ) -> AssembledContext:
     """Build the prompt: system prompt, then (as they come) procedure, knowledge and episodes, history, current message.
 
     ``current`` is what is being answered: the user's message, or all of an exchange that was interrupted and goes on.
-    The system prompt and it are always in the prompt, even when they alone exceed the budget.
+    The system prompt and it are always in the prompt, even when they alone exceed the budget. ``reserved`` tokens of
+    the budget are for what stands beside the messages, the tools.
     """
     current_tokens = sum(message.tokens for message in current)
-    budget = history_budget(agent, current_tokens, counter)
+    whole = max(0, agent.memory.max_working_memory_tokens - reserved)
+    budget = max(0, history_budget(agent, current_tokens, counter) - reserved)
     candidates = exchanges(history)
     # A first exchange that was cut by the reader would part a question from its answer.
     included = prune(candidates, budget)
     pruned = candidates[: len(candidates) - len(included)]
     system = Prompt(Role.SYSTEM, agent.system_prompt)
     messages = [message for exchange in included for message in exchange.messages]
-    prompts = [system, *as_prompts(messages, agent.id), *as_prompts(current, agent.id)]
-    tokens = agent.memory.max_working_memory_tokens - budget + sum(exchange.tokens for exchange in included)
+    prompts = [system, *as_prompts(messages, agent.id)]
+    current_from = len(prompts)
+    prompts += as_prompts(current, agent.id)
+    tokens = whole - budget + sum(exchange.tokens for exchange in included)
     if budget == 0:
         tokens = message_tokens(agent.system_prompt, counter) + current_tokens + REPLY_TOKENS
-    return AssembledContext(tuple(prompts), tokens, tuple(included), tuple(pruned))
+    return AssembledContext(tuple(prompts), tokens, tuple(included), tuple(pruned), current_from, whole)
+
+
+def prompt_tokens(prompt: Prompt, counter: TokenCounter) -> int:
+    """Tokens a prompt takes, its calls included."""
+    return (
+        answer_tokens("", prompt.tool_calls, counter) - MESSAGE_FRAME_TOKENS + message_tokens(prompt.content, counter)
+    )
+
+
+def fit(
+    prompts: Sequence[Prompt], *, head: int, current_from: int, budget: int, counter: TokenCounter
+) -> tuple[list[Prompt], int]:
+    """The prompts of a turn that has grown, within the budget again, and where what is being answered begins now (M2).
+
+    The first ``head`` and the question stay. First the oldest exchanges of the history go, then the results of this
+    turn's calls are shortened, the oldest first; the model has read them before.
+    """
+    sizes = [prompt_tokens(prompt, counter) for prompt in prompts]
+    total = sum(sizes) + REPLY_TOKENS
+    start = head
+    while total > budget and start < current_from:
+        total -= sizes[start]
+        start += 1
+        while start < current_from and prompts[start].role is not Role.USER:
+            total -= sizes[start]
+            start += 1
+    kept = [*prompts[:head], *prompts[start:]]
+    first = head + current_from - start
+    for index in range(first, len(kept)):
+        prompt = kept[index]
+        if total <= budget:
+            break
+        if prompt.role is Role.TOOL and isinstance(prompt.content, str) and len(prompt.content) > SHORTENED_CHARS:
+            short = replace(prompt, content=f"{prompt.content[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")
+            total -= prompt_tokens(prompt, counter) - prompt_tokens(short, counter)
+            kept[index] = short
+    return kept, first
 
 
 def as_prompts(messages: Sequence[StoredMessage], agent_id: str) -> list[Prompt]:

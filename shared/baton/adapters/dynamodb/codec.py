@@ -108,6 +108,7 @@ def pack_pending(pending: PendingInterrupts) -> bytes:
             "m": pending.message_id,
             "a": pending.agent_id,
             "p": list(pending.permissions),
+            "f": pending.first_ordinal,
             "i": [interrupt_as_json(interrupt) for interrupt in pending.interrupts],
         }
     )
@@ -121,6 +122,7 @@ def unpack_pending(packed: bytes) -> PendingInterrupts:
         message_id=body["m"],
         agent_id=body["a"],
         permissions=tuple(body["p"]),
+        first_ordinal=body["f"],
         interrupts=tuple(interrupt_from_json(interrupt) for interrupt in body["i"]),
     )
 
