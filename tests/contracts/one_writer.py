@@ -265,7 +265,7 @@ class OneWriter(RuleBasedStateMachine):
         self.number += 1
         at = self.house.clock.now().replace(microsecond=0)
         interrupt = Interrupt(f"i.{self.number}", f"call-{self.number}", "delete", "May I?", at)
-        return PendingInterrupts("run", "answer.i", "assistant", ("wiki:write",), (interrupt,))
+        return PendingInterrupts("run", "answer.i", "assistant", ("wiki:write",), 0, (interrupt,))
 
     @precondition(lambda self: self.workers)
     @rule(data=st.data())

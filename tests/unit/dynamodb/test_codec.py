@@ -43,6 +43,7 @@ pending = st.builds(
     message_id=st.text(max_size=20),
     agent_id=st.text(max_size=20),
     permissions=st.lists(st.text(max_size=20), max_size=3).map(tuple),
+    first_ordinal=counts,
     interrupts=st.lists(interrupts, max_size=3).map(tuple),
 )
 ends = st.builds(
