@@ -159,7 +159,16 @@ class ToolCalls:
         self.budget.count_tokens(outcome.tokens)
         if outcome.waits:
             return
-        self.context.writes.add(self._record(call, outcome, began))
+        offer = self.kit.offers.get(call.name)
+        if offer is not None and offer.tool is not None:
+            # Before anybody hears of it: what was done outside must not be done again by a worker that takes over.
+            try:
+                await self._record(call, outcome, began)
+            except (LeaseLost, StoreUnavailable) as error:
+                self._fatal = error
+                return
+        else:
+            self.context.writes.add(self._record(call, outcome, began))
         self._show_progress(call, outcome)
         if is_shown(call.name):
             emit(tool_result(call, result_id, self._shown(call, outcome)))
