@@ -240,8 +240,14 @@ async def test_events_are_followed_live_by_a_second_client(alice: User, model: F
 
 async def test_agents_are_those_the_caller_may_talk_to(alice: User, new_user: NewUser) -> None:
     listed = await alice.read("/agents")
-    ids = ["assistant", "hurried", "impatient", "knowledge", "research", "specialist"]
-    assert [agent["id"] for agent in listed["items"]] == ids
+    assert [agent["id"] for agent in listed["items"]] == [
+        "assistant",
+        "hurried",
+        "impatient",
+        "knowledge",
+        "research",
+        "specialist",
+    ]
     assert listed["nextCursor"] is None
     assistant = listed["items"][0]
     assert assistant == {
