@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from local.demo_model.advice import KNOWLEDGE, RESEARCH, points_about
 from local.demo_model.conversation import Conversation, Result
-from local.demo_model.outside_tools import arguments_for, search_tool
+from local.demo_model.outside_tools import LONGEST_WISH, arguments_for, search_tool
 from local.demo_model.reply import Call, Reply
 from local.demo_model.wire import OfferedFunction
 from local.demo_model.wording import short, topic
@@ -136,6 +136,7 @@ def _numbered(points: Sequence[str]) -> str:
 
 def _understood(question: str) -> tuple[_Wish | None, str]:
     """The kind of a question, and what it is about."""
+    question = question[:LONGEST_WISH]
     for wish in _WISHES:
         if asked := re.search(wish.pattern, question, re.IGNORECASE):
             return wish, topic(asked[1]) if asked[1].strip(" .?!") else "this"
@@ -146,7 +147,8 @@ def _named(text: str, agents: dict[str, OfferedFunction]) -> tuple[list[str], st
     """The agents that the message says to ask, and what to ask them."""
     found: list[tuple[int, str]] = []
     for name in agents:
-        mention = re.search(rf"\b(?:ask|consult)\b[^.?!:;]*?\b({re.escape(name)})\b", text, re.IGNORECASE)
+        pattern = rf"\b(?:ask|consult)\b[^.?!:;]*?\b({re.escape(name)})\b"
+        mention = re.search(pattern, text[:LONGEST_WISH], re.IGNORECASE)
         if mention:
             found.append((mention.end(1), name))
     if not found:

@@ -9,6 +9,8 @@ from playwright.async_api import Page, expect
 
 from tests.e2e.cloud import RunningCloud
 
+expect.set_options(timeout=60_000)
+
 QUESTION = "What are the best practices for error handling in Python agents?"
 
 

@@ -191,6 +191,17 @@ def test_it_tells_what_tools_said_what_failed_and_what_was_refused() -> None:
     assert told("use x", {"x": refused}).startswith("I have not used `x`: the user refused this call.")
 
 
+@pytest.mark.parametrize("piece", ["ask ", " ,", "use the ", "please ", "search_docs , "])
+def test_long_texts_are_answered_too(piece: str) -> None:
+    text = f"I wrote{piece * 20_000}."
+    assert asked(text, *asking("knowledge", "research"), tool("search_docs", "Search the pages.", query="string"))
+
+
+def test_a_long_question_is_handed_on_whole() -> None:
+    question = f"{BEST}\n{'My code follows. ' * 1000}".strip()
+    assert asked(question, *asking("knowledge")).calls == (Call("ask_knowledge", {"message": question}),)
+
+
 def test_what_it_can_do_names_research_only_where_there_are_agents() -> None:
     assert "best practices" in asked("What can you do?", *asking("research")).text
     assert "best practices" not in asked("What can you do?").text
