@@ -21,9 +21,7 @@ def stage() -> Stage:
 
 def decisions(stage: Stage) -> list[tuple[str, str]]:
     """Who has decided what, as the audit tells it."""
-    return [
-        (record.scope.user_id, record.outcome) for record in stage.audit.records if record.action == "tool.approve"
-    ]
+    return [(record.scope.user_id, record.outcome) for record in stage.audit.records if record.action == "tool.approve"]
 
 
 @pytest.mark.parametrize("payload", [None, {}, {"approved": True}, {"comment": "Go on."}])

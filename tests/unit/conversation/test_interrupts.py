@@ -69,7 +69,12 @@ async def test_an_approved_call_is_made_and_the_answer_goes_on(stage: Stage) -> 
     assert started["input"]["messages"] == []
     assert started["input"]["resume"][0]["interruptId"] == interrupt["id"]
     told = [(p.role.value, p.content) for p in stage.model.asked[1].prompts]
-    assert told[-3:] == [("user", "Delete it."), ("assistant", "May I?"), ("tool", "home is gone.")]
+    assert told == [
+        ("system", "Be brief."),
+        ("user", "Delete it."),
+        ("assistant", "May I?"),
+        ("tool", "home is gone."),
+    ]
 
 
 async def test_the_turn_after_knows_the_whole_exchange(stage: Stage) -> None:
@@ -310,6 +315,8 @@ async def test_long_results_do_not_push_the_question_or_the_call_out_of_the_prom
     assert [called.arguments for called in stage.tools.calls if called.name == "delete"] == [{"page": "home"}]
     prompts = stage.model.asked[-1].prompts
     assert ("user", "Delete it.") in stage.model.asked[-1].contents
+    words = sum(len(str(prompt.content).split()) for prompt in prompts)
+    assert words <= stage.assistant.memory.max_working_memory_tokens
     assert [call.id for prompt in prompts for call in prompt.tool_calls] == [
         prompt.tool_call_id for prompt in prompts if prompt.tool_call_id is not None
     ]
