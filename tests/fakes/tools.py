@@ -49,6 +49,10 @@ class FakeTools:
         tool = Tool(spec, origin, requires_approval, timeout_seconds)
         self._tools[name] = tool, function, required_permissions
 
+    def withdraw(self, name: str) -> None:
+        """No longer have a tool."""
+        del self._tools[name]
+
     def lose(self, origin: str, reason: str) -> None:
         """Have tools of ``origin`` that cannot be reached."""
         self._missing.append(MissingTools(origin, reason))

@@ -88,6 +88,7 @@ class AgentLoop:
         self._head = 1 + len(notes)
         self._current_from = context.current_from + len(notes)
         self._prompt_budget = context.budget
+        self._fit()
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
         """Answer what it was begun with. Raises the ``BatonError`` that ends the run, after closing what was opened."""
@@ -179,6 +180,10 @@ class AgentLoop:
             for call in calls
             if call not in self.waiting
         ]
+        self._fit()
+
+    def _fit(self) -> None:
+        """An exchange that goes on may be too long from the beginning, any other once its calls have had results."""
         self._prompts, self._current_from = fit(
             self._prompts,
             head=self._head,

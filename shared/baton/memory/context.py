@@ -25,7 +25,7 @@ DOCUMENT_TOKENS = 1_000
 
 
 SHORTENED_CHARS = 400
-SHORTENED_NOTE = "[Shortened: you have read the whole of it before.]"
+SHORTENED_NOTE = "[Shortened: there is no room for the whole of it.]"
 NOT_CARRIED_OUT = "This call was not carried out: the conversation went on without it."
 """The result of a call that has none: models want one for each call before anybody else speaks."""
 
@@ -150,7 +150,7 @@ def fit(
     """The prompts of a turn that has grown, within the budget again, and where what is being answered begins now (M2).
 
     The first ``head`` and the question stay. First the oldest exchanges of the history go, then the results of this
-    turn's calls are shortened, the oldest first; the model has read them before.
+    turn's calls are shortened, the oldest first: those the model has most likely read.
     """
     sizes = [prompt_tokens(prompt, counter) for prompt in prompts]
     total = sum(sizes) + REPLY_TOKENS
@@ -169,8 +169,10 @@ def fit(
             break
         if prompt.role is Role.TOOL and isinstance(prompt.content, str) and len(prompt.content) > SHORTENED_CHARS:
             short = replace(prompt, content=f"{prompt.content[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")
-            total -= prompt_tokens(prompt, counter) - prompt_tokens(short, counter)
-            kept[index] = short
+            saved = prompt_tokens(prompt, counter) - prompt_tokens(short, counter)
+            if saved > 0:
+                total -= saved
+                kept[index] = short
     return kept, first
 
 

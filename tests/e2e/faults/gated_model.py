@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 
 from tests.e2e.faults.viewer import PATIENCE_SECONDS
 from tests.e2e.gates import Gate
@@ -17,7 +18,7 @@ class GatedModel:
         self.gates: dict[str, Gate] = {}
         self.pause = 0.0
         """Seconds between two words of an answer."""
-        self._asked: set[str] = set()
+        self._asked: Counter[str] = Counter()
         self._changed = threading.Condition()
 
     def wait_until_asked(self, question: str) -> None:
@@ -26,11 +27,16 @@ class GatedModel:
             if not self._changed.wait_for(lambda: question in self._asked, PATIENCE_SECONDS):
                 raise TimeoutError(question)
 
+    def times_asked(self, question: str) -> int:
+        """How often the model was asked this, by all workers together."""
+        with self._changed:
+            return self._asked[question]
+
     async def behave(self, exchange: Exchange) -> None:
         question = next(content for role, content in reversed(exchange.received.prompts) if role == "user")
         question = question if isinstance(question, str) else json.dumps(question)
         with self._changed:
-            self._asked.add(question)
+            self._asked[question] += 1
             self._changed.notify_all()
         gate = self.gates.pop(question, None)
         if gate is not None:

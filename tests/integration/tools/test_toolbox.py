@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 
 import boto3
 import pytest
@@ -12,12 +13,17 @@ from moto import mock_aws
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.secrets import ParameterStore, SecretsManager
+from baton.conversation.turns import Turns
 from baton.domain.errors import InternalError, NotFound
 from baton.domain.secret import SecretReference
+from baton.domain.tool_call import ToolCall
 from baton.ports.tools import ToolFailed
 from tests.contracts.tools import ToolsContract, ToolsUnderTest
+from tests.fakes.chat_model import Answer
 from tests.fakes.tools import FakeTools
 from tests.integration.tools.stage import ADA, Stage, agent_with, context, http, mcp
+from tests.unit.conversation.stage import ASSISTANT
+from tests.unit.conversation.stage import Stage as Talk
 from tests.unit.egress.serving import serving
 from tests.unit.identity.signing import Monotonic
 
@@ -132,3 +138,19 @@ class TestToolbox(ToolsContract):
             mcp(9, "gone"),
         )
         return ToolsUnderTest(stage.toolbox, agent, context)
+
+
+async def test_a_tool_that_hangs_in_turns_opens_the_circuit_of_its_endpoint(stage: Stage) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    stage.guards = CircuitBreakers(failures=2)
+    async with serving(silent) as port:
+        tools = agent_with(http(port, timeout_seconds=0.2)).tools
+        talk = Talk(assistant=ASSISTANT.model_copy(update={"tools": tools}))
+        services = replace(talk.services, tools=stage.toolbox)
+        talk.turns = Turns(services, talk.agents, talk.replays, talk.audit)
+        talk.model.script(*[Answer.calling(ToolCall(f"c{number}", "fetch", "{}")) for number in range(3)], "Sorry.")
+        said = await talk.say()
+    results = [event.body["content"] for event in said.events if event.type == "TOOL_CALL_RESULT"]
+    assert ["left alone" in result for result in results] == [False, False, True]

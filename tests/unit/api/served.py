@@ -65,9 +65,9 @@ class Served:
         async with self._client(user, *permissions) as client:
             return await client.get(path, params=params)
 
-    async def post(self, path: str, body: Any) -> httpx.Response:
-        """POST to ``/v1<path>`` as ``ada``; a stream is read to its end."""
-        async with self._client("ada") as client:
+    async def post(self, path: str, body: Any, *permissions: str, user: str = "ada") -> httpx.Response:
+        """POST to ``/v1<path>`` as a user of tenant ``acme``; a stream is read to its end."""
+        async with self._client(user, *permissions) as client:
             return await client.post(path, json=body)
 
     async def items(self, path: str, *permissions: str, **params: Any) -> tuple[list[Any], str | None]:

@@ -12,6 +12,7 @@ import pytest
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelUnavailable
 from baton.domain.tool_call import ToolCall
+from baton.domain.usage import Usage
 from baton.ports.agent_client import AgentFailed
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
@@ -212,3 +213,48 @@ async def test_every_consultation_is_audited(stage: Stage) -> None:
     assert [(record.action, record.outcome, record.detail["agentId"]) for record in records] == [
         ("agent.consult", "completed", "knowledge")
     ]
+
+
+async def test_a_call_of_an_asked_agent_that_runs_out_of_time_is_recorded() -> None:
+    tooled = {"type": "python", "name": "dig", "description": "Digs.", "entry_point": "a:b"}
+    changed = {"tools": [tooled], "timeouts": {"consult_seconds": 0.3}}
+    deep = AgentDefinition.model_validate(KNOWLEDGE.model_dump() | changed)
+    stage = Stage(assistant=asking(), others=(deep,))
+
+    async def dig() -> str:
+        await asyncio.Event().wait()
+        return "Never."
+
+    stage.tools.add("dig", dig)
+    stage.model.script(Answer.calling(ask("knowledge")), Answer.calling(ToolCall("call-1", "dig", "{}")), "Use types.")
+    assert (await stage.say()).text == FALLBACK + "Use types."
+    calls, _ = await stage.records.calls(stage.ada, stage.thread_id, limit=10, cursor=None)
+    assert {call.tool_name: call.succeeded for call in calls} == {"dig": False, "ask_knowledge": False}
+
+
+async def test_what_asked_agents_use_counts_against_the_budget_of_whoever_asks() -> None:
+    stage = Stage(assistant=asking(limits={"tokens": 1_000}), others=(KNOWLEDGE,))
+    stage.model.script(
+        Answer.calling(ask("knowledge")), Answer(("Types.",), usage=Usage(900_000, 10)), Answer(("Use types.",))
+    )
+    said = await stage.say()
+    assert said.text == "Use types."
+    assert [bool(asked.tools) for asked in stage.model.asked] == [True, False, False]
+
+
+async def test_a_task_whose_worker_died_is_ended_by_the_next_attempt(stage: Stage) -> None:
+    stage.model.script(Answer.calling(ask("knowledge")), Answer(("Types.",), gate=asyncio.Event()))
+    running = asyncio.ensure_future(stage.say("m1"))
+    await stage.model_is_asked(2)
+    async with asyncio.timeout(10):
+        while not await tasks(stage):  # noqa: ASYNC110 - the fake has no event for it
+            await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [task["status"] for task in await tasks(stage)] == ["working"]
+    stage.model.script("No need to ask.")
+    assert (await stage.say("m1")).text == "No need to ask."
+    (task,) = await tasks(stage)
+    assert task["status"] == "failed"
+    assert task["endedAt"] is not None

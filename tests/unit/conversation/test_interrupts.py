@@ -2,69 +2,37 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from baton.conversation.requests import answer_request
-from baton.conversation.run import FinishedRun
-from baton.domain.agent import AgentDefinition
+from baton.conversation.queued_turns import QueuedTurns
+from baton.conversation.requests import queued_answer
 from baton.domain.episode import EndReason
-from baton.domain.errors import InterruptUnavailable
-from baton.domain.events import Event
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.errors import InterruptUnavailable, StoreUnavailable
 from baton.domain.tool_call import ToolCall
 from baton.memory.context import NOT_CARRIED_OUT
+from baton.ports.thread_store import LeaseRequest
 from tests.fakes.chat_model import Answer
-from tests.unit.conversation.stage import ASSISTANT, Said, Stage
-
-DELETE = {"type": "object", "properties": {"page": {"type": "string"}}, "required": ["page"]}
+from tests.unit.conversation.failing import failing_once
+from tests.unit.conversation.stage import Stage
+from tests.unit.conversation.wiki import (
+    answer,
+    answer_and_die,
+    delete,
+    interrupted,
+    no,
+    readings,
+    told_of_calls,
+    wiki,
+    yes,
+)
 
 
 @pytest.fixture
 def stage() -> Stage:
-    tool = {"type": "python", "name": "delete", "description": "Deletes.", "entry_point": "wiki:delete"}
-    stage = Stage(assistant=AgentDefinition.model_validate(ASSISTANT.model_dump() | {"tools": [tool]}))
-
-    async def delete(page: str) -> str:
-        return f"{page} is gone."
-
-    async def look() -> str:
-        return "Three pages."
-
-    stage.tools.add("delete", delete, parameters=DELETE, requires_approval=True)
-    stage.tools.add("look", look)
-    return stage
-
-
-def delete(page: str) -> ToolCall:
-    return ToolCall(f"call-{page}", "delete", json.dumps({"page": page}))
-
-
-async def interrupted(stage: Stage, *pages: str) -> list[dict[str, Any]]:
-    """A run that waits; its interrupts."""
-    stage.model.script(Answer.calling(*map(delete, pages or ("home",)), text="May I?"))
-    said = await stage.say("m1", "Delete it.")
-    assert said.last["outcome"]["type"] == "interrupt"
-    interrupts: list[dict[str, Any]] = said.last["outcome"]["interrupts"]
-    return interrupts
-
-
-def yes(interrupt: dict[str, Any], payload: Any = None) -> InterruptAnswer:
-    return InterruptAnswer(interrupt["id"], AnswerStatus.RESOLVED, payload, "ada")
-
-
-def no(interrupt: dict[str, Any]) -> InterruptAnswer:
-    return InterruptAnswer(interrupt["id"], AnswerStatus.CANCELLED, None, "ada")
-
-
-async def answer(stage: Stage, *answers: InterruptAnswer) -> Said:
-    events: list[Event] = []
-    request = answer_request(stage.thread_id, answers)
-    finished: FinishedRun | None = await stage.turns.answer(stage.ada, request, events.append, seconds=20)
-    return Said(events, finished)
+    return wiki()
 
 
 async def test_a_call_that_needs_approval_ends_the_run_with_a_question(stage: Stage) -> None:
@@ -101,7 +69,12 @@ async def test_an_approved_call_is_made_and_the_answer_goes_on(stage: Stage) -> 
     assert started["input"]["messages"] == []
     assert started["input"]["resume"][0]["interruptId"] == interrupt["id"]
     told = [(p.role.value, p.content) for p in stage.model.asked[1].prompts]
-    assert told[-3:] == [("user", "Delete it."), ("assistant", "May I?"), ("tool", "home is gone.")]
+    assert told == [
+        ("system", "Be brief."),
+        ("user", "Delete it."),
+        ("assistant", "May I?"),
+        ("tool", "home is gone."),
+    ]
 
 
 async def test_the_turn_after_knows_the_whole_exchange(stage: Stage) -> None:
@@ -239,15 +212,8 @@ async def test_a_repeated_message_gets_its_interrupt_again(stage: Stage) -> None
 
 
 async def test_a_run_that_went_on_and_died_is_taken_over_and_calls_nothing_twice(stage: Stage) -> None:
-    import asyncio
-
     (interrupt,) = await interrupted(stage)
-    stage.model.script(Answer(("Do",), gate=asyncio.Event(), gate_at=1))
-    running = asyncio.ensure_future(answer(stage, yes(interrupt)))
-    await stage.model_is_asked(2)
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
+    await answer_and_die(stage, yes(interrupt))
     stage.model.script("Done.", "Next.")
     await stage.say("m2", "Well?")  # whoever comes next finishes the orphan first
     assert len(stage.tools.calls) == 1
@@ -256,10 +222,114 @@ async def test_a_run_that_went_on_and_died_is_taken_over_and_calls_nothing_twice
 
 
 async def test_the_call_is_made_with_the_permissions_of_the_message(stage: Stage) -> None:
-    from dataclasses import replace
-
     may = replace(stage.ada, permissions=frozenset({"wiki:write"}))
     stage.model.script(Answer.calling(delete("home")), "Done.")
     said = await stage.say("m1", "Delete it.", scope=may)
     await answer(stage, yes(said.last["outcome"]["interrupts"][0]))
     assert stage.tools.calls[0].context.scope.permissions == {"wiki:write"}
+
+
+async def test_a_whole_answer_whose_commit_failed_is_kept_and_nobody_is_asked_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (interrupt,) = await interrupted(stage)
+    failing_once(monkeypatch, stage.store, "commit")
+    stage.model.script("First.", "Second.")
+    with pytest.raises(StoreUnavailable):
+        await answer(stage, yes(interrupt))
+    said = await answer(stage, yes(interrupt))
+    assert said.text == "First."
+    assert len(stage.model.asked) == 2
+    assert len(stage.tools.calls) == 1
+    contents = [message.text for message in stage.store.committed("acme", stage.thread_id)]
+    assert contents == ["Delete it.", "May I?", "home is gone.", "First."]
+
+
+async def test_answers_that_come_one_by_one_pass_a_worker_that_died_before_it_stored_anything(stage: Stage) -> None:
+    first, second = await interrupted(stage, "home", "about")
+    await stage.store.acquire(stage.ada, LeaseRequest(stage.thread_id, "run-9", "m9"))
+    stage.clock.advance(31)
+    assert (await answer(stage, yes(first))).finished is None
+    stage.model.script("Both.")
+    assert (await answer(stage, yes(second))).text == "Both."
+    assert len(stage.tools.calls) == 2
+
+
+async def test_an_answer_in_the_dead_letters_is_kept_while_others_are_missing(stage: Stage) -> None:
+    first, second = await interrupted(stage, "home", "about")
+    queued = queued_answer(
+        stage.ada, stage.thread_id, yes(first), connection_id=None, connection_expires_at=0, request_id="r"
+    )
+    turns = QueuedTurns(stage.turns, stage.closer, stage.connections, stage.queue, stage.clock)
+    await turns.give_up(queued.model_dump_json(by_alias=True))
+    stage.model.script("Both.")
+    assert (await answer(stage, yes(second))).text == "Both."
+
+
+async def test_a_run_that_is_given_up_still_tells_what_its_calls_have_brought(stage: Stage) -> None:
+    (interrupt,) = await interrupted(stage)
+    for _ in range(2):
+        await answer_and_die(stage, yes(interrupt))
+    said = await answer(stage, yes(interrupt))
+    assert said.last["code"] == "interrupted"
+    await stage.say("m2", "And?")
+    assert told_of_calls(stage) == ["home is gone."]
+    assert len(stage.tools.calls) == 1
+
+
+async def test_a_run_that_is_cancelled_at_its_second_attempt_still_tells_what_its_calls_have_brought(
+    stage: Stage,
+) -> None:
+    (interrupt,) = await interrupted(stage)
+    await answer_and_die(stage, yes(interrupt))
+    run = stage.store.rows["acme", stage.thread_id].thread.run
+    assert run is not None
+    await stage.live.request_cancel(stage.ada, stage.thread_id, run.run_id)
+    said = await answer(stage, yes(interrupt))
+    assert said.last["outcome"] == {"type": "cancelled"}
+    await stage.say("m2", "And?")
+    assert told_of_calls(stage) == ["home is gone."]
+
+
+async def test_an_answer_that_a_message_has_overtaken_is_refused_even_if_its_run_had_begun(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (interrupt,) = await interrupted(stage)
+    failing_once(monkeypatch, stage.store, "put_message")
+    with pytest.raises(StoreUnavailable):
+        await answer(stage, yes(interrupt))
+    stage.model.script("Other.")
+    await stage.say("m2", "Forget it.")
+    with pytest.raises(InterruptUnavailable):
+        await answer(stage, yes(interrupt))
+    assert stage.model.asked[-1].contents[-1] == ("user", "Forget it.")
+
+
+@pytest.mark.parametrize("beside", [True, False], ids=["beside it", "before it"])
+async def test_long_results_do_not_push_the_question_or_the_call_out_of_the_prompt(stage: Stage, beside: bool) -> None:
+    steps = [[delete("home"), *readings(5)]] if beside else [readings(5), [delete("home")]]
+    stage.model.script(*(Answer.calling(*calls) for calls in steps))
+    (interrupt,) = (await stage.say("m1", "Delete it.")).last["outcome"]["interrupts"]
+    stage.model.script("Done.")
+    assert (await answer(stage, yes(interrupt))).text == "Done."
+    assert [called.arguments for called in stage.tools.calls if called.name == "delete"] == [{"page": "home"}]
+    prompts = stage.model.asked[-1].prompts
+    assert ("user", "Delete it.") in stage.model.asked[-1].contents
+    words = sum(len(str(prompt.content).split()) for prompt in prompts)
+    assert words <= stage.assistant.memory.max_working_memory_tokens
+    assert [call.id for prompt in prompts for call in prompt.tool_calls] == [
+        prompt.tool_call_id for prompt in prompts if prompt.tool_call_id is not None
+    ]
+    assert "home is gone." in told_of_calls(stage)
+
+
+async def test_an_approved_call_of_a_tool_that_cannot_be_reached_is_an_outage_and_the_user_is_told(
+    stage: Stage,
+) -> None:
+    (interrupt,) = await interrupted(stage)
+    stage.tools.withdraw("delete")
+    stage.tools.lose("mcp:wiki", "it is down")
+    stage.model.script("Sorry.")
+    said = await answer(stage, yes(interrupt))
+    assert said.text == "I'm working with limited resources right now, but here's what I know...\n\nSorry."
+    assert "cannot be reached" in told_of_calls(stage)[-1]

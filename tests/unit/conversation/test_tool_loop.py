@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from baton.conversation.agent_loop import LONGEST_SOURCE_FIELD, MOST_CALLS, MOST_SOURCES
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import LeaseLost, ModelUnavailable
+from baton.domain.errors import LeaseLost, ModelUnavailable, StoreUnavailable
 from baton.domain.message import MessageStatus, Role
 from baton.domain.tool_call import ToolCall
+from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.files import ThreadFiles
 from baton.ports.tools import ToolFailed, ToolResult
-from tests.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.unit.conversation.failing import failing_once
 from tests.unit.conversation.stage import ASSISTANT, Said, Stage
+from tests.unit.conversation.test_waiting import in_virtual_time
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -318,3 +323,82 @@ def _tokens(total: int) -> Any:
     from baton.domain.usage import Usage
 
     return Usage(total - 10, 10)
+
+
+async def test_of_an_answer_in_several_messages_a_failed_commit_is_made_good_without_asking_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing_once(monkeypatch, stage.store, "commit")
+    stage.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), "It is sunny.", "Never.")
+    with pytest.raises(StoreUnavailable):
+        await stage.say()
+    said = await stage.say()
+    assert said.text == "Let me see.It is sunny."
+    assert len(stage.model.asked) == 2
+    contents = [message.text for message in stage.store.committed("acme", stage.thread_id)]
+    assert contents == ["Hello", "Let me see.", "Sunny in Oslo.", "It is sunny."]
+
+
+async def test_a_turn_that_grows_stays_within_the_prompts_budget(stage: Stage) -> None:
+    stage.tools.add("read", lambda: _text("word " * 4_000))
+    stage.model.script(*[Answer.calling(call("read")) for _ in range(8)], "Done.")
+    assert (await stage.say()).text == "Done."
+    for asked in stage.model.asked:
+        prompt = sum(len(str(content).split()) for _, content in asked.contents)
+        assert prompt <= stage.assistant.memory.max_working_memory_tokens
+        assert asked.contents[1] == ("user", "Hello")
+
+
+async def test_calls_without_end_are_neither_made_nor_kept(stage: Stage) -> None:
+    stage.model.script(Answer.calling(*[call("nothing", number, n=number) for number in range(2_000)]), "Done.")
+    said = await stage.say()
+    assert said.text == "Done."
+    assert said.types.count("TOOL_CALL_START") == len(results(said)) == MOST_CALLS
+    told = stage.model.asked[1].prompts
+    assert [called.id for prompt in told for called in prompt.tool_calls] == [
+        prompt.tool_call_id for prompt in told if prompt.role is Role.TOOL
+    ]
+
+
+def test_a_turn_whose_time_runs_out_ends_in_an_answer() -> None:
+    class Tireless(ScriptedChatModel):
+        """Calls a tool as long as it is offered any."""
+
+        async def stream(
+            self,
+            settings: ModelSettings,
+            prompts: Sequence[Prompt],
+            *,
+            thread_files: ThreadFiles,
+            tools: Sequence[ToolSpec] = (),
+        ) -> AsyncGenerator[ModelChunk, None]:
+            await asyncio.sleep(4)
+            self.script(Answer.calling(call("dig")) if tools else "That is all.")
+            async for chunk in super().stream(settings, prompts, thread_files=thread_files, tools=tools):
+                yield chunk
+
+    async def talk() -> None:
+        stage = Stage(assistant=armed(), model=Tireless())
+
+        async def dig() -> str:
+            await asyncio.sleep(20)
+            return "Deeper."
+
+        stage.tools.add("dig", dig)
+        said = await stage.say(seconds=200)
+        assert said.text.endswith("That is all.")
+        assert said.last["outcome"] == {"type": "success"}
+
+    in_virtual_time(talk)
+
+
+async def test_what_an_answer_rests_on_is_bounded(stage: Stage) -> None:
+    async def links() -> ToolResult:
+        return ToolResult("Many.", tuple({"kind": "page", "id": f"p{n}", "title": "t" * 5_000} for n in range(2_000)))
+
+    stage.tools.add("links", links)
+    stage.model.script(Answer.calling(call("links")), "Done.")
+    said = await stage.say()
+    sources = said.events[-2].body["metadata"]["sources"]
+    assert len(sources) == MOST_SOURCES
+    assert {len(source["title"]) for source in sources} == {LONGEST_SOURCE_FIELD}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from ag_ui.core import Event as AgUiEvent
@@ -13,13 +14,16 @@ from baton.domain.errors import (
     MessageIdConflict,
     ModelRateLimited,
     ModelUnavailable,
+    StoreUnavailable,
     ThreadBusy,
     ThreadUnavailable,
     UnknownAgent,
 )
 from baton.domain.identity import Scope
 from baton.domain.message import MessageStatus, Role
+from baton.memory.context import MESSAGE_FRAME_TOKENS, REPLY_TOKENS
 from tests.fakes.chat_model import Answer
+from tests.unit.conversation.failing import failing_once
 from tests.unit.conversation.stage import Stage
 
 PLAIN = [
@@ -307,3 +311,29 @@ async def test_a_resume_after_any_event_gives_exactly_what_is_missing(stage: Sta
     replay = await stage.replays.after(stage.ada, thread, min(cut, thread.last_seq))
     assert [e.body for e in replay.events] == [e.body for e in said.events][cut:]
     assert replay.snapshot is None
+
+
+async def test_a_whole_answer_whose_commit_failed_is_committed_and_the_model_is_asked_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing_once(monkeypatch, stage.store, "commit")
+    stage.model.script("First.", "Second.")
+    with pytest.raises(StoreUnavailable):
+        await stage.say()
+    said = await stage.say()
+    assert said.text == "First."
+    assert len(stage.model.asked) == 1
+    assert [message.text for message in stage.store.committed("acme", stage.thread_id)] == ["Hello", "First."]
+
+
+async def test_without_the_models_own_figures_the_prompt_and_its_tools_are_counted(stage: Stage) -> None:
+    stage.model.script(Answer(("one two",), usage=None))
+    said = await stage.say("m1", "Hello")
+    (asked,) = stage.model.asked
+    messages = sum(len(str(content).split()) + MESSAGE_FRAME_TOKENS for _, content in asked.contents)
+    tools = sum(
+        len(text.split()) for spec in asked.tools for text in (spec.name, spec.description, json.dumps(spec.parameters))
+    )
+    (usage,) = said.last["usage"]
+    assert tools > 0
+    assert (usage["inputTokens"], usage["outputTokens"]) == (messages + tools + REPLY_TOKENS, 2)

@@ -87,7 +87,8 @@ def worker_steps(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[s
         case Pc.COMPARE:
             known = state.turns[worker.target]
             differs = known is not None and known.digest != worker.content
-            yield "compare", state, worker._replace(pc=_give_back(worker) if differs else Pc.OPEN)
+            then = Pc.OPEN if known is None else Pc.ADOPT
+            yield "compare", state, worker._replace(known=known, pc=_give_back(worker) if differs else then)
         case Pc.OPEN:
             yield from _open(state, worker, rules)
         case Pc.CHECK:
@@ -226,7 +227,7 @@ def _check(state: State, worker: Worker, rules: Rules) -> Worker:
     if worker.known.digest != worker.content:
         return worker._replace(pc=_give_back(worker))
     done = _is_done(state, worker.target, worker.known, worker.pointer)
-    return worker._replace(pc=Pc.RELEASE if done and rules.done_check else Pc.ADOPT)
+    return worker._replace(pc=Pc.RELEASE if done and rules.done_check else Pc.REOPEN)
 
 
 def _give_back(worker: Worker) -> Pc:
@@ -234,14 +235,18 @@ def _give_back(worker: Worker) -> Pc:
 
 
 def _look_for_answer(state: State, worker: Worker, rules: Rules) -> Worker:
+    """Before anything is written: every message must bear the dead attempt's own fence."""
     assert worker.known is not None
-    answer = worker._replace(pc=Pc.REOPEN)
+    answer = worker._replace(pc=Pc.OPEN)
     if worker.known.ordinal != worker.pointer:
         return answer
     found = state.messages[worker.known.ordinal + 1]
     if found is None or not found.is_answer or found.message != worker.target:
         return answer
-    if rules.adoption_needs_same_writer and found.writer != worker.known.fence:
+    question = state.messages[worker.known.ordinal]
+    if question is None or question.is_answer or question.message != worker.target:
+        return answer
+    if rules.adoption_needs_same_writer and {question.fence, found.writer} != {worker.known.fence}:
         return answer
     if rules.adoption_needs_nobody_between and worker.known.fence != worker.fence - 1:
         return answer

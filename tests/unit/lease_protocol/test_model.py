@@ -40,7 +40,7 @@ NOTICED_BY = {
     "jump_told": (HELLO, HELLO),
     "release_returns_own_numbers": (HELLO, CLOSER, CLOSER),
     "adoption_needs_same_writer": (HELLO, HELLO),
-    "adoption_needs_nobody_between": (HELLO, CLOSER),
+    "adoption_needs_nobody_between": (HELLO, HELLO, CLOSER),
     "dead_pieces_ignored": (HELLO, CLOSER, CLOSER),
     "digest_before_writing": (HELLO, CONFLICT, SWEEPER),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,17 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.message import Role, StoredMessage
+from baton.domain.tool_call import ToolCall
 from baton.memory.context import (
     IMAGE_TOKENS,
     MESSAGE_FRAME_TOKENS,
     REPLY_TOKENS,
+    SHORTENED_CHARS,
+    SHORTENED_NOTE,
     Exchange,
     assemble,
     exchanges,
+    fit,
     history_budget,
     message_tokens,
+    prompt_tokens,
     prune,
 )
+from baton.ports.chat_model import Prompt
 from tests.fakes.agent_catalog import agent
 from tests.fakes.clock import NOON
 
@@ -139,3 +146,70 @@ def test_the_question_in_the_prompt_is_the_one_asked_now() -> None:
     repeated = replace(conversation([[5, 5]])[0], content="What now?")
     context = assemble(agent(), [repeated], (question(),), COUNTER)
     assert [prompt.content for prompt in context.prompts] == ["You help.", "What now?", "What now?"]
+
+
+@st.composite
+def grown_turns(draw: st.DrawFn) -> tuple[list[Prompt], int, int]:
+    """The prompts of a turn whose calls have had results; how many stand at its head, and where its question is."""
+    numbers = itertools.count()
+
+    def said(role: Role) -> Prompt:
+        return Prompt(role, f"{next(numbers)} " + "word " * draw(st.integers(0, 300)))
+
+    def called(rounds: int) -> list[Prompt]:
+        prompts: list[Prompt] = []
+        for _ in range(rounds):
+            calls = tuple(ToolCall(f"c{next(numbers)}", "look", "{}") for _ in range(draw(st.integers(1, 3))))
+            prompts.append(replace(said(Role.ASSISTANT), tool_calls=calls))
+            prompts += [replace(said(Role.TOOL), tool_call_id=call.id) for call in calls]
+        return prompts
+
+    head = [said(Role.SYSTEM) for _ in range(draw(st.integers(1, 2)))]
+    history: list[Prompt] = []
+    for _ in range(draw(st.integers(0, 4))):
+        history += [said(Role.USER), *called(draw(st.integers(0, 2))), said(Role.ASSISTANT)]
+    current = [said(Role.USER), *called(draw(st.integers(0, 4)))]
+    return [*head, *history, *current], len(head), len(head) + len(history)
+
+
+@given(grown_turns(), st.integers(0, 4_000))
+def test_a_turn_that_has_grown_is_fitted_into_its_budget(turn: tuple[list[Prompt], int, int], budget: int) -> None:
+    prompts, head, current_from = turn
+    kept, first = fit(prompts, head=head, current_from=current_from, budget=budget, counter=COUNTER)
+
+    def tokens(some: Sequence[Prompt]) -> int:
+        return sum(prompt_tokens(prompt, COUNTER) for prompt in some) + REPLY_TOKENS
+
+    def shortest(prompt: Prompt) -> int:
+        short = replace(prompt, content=f"{str(prompt.content)[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")
+        size = prompt_tokens(prompt, COUNTER)
+        return min(size, prompt_tokens(short, COUNTER)) if prompt.role is Role.TOOL else size
+
+    current = prompts[current_from:]
+    assert kept[:head] == prompts[:head]
+    assert kept[first] == prompts[current_from], "the question stays"
+    history = kept[head:first]
+    assert history == prompts[current_from - len(history) : current_from], "the newest of the history stays"
+    assert [prompt.role for prompt in history[:1]] in ([], [Role.USER]), "and exchanges stay whole"
+    assert [(p.role, p.tool_calls, p.tool_call_id) for p in kept[first:]] == [
+        (p.role, p.tool_calls, p.tool_call_id) for p in current
+    ], "calls keep their results"
+    least = tokens(prompts[:head]) + sum(map(shortest, current))
+    assert tokens(kept) <= max(budget, least)
+    if tokens(prompts) <= budget:
+        assert kept == prompts
+    if kept[first:] != current:
+        assert not history, "results are shortened when nothing older is left"
+    assert fit(kept, head=head, current_from=first, budget=budget, counter=COUNTER) == (kept, first)
+
+
+@given(st.integers(SHORTENED_CHARS + 1, 2 * SHORTENED_CHARS))
+def test_a_result_that_shortening_would_make_longer_stays_as_it_is(chars: int) -> None:
+    call = ToolCall("c1", "look", "{}")
+    prompts = [
+        Prompt(Role.SYSTEM, "You help."),
+        Prompt(Role.USER, "Look."),
+        Prompt(Role.ASSISTANT, "", tool_calls=(call,)),
+        Prompt(Role.TOOL, "x" * chars, tool_call_id="c1"),
+    ]
+    assert fit(prompts, head=1, current_from=1, budget=0, counter=COUNTER) == (prompts, 1)

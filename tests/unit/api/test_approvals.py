@@ -1,0 +1,81 @@
+"""Approvals over ``/v1/runs``: whoever may decide about a call may not therefore read the conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.api.served import Served
+from tests.unit.conversation.wiki import interrupted, wiki
+
+APPROVED = {"approved": True}
+
+
+@pytest.fixture
+def served() -> Served:
+    return Served(wiki())
+
+
+def resume(served: Served, *interrupts: dict[str, Any], payload: Any = APPROVED) -> dict[str, Any]:
+    """The body that answers interrupts."""
+    answers = [{"interruptId": each["id"], "status": "resolved", "payload": payload} for each in interrupts]
+    nothing: dict[str, Any] = {"messages": [], "tools": [], "context": [], "state": {}, "forwardedProps": {}}
+    return {"threadId": served.stage.thread_id, "runId": "r-2", "resume": answers} | nothing
+
+
+async def test_an_approver_hears_how_the_run_ends_and_nothing_of_what_is_said(served: Served) -> None:
+    (interrupt,) = await interrupted(served.stage)
+    served.stage.model.script("A secret of ada's.")
+    assert (await served.get(f"/threads/{served.stage.thread_id}", "tool:approve", user="boss")).status_code == 404
+    first = await served.post("/runs", resume(served, interrupt), "tool:approve", user="boss")
+    repeated = await served.post("/runs", resume(served, interrupt), "tool:approve", user="boss")
+    for told in (first, repeated):
+        assert told.status_code == 200
+        assert '"type":"RUN_FINISHED"' in told.text
+        assert "secret" not in told.text
+        assert "home is gone" not in told.text
+        assert "Delete it." not in told.text
+    assert [called.arguments for called in served.stage.tools.calls] == [{"page": "home"}]
+
+
+@pytest.mark.parametrize(
+    ("user", "permissions"), [("ada", ()), ("boss", ("tool:approve", "thread:read_all"))], ids=["its user", "a reader"]
+)
+async def test_whoever_may_read_the_conversation_hears_all_of_it(
+    served: Served, user: str, permissions: tuple[str, ...]
+) -> None:
+    (interrupt,) = await interrupted(served.stage)
+    served.stage.model.script("A secret of ada's.")
+    told = await served.post("/runs", resume(served, interrupt), *permissions, user=user)
+    assert "A secret of ada's." in told.text
+    assert "home is gone" in told.text
+
+
+async def test_a_stranger_may_not_answer(served: Served) -> None:
+    (interrupt,) = await interrupted(served.stage)
+    assert (await served.post("/runs", resume(served, interrupt), user="eve")).status_code == 404
+    assert served.stage.tools.calls == []
+
+
+@pytest.mark.parametrize("payload", [False, "no", {"approved": "no"}])
+async def test_a_payload_that_is_no_decision_is_refused(served: Served, payload: Any) -> None:
+    (interrupt,) = await interrupted(served.stage)
+    refused = await served.post("/runs", resume(served, interrupt, payload=payload))
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+    assert served.stage.tools.calls == []
+
+
+async def test_two_answers_to_one_interrupt_are_refused(served: Served) -> None:
+    (interrupt,) = await interrupted(served.stage)
+    refused = await served.post("/runs", resume(served, interrupt, interrupt))
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+
+
+async def test_answers_to_some_of_what_is_open_are_refused_and_not_kept(served: Served) -> None:
+    first, second = await interrupted(served.stage, "home", "about")
+    refused = await served.post("/runs", resume(served, first))
+    assert (refused.status_code, second["id"] in refused.text) == (422, True)
+    pending = served.stage.store.rows["acme", served.stage.thread_id].thread.pending
+    assert pending is not None
+    assert len(pending.open) == 2
