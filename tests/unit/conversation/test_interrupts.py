@@ -260,7 +260,7 @@ async def test_an_answer_in_the_dead_letters_is_kept_while_others_are_missing(st
     queued = queued_answer(
         stage.ada, stage.thread_id, yes(first), connection_id=None, connection_expires_at=0, request_id="r"
     )
-    turns = QueuedTurns(stage.turns, stage.closer, stage.connections, stage.queue, stage.clock)
+    turns = QueuedTurns(stage.turns, stage.closer, stage.connections, None, stage.clock)
     await turns.give_up(queued.model_dump_json(by_alias=True))
     stage.model.script("Both.")
     assert (await answer(stage, yes(second))).text == "Both."

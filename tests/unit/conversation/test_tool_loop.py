@@ -48,7 +48,7 @@ def call(name: str = "weather", number: int = 1, **arguments: Any) -> ToolCall:
     return ToolCall(f"call-{number}", name, json.dumps(arguments))
 
 
-async def records(stage: Stage) -> list[Mapping[str, Any]]:
+async def records(stage: Stage) -> Sequence[Mapping[str, Any]]:
     found, _ = await stage.records.calls(stage.ada, stage.thread_id, limit=50, cursor=None)
     return [record.as_json() for record in found][::-1]
 
