@@ -31,8 +31,8 @@ setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring i
 run: setup ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
 	@exec $(BIN)/python -m local
 
-# Integration tests run in one process, and in their order: moto's servers in it share their state. The fault suite has
-# both cores to itself: its generated cases are spread over them, and those that kill workers share one cloud.
+# Integration tests keep the tests of a folder together, for moto's servers in a process share their state. The fault suite
+# has both cores to itself: its generated cases are spread over them, and those that kill workers share one cloud.
 FAULTS := tests/e2e/faults -n 2
 
 test: setup ## Check everything: lint, types, every test
@@ -42,7 +42,7 @@ test: setup ## Check everything: lint, types, every test
 	if [ -n "$(TESTS)" ]; then $(BIN)/pytest $(TESTS) || failed+=(tests); else \
 		$(BIN)/pytest -n 2 --dist loadfile --ignore tests/integration --ignore tests/e2e/faults || failed+=(tests); \
 		$(BIN)/pytest $(FAULTS) || failed+=(faults); \
-		$(BIN)/pytest tests/integration || failed+=("integration tests"); \
+		$(BIN)/pytest tests/integration -n 2 || failed+=("integration tests"); \
 	fi; \
 	echo "== summary"; \
 	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi; \
