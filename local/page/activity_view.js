@@ -28,24 +28,28 @@ export function researchView({ content, agents, open }) {
     item.dataset.state = state;
     return item;
   });
-  const label = element("p", { className: open ? "label busy" : "label" }, content.label ?? "Researching");
+  const said = content.label ?? "Researching";
+  const label = element("p", { className: open ? "label busy" : "label" }, open ? said : said.replace(/[.…\s]+$/, ""));
   const notice = content.notice ? [element("p", { className: "quietly" }, content.notice)] : [];
   return element("section", { className: "research", ariaLabel: "Research" }, label, element("ul", ...items), ...notice);
 }
 
-export function toolView({ name, args, result, open }) {
-  const summary = element("summary", { className: open ? "busy" : "" }, open ? "Calling " : "Called ", element("code", name ?? "a tool"));
+export function toolView({ name, args, result, open, waits }) {
+  const summary = element("summary", { className: open ? "busy" : "" }, toolState(open, waits && result === undefined), element("code", name ?? "a tool"));
   const details = element("details", { className: "tool" }, summary);
   if (args) details.append(labelled("Input", args));
   if (result !== undefined) details.append(labelled("Result", textOf(result)));
   return details;
 }
 
+const toolState = (open, waits) => (open ? "Calling " : waits ? "Wants to call " : "Called ");
+
 /** `answer(approval, status)` is called with "resolved" or "cancelled". */
 export function approvalView(approval, { answer }) {
   const { interrupt, settled } = approval;
   const card = element("section", { className: "approval", ariaLabel: "Approval needed" });
   card.append(element("p", interrupt.message ?? `This needs your approval: ${interrupt.reason}`));
+  if (approval.args) card.append(labelled("With", approval.args));
   const expires = new Date(interrupt.expiresAt ?? NaN);
   if (!approval.answer && !Number.isNaN(expires.valueOf())) {
     card.append(element("p", { className: "quietly" }, `Until ${expires.toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}`));

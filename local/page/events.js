@@ -24,7 +24,9 @@ export const CHANGES = {
       else talk.put(note(`stopped:${event.runId}`, "Stopped."), about);
     }
     for (const interrupt of interrupts ?? []) {
-      talk.put({ id: `interrupt:${interrupt.id}`, role: "approval", interrupt, answer: null, settled: false }, about);
+      const call = talk.find(`tool:${interrupt.toolCallId}`);
+      if (call) call.waits = true;
+      talk.put({ id: `interrupt:${interrupt.id}`, role: "approval", interrupt, args: call?.args, answer: null, settled: false }, about);
     }
   },
 
@@ -112,8 +114,9 @@ export const CHANGES = {
     setAgent(researchOf(talk, id), { id, state: outcome?.type === "suspended" ? "waiting" : "done" });
   },
 
-  SUBAGENT_ERROR(talk, { subagentRunId: id, message }) {
-    setAgent(researchOf(talk, id), { id, state: "failed", message });
+  SUBAGENT_ERROR(talk, { subagentRunId: id, message, code }) {
+    const stopped = code === "cancelled";
+    setAgent(researchOf(talk, id), { id, state: stopped ? "stopped" : "failed", message: stopped ? null : message });
   },
 
   CUSTOM(talk, { name, value }, about) {
