@@ -1,4 +1,4 @@
-"""Adapters against real engines; each folder keeps to one process, for moto's servers in a process share their state."""
+"""Adapters against real engines. A folder keeps to one process: moto's servers in a process share their state."""
 
 from __future__ import annotations
 
