@@ -11,7 +11,7 @@ import httpx
 
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.header_values import HeaderValues
-from baton.adapters.tool_source import Unreachable
+from baton.adapters.tool_source import GRACE_SECONDS, Unreachable
 from baton.domain.secret import HeaderValue
 from baton.ports.tools import ToolFailed, ToolResult
 
@@ -52,7 +52,7 @@ class HttpRequests:
         ``HeaderValues.resolve`` does.
         """
         own = await self._headers.resolve(headers)
-        async with self._make_client(timeout_seconds) as client:
+        async with self._make_client(timeout_seconds + GRACE_SECONDS) as client:
             try:
                 request = client.build_request(
                     call.method,

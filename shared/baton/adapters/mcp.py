@@ -18,7 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.mcp_results import REFUSALS, as_result, failure_of
-from baton.adapters.tool_source import SourceTool
+from baton.adapters.tool_source import GRACE_SECONDS, SourceTool
 from baton.domain.tool import McpServer
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
@@ -122,7 +122,7 @@ class McpTools:
         async def remember(response: httpx2.Response) -> None:
             statuses.append(response.status_code)
 
-        http = self._make_client(seconds)
+        http = self._make_client(seconds + GRACE_SECONDS)
         http.headers.update(headers)
         http.event_hooks = {"response": [remember]}
         key = _key(definition)

@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 D = TypeVar("D", contravariant=True)
+GRACE_SECONDS = 1.0
+"""Of silence beyond a call's own time, which the toolbox keeps: of two clocks for one limit, either could win."""
 
 
 class Unreachable(ToolFailed):

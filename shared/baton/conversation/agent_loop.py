@@ -63,7 +63,6 @@ class AgentLoop:
         self._head = self._current_from = 0
         self._prompt_budget = 0
         self.usage = Usage()
-        self.model = context.model_settings(agent).model
         self.is_limited = False
         """Whether somebody it needed could not be reached: the user is told so (O4)."""
         self.ends_conversation = False
@@ -75,6 +74,7 @@ class AgentLoop:
         self._kit = kit
         self._transcript = transcript
         self._settings = context.model_settings(agent, is_consulted=task_id is not None)
+        self.model = self._settings.model
         self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
         self._calls = ToolCalls(context, agent, kit, self._budget, consult, task_id)
         self._caller = task_id or agent.id
@@ -88,7 +88,9 @@ class AgentLoop:
         self._head = 1 + len(notes)
         self._current_from = context.current_from + len(notes)
         self._prompt_budget = context.budget
-        self._fit()
+        counter = self._context.services.counter
+        if context.tokens + sum(prompt_tokens(note, counter) for note in notes) > context.budget:
+            self._fit()  # else the stored counts say that it fits: no turn counts its whole history again
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
         """Answer what it was begun with. Raises the ``BatonError`` that ends the run, after closing what was opened."""
