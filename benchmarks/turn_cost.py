@@ -18,15 +18,20 @@ from typing import Any
 from baton.adapters.agent_files import AgentFiles
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
+from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
+from baton.adapters.dynamodb.skills import DynamoSkills
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.s3_files import S3Files
 from baton.adapters.token_counter import TiktokenCounter
+from baton.conversation.active_skills import ActiveSkills
 from baton.conversation.agents import Agents
+from baton.conversation.floors import Floors
 from baton.conversation.listener import Listener
 from baton.conversation.replay import Replays
 from baton.conversation.requests import message_request
@@ -184,6 +189,8 @@ class Baton:
         self.model = PacedModel()
         self.client = ConnectedClient()
         counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
+        agents = Agents(AgentFiles.load(ROOT / "agents", "assistant"))
+        skills = DynamoSkills(table)
         counter.count("")  # loads the vocabulary now, not in the first turn
         store = DynamoThreadStore(table, S3Bodies(s3, bucket), self.clock)
         log = DynamoStreamLog(table, self.clock)
@@ -195,12 +202,22 @@ class Baton:
             log=log,
             live=DynamoLiveRegistry(table, self.clock),
             connections=self.client,
-            agents=Agents(AgentFiles.load(ROOT / "agents", "assistant")),
+            agents=agents,
             model=self.model,
             default_model="scripted",
+            light_model="scripted",
             counter=counter,
             files=S3Files(s3, bucket, self.clock),
             sessions=Sessions(DynamoEpisodes(table), NoClosings(), audit),
+            floors=Floors(
+                DynamoHandoffs(table, S3Bodies(s3, bucket)),
+                DynamoWorkflows(table, self.clock),
+                skills,
+                agents,
+                audit,
+                self.clock,
+            ),
+            active_skills=ActiveSkills(skills, self.clock),
             records=DynamoRunRecords(table, S3Bodies(s3, bucket)),
             tools=FakeTools(),
             agent_client=ScriptedAgentClient(),

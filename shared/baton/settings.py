@@ -102,6 +102,8 @@ class ModelSettings(_Settings):
     key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
     key_secret: str | None = Field(default=None, validation_alias="BATON_MODEL_KEY_SECRET")
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
+    light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
+    """For what must be quick rather than clever, such as summing up at a handoff; absent: the chat model."""
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
 
 

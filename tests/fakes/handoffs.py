@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from baton.domain.errors import InvalidRequest, LeaseLost
+from baton.domain.floor import HandoffPlace
 from baton.domain.handoff import HandoffRequest
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
@@ -30,9 +31,9 @@ class FakeHandoffs:
         kept = replace(request, started_at=from_millis(to_millis(request.started_at)), ended_at=ended_at)
         of_thread[place] = (lease.fence, kept)
 
-    async def current(self, scope: Scope, thread_id: str) -> HandoffRequest | None:
-        newest, _ = await self.of_thread(scope, thread_id, limit=1, cursor=None)
-        return newest[0] if newest and newest[0].outcome is None else None
+    async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
+        kept = self._kept[scope.tenant_id, thread_id].get((place.ordinal, place.number))
+        return kept[1] if kept is not None else None
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
+from baton.domain.floor import Floor
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
+from baton.domain.workflow import Workflow
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
@@ -53,7 +56,6 @@ class Row:
     def end_session(self, ended: EpisodeRef, first_ordinal: int, now: datetime) -> None:
         self.thread = replace(
             self.thread,
-            active_agent_id=self.thread.agent_id,
             episode=ended.number + 1,
             episode_first_ordinal=first_ordinal,
         )
@@ -131,6 +133,7 @@ class FakeLeases:
             status=ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE,
             last_activity_at=now,
             pending=commit.pending,
+            floor=commit.floor if commit.floor is not None else thread.floor,
         )
         row.next_seq, row.committed_fence = commit.last_seq + 1, lease.fence
         if commit.ended is not None:
@@ -143,12 +146,15 @@ class FakeLeases:
         row = self._mine(lease)
         row.thread = replace(row.thread, pending=pending)
 
-    async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
+    async def close(
+        self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
+    ) -> None:
         row = self._row(lease)
         if row.committed_fence == lease.fence:
             return
         self._mine(lease)
-        row.thread = replace(row.thread, status=ThreadStatus.CLOSED, last_seq=last_seq)
+        floor = Floor(row.thread.agent_id, resumable=tuple(resumable))
+        row.thread = replace(row.thread, status=ThreadStatus.CLOSED, last_seq=last_seq, floor=floor)
         row.next_seq, row.committed_fence = last_seq + 1, lease.fence
         if ended is not None:
             row.end_session(ended, row.thread.next_ordinal, self._now())
@@ -203,7 +209,7 @@ def _new_row(scope: Scope, request: LeaseRequest, now: datetime) -> Row:
         id=request.thread_id,
         user_id=scope.user_id,
         agent_id=request.agent_id,
-        active_agent_id=request.agent_id,
+        floor=Floor(request.agent_id),
         status=ThreadStatus.ACTIVE,
         episode=1,
         usage=Usage(),
@@ -214,5 +220,6 @@ def _new_row(scope: Scope, request: LeaseRequest, now: datetime) -> Row:
         stored_tokens=0,
         created_at=now,
         last_activity_at=now,
+        parent_thread_id=request.parent_thread_id,
     )
     return Row(thread, idle, now + idle)

@@ -54,7 +54,13 @@ class FakeThreadStore(FakeLeases):
         return row.shown(self._now())
 
     async def list_threads(
-        self, scope: Scope, *, limit: int, cursor: str | None, whole_tenant: bool = False
+        self,
+        scope: Scope,
+        *,
+        limit: int,
+        cursor: str | None,
+        whole_tenant: bool = False,
+        parent_thread_id: str | None = None,
     ) -> tuple[Sequence[Thread], str | None]:
         if whole_tenant:
             scope.require(Permission.THREAD_READ_ALL)
@@ -64,7 +70,12 @@ class FakeThreadStore(FakeLeases):
             row
             for (tenant_id, _), row in self.rows.items()
             if tenant_id == scope.tenant_id
-            and (whole_tenant or row.thread.user_id == scope.user_id)
+            and row.thread.parent_thread_id == parent_thread_id
+            and (
+                whole_tenant
+                or row.thread.user_id == scope.user_id
+                or (parent_thread_id and scope.has(Permission.THREAD_READ_ALL))
+            )
             and (below is None or age(row) < below)
         ]
         rows.sort(key=age, reverse=True)

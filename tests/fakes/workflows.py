@@ -11,7 +11,7 @@ from baton.domain.times import from_millis, to_millis
 from baton.domain.workflow import Workflow
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Lease
-from baton.ports.workflows import WorkflowElsewhere
+from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere
 
 
 class FakeWorkflows:
@@ -19,7 +19,7 @@ class FakeWorkflows:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._of_threads: dict[tuple[str, str, str], Workflow] = {}
+        self._offered: set[tuple[str, str, str]] = set()
         self._of_users: dict[tuple[str, str, str], tuple[int, Workflow]] = {}
 
     async def put(self, lease: Lease, workflow: Workflow, *, moved_from: str | None = None) -> None:
@@ -39,20 +39,22 @@ class FakeWorkflows:
             expires_at=from_millis(to_millis(workflow.expires_at)),
         )
         self._of_users[key] = (lease.fence, kept)
-        self._of_threads[scope.tenant_id, lease.thread_id, workflow.id] = kept
-
-    async def get(self, scope: Scope, thread_id: str, workflow_id: str) -> Workflow | None:
-        return self._of_threads.get((scope.tenant_id, thread_id, workflow_id))
+        self._offered.discard(key)
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
         known = self._of_users.get((scope.tenant_id, scope.user_id, workflow_id))
         return known[1] if known else None
 
-    async def unfinished(self, scope: Scope) -> Sequence[Workflow]:
+    async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         now = self._clock.now()
         found = [
-            workflow
-            for (tenant_id, user_id, _), (_, workflow) in self._of_users.items()
-            if (tenant_id, user_id) == (scope.tenant_id, scope.user_id) and workflow.is_unfinished(now)
+            UnfinishedWorkflow(workflow, key in self._offered)
+            for key, (_, workflow) in self._of_users.items()
+            if key[:2] == (scope.tenant_id, scope.user_id) and workflow.is_unfinished(now)
         ]
-        return sorted(found, key=lambda workflow: (workflow.updated_at, workflow.id), reverse=True)
+        return sorted(found, key=lambda each: (each.workflow.updated_at, each.workflow.id), reverse=True)
+
+    async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
+        key = (scope.tenant_id, scope.user_id, workflow_id)
+        if key in self._of_users:
+            self._offered.add(key)

@@ -65,7 +65,7 @@ def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
             for message in finished.messages
             if message.is_said
         ],
-        "state": thread_state(services.agents.describe(thread.active_agent_id), thread),
+        "state": thread_state(services.agents.describe, thread),
         "usage": (end.usage if end else Usage()).as_json(),
         "outcome": _outcome(end),
     }

@@ -182,7 +182,7 @@ async def _lines(
 
 
 def _shown(services: ApiServices, thread: ThreadRecord, last_seq: int | None = None) -> dict[str, Any]:
-    return thread.as_json(services.agents.describe(thread.active_agent_id), last_seq)
+    return thread.as_json(services.agents.describe, last_seq)
 
 
 def _sequence(last_event_id: str | None) -> int:

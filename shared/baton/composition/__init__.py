@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from baton.conversation.approvals import Approvals
     from baton.conversation.closing import Closer, EpisodeWriter
     from baton.conversation.controls import Controls
+    from baton.conversation.floors import Floors
     from baton.conversation.follow import Follower
     from baton.conversation.queued_turns import QueuedTurns
     from baton.conversation.replay import Replays
@@ -36,9 +37,12 @@ if TYPE_CHECKING:
     from baton.conversation.sweep import Sweeper
     from baton.conversation.turns import Turns
     from baton.ports.audit import AuditLog
+    from baton.ports.handoffs import HandoffStore
     from baton.ports.live import LiveRegistry
     from baton.ports.run_records import RunRecords
+    from baton.ports.skills import SkillStore
     from baton.ports.token_verifier import TokenVerifier
+    from baton.ports.workflows import WorkflowStore
     from baton.settings import ModelSettings
 
 clock = SystemClock()
@@ -114,7 +118,7 @@ def sweeper() -> Sweeper:
     from baton.conversation.sweep import Sweeper
 
     idle = DynamoIdleThreads(_table(), clock)
-    endings = Endings(store(), _stream_log(), _live(), _connections(), _sessions(), clock)
+    endings = Endings(store(), _stream_log(), _live(), _connections(), _sessions(), floors(), clock)
     return Sweeper(idle, store(), endings, controls(), _episodes(), _sessions(), clock)
 
 
@@ -165,6 +169,7 @@ def run_services() -> RunServices:
     from baton.adapters.deferred_agents import DeferredAgentClient
     from baton.adapters.token_counter import TiktokenCounter
     from baton.composition import outside
+    from baton.conversation.active_skills import ActiveSkills
     from baton.conversation.agents import Agents
     from baton.conversation.run_context import RunServices
     from baton.settings import ModelSettings
@@ -178,9 +183,12 @@ def run_services() -> RunServices:
         agents=Agents(_agent_files()),
         model=_chat_model(settings),
         default_model=settings.chat_model,
+        light_model=settings.light_model or settings.chat_model,
         counter=TiktokenCounter(settings.tokenizer_dir),
         files=files(),
         sessions=_sessions(),
+        floors=floors(),
+        active_skills=ActiveSkills(_skills(), clock),
         records=run_records(),
         tools=outside.tools(),
         agent_client=DeferredAgentClient(outside.remote_agents),
@@ -222,6 +230,38 @@ def run_records() -> RunRecords:
     from baton.adapters.dynamodb.run_records import DynamoRunRecords
 
     return DynamoRunRecords(_table(), _bodies())
+
+
+@cache
+def floors() -> Floors:
+    """Who has the floor in threads."""
+    from baton.conversation.agents import Agents
+    from baton.conversation.floors import Floors
+
+    return Floors(handoffs(), workflows(), _skills(), Agents(_agent_files()), audit(), clock)
+
+
+@cache
+def handoffs() -> HandoffStore:
+    """Handoffs."""
+    from baton.adapters.dynamodb.handoffs import DynamoHandoffs
+
+    return DynamoHandoffs(_table(), _bodies())
+
+
+@cache
+def workflows() -> WorkflowStore:
+    """Guided workflows."""
+    from baton.adapters.dynamodb.workflows import DynamoWorkflows
+
+    return DynamoWorkflows(_table(), clock)
+
+
+@cache
+def _skills() -> SkillStore:
+    from baton.adapters.dynamodb.skills import DynamoSkills
+
+    return DynamoSkills(_table())
 
 
 @cache

@@ -157,7 +157,7 @@ class Actions:
         if thread.pending is not None:
             # The run that was interrupted may be older than the log.
             resume["interrupts"] = [each.as_ag_ui().model_dump(by_alias=True) for each in thread.pending.open]
-        state = thread_state(services.catalog.get(thread.active_agent_id), thread)
+        state = thread_state(services.catalog.get, thread)
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
         if replay.snapshot is not None:
             events.append(replay.snapshot)

@@ -11,9 +11,11 @@ from typing import Any
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
+from baton.conversation.call_outcome import CallOutcome, Return, Transfer
+from baton.conversation.own_tools import OwnTools
 from baton.conversation.run_context import Budget, RunContext
 from baton.conversation.text_batches import batched
-from baton.conversation.tool_calls import CallOutcome, Consult, ToolCalls, call_events
+from baton.conversation.tool_calls import Consult, ToolCalls, call_events
 from baton.conversation.tool_kit import ToolKit
 from baton.conversation.transcript import Transcript
 from baton.domain.agent import AgentDefinition
@@ -56,6 +58,7 @@ class AgentLoop:
         transcript: Transcript,
         *,
         consult: Consult | None = None,
+        own: OwnTools | None = None,
         task_id: str | None = None,
     ) -> None:
         self.agent = agent
@@ -68,15 +71,19 @@ class AgentLoop:
         self.ends_conversation = False
         self.waiting: list[ToolCall] = []
         """Calls that a person has to agree to; with them the run is interrupted."""
+        self.transfer: Transfer | None = None
+        """Whom it hands the conversation over to, or why it may not, in words that the user is told."""
+        self.returns: Return | None = None
+        """Its report, if it hands the conversation back."""
         self.has_answered = False
         """Whether its last words are an answer: some text, or nothing more to say."""
         self._context = context
         self._kit = kit
         self._transcript = transcript
         self._settings = context.model_settings(agent, is_consulted=task_id is not None)
-        self.model = self._settings.model
+        self.model: str | None = self._settings.model
         self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
-        self._calls = ToolCalls(context, agent, kit, self._budget, consult, task_id)
+        self._calls = ToolCalls(context, agent, kit, self._budget, consult, own, task_id)
         self._caller = task_id or agent.id
         self._occurrences: Counter[str] = Counter()
         self._sources: dict[str, Mapping[str, Any]] = {}
@@ -104,6 +111,8 @@ class AgentLoop:
             async for event in self._carry_out(calls, self._transcript.messages[-1].id):
                 yield event
             if is_last or self.waiting or self._context.stop.is_set():
+                return
+            if self.transfer is not None or self.returns is not None:
                 return
             if self.ends_conversation and self.has_answered:
                 return  # it has said goodbye
@@ -202,7 +211,7 @@ class AgentLoop:
                 yield tool_result(call, result_ids[call.id], self._calls.told(call))
         left = [call for call in calls if call.id not in outcomes]
         if left:
-            activity_id = self._transcript.new_id()
+            activity_id = self._transcript.new_activity_id()
             events = self._calls.carry_out(left, result_ids, activity_id=activity_id, approved=approved)
             async with contextlib.aclosing(events):
                 async for event in events:
@@ -215,7 +224,11 @@ class AgentLoop:
         if outcome.waits:
             self.waiting.append(call)
             return
-        self._transcript.add_result(result_id, self.agent, call, self._calls.told(call))
+        is_report = outcome.returns is not None
+        told = self._calls.told(call)
+        self._transcript.add_result(result_id, self.agent, call, told, is_handoff_summary=is_report)
+        self.transfer = self.transfer or outcome.transfer
+        self.returns = self.returns or outcome.returns
         self.is_limited |= outcome.is_outage
         self.ends_conversation |= outcome.ends_conversation
         for source in outcome.sources:

@@ -17,14 +17,14 @@ class Agents:
 
     def visible(self, scope: Scope) -> list[AgentDefinition]:
         """Every agent the caller may talk to, by id."""
-        return [agent for agent in self._catalog.all() if not _missing(scope, agent)]
+        return [agent for agent in self._catalog.all() if not missing_permissions(scope, agent)]
 
     def get(self, scope: Scope, agent_id: str) -> AgentDefinition:
         """One agent. Raises ``UnknownAgent`` also where a permission is missing."""
         agent = self._catalog.get(agent_id)
         if agent is None:
             raise UnknownAgent
-        for permission in _missing(scope, agent):
+        for permission in missing_permissions(scope, agent):
             raise UnknownAgent(permission=permission)
         return agent
 
@@ -35,9 +35,21 @@ class Agents:
             raise UnknownAgent("A conversation cannot begin with this agent.")
         return agent
 
-    def active(self, scope: Scope, thread: Thread) -> AgentDefinition:
-        """The agent that answers the thread's next message. Raises ``UnknownAgent``."""
-        return self.get(scope, thread.active_agent_id)
+    def check_main(self, scope: Scope, thread: Thread) -> None:
+        """Raise ``UnknownAgent`` unless the caller may talk to the thread's main agent."""
+        self.get(scope, thread.agent_id)
+
+    def all(self) -> list[AgentDefinition]:
+        """Every agent of the deployment."""
+        return self._catalog.all()
+
+    def main(self, thread: Thread) -> AgentDefinition:
+        """The thread's main agent; the default one if it has left the deployment."""
+        return self._catalog.get(thread.agent_id) or self._catalog.default_main()
+
+    def gone(self, agent_id: str) -> AgentDefinition:
+        """Stands for an agent that has left the deployment, in what is said about it."""
+        return AgentDefinition(id=agent_id, name=agent_id, description="No longer here.", system_prompt="-")
 
     def answering(self, thread: Thread) -> AgentDefinition:
         """The agent to finish a run with that was begun; the default one if its own has left the deployment."""
@@ -46,12 +58,12 @@ class Agents:
     def sub_agents(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
         """The agents that ``agent`` may ask on behalf of the caller (O6)."""
         asked = (self._catalog.get(agent_id) for agent_id in agent.sub_agents if agent_id != agent.id)
-        return [other for other in asked if other is not None and not _missing(scope, other)]
+        return [other for other in asked if other is not None and not missing_permissions(scope, other)]
 
     def describe(self, agent_id: str) -> AgentDefinition | None:
         """The definition for showing a thread it takes part in, whatever the caller may use."""
         return self._catalog.get(agent_id)
 
 
-def _missing(scope: Scope, agent: AgentDefinition) -> list[str]:
+def missing_permissions(scope: Scope, agent: AgentDefinition) -> list[str]:
     return [permission for permission in agent.required_permissions if not scope.has(permission)]

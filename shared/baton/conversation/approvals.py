@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
-from baton.domain.interrupt import Interrupt, InterruptAnswer, interrupt_id
+from baton.domain.interrupt import Interrupt, InterruptAnswer, PendingInterrupts, interrupt_id
 from baton.domain.sentences import sentence
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.thread_store import ThreadStore
+
+REFUSED = "The user refused this call. Do not try it again unless they ask for it."
+EXPIRED = "Nobody approved this call in time. Ask again if it is still wanted."
 
 
 class Approvals:
@@ -72,6 +75,19 @@ def interrupts_of(
         )
         for number, call in enumerate(calls, start=1)
     )
+
+
+def refusals(answered: PendingInterrupts) -> Mapping[str, str]:
+    """What the model is told of the calls that must not be made, by call id."""
+    told: dict[str, str] = {}
+    for interrupt in answered.interrupts:
+        answer = interrupt.answer
+        if answer is None or answer.answered_by is None:
+            told[interrupt.tool_call_id] = EXPIRED
+        elif not answer.approves:
+            comment = f" They said: {answer.comment}" if answer.comment else ""
+            told[interrupt.tool_call_id] = REFUSED + comment
+    return told
 
 
 async def audit_answer(audit: AuditLog, owner: Scope, thread_id: str, interrupt: Interrupt) -> None:

@@ -32,7 +32,13 @@ class Closer:
         self._turns = turns
         self._audit = audit
         self._endings = Endings(
-            services.store, services.log, services.live, services.connections, services.sessions, services.clock
+            services.store,
+            services.log,
+            services.live,
+            services.connections,
+            services.sessions,
+            services.floors,
+            services.clock,
         )
 
     async def close(

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from aws_lambda_powertools import Logger
 
 from baton.conversation.agent_loop import AgentLoop
+from baton.conversation.call_outcome import CallOutcome
 from baton.conversation.run_context import Emit, RunContext, RunServices
-from baton.conversation.tool_calls import CallOutcome, agent_source
+from baton.conversation.tool_calls import agent_source
 from baton.conversation.tool_kit import tool_kit
 from baton.conversation.transcript import Transcript
 from baton.domain.agent import AgentDefinition
@@ -120,7 +121,7 @@ class Consultations:
     async def _ask_local(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
         """Have an agent of this deployment answer, seeing nothing but its task (O7)."""
         context, services = self._context, self._context.services
-        kit = await tool_kit(agent, context.scope, services.agents, services.tools, is_consulted=True)
+        kit = await tool_kit(agent, context.scope, services.agents, services.tools)
         transcript = Transcript(
             context.thread_id,
             context.run,

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+from ag_ui.core import BaseEvent
 
 from baton.conversation.delivery import Delivery
 from baton.conversation.event_log import EventLog
+from baton.conversation.floors import Floors
 from baton.conversation.listener import Listener
 from baton.conversation.run import jump_from
 from baton.conversation.sessions import Sessions
 from baton.domain.episode import EndReason, ended_session, episode_id
 from baton.domain.errors import BatonError, LeaseLost, ThreadUnavailable
 from baton.domain.events import Event, RunStamp, thread_closed
+from baton.domain.floor import Floor
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread, ThreadStatus
 from baton.ports.clock import Clock
@@ -44,6 +49,7 @@ class Endings:
     live: LiveRegistry
     connections: Connections
     sessions: Sessions
+    floors: Floors
     clock: Clock
 
     async def end(self, lease: Lease, reason: EndReason, listener: Listener | None = None) -> Closed:
@@ -81,15 +87,21 @@ class Endings:
         if ref is not None:
             await self.sessions.record(lease, ref)
         closed = Closed(thread.id, ref.id if ref else None)
+        resumable = await self.floors.close(lease)
         log = EventLog(self.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
-        event = log.number(thread_closed(reason, closed.episode_id, previous_seq=jump_from(lease)))
+        left = self.floors.news(thread, Floor(thread.agent_id, resumable=resumable))
+        bodies: list[BaseEvent] = [*left, thread_closed(reason, closed.episode_id)]
+        jump = jump_from(lease)
+        if jump is not None:
+            bodies[0].metadata = {"previousSeq": jump}
+        events = [log.number(body) for body in bodies]
         await log.write_piece(lease)
-        await self.store.close(lease, last_seq=log.last_seq, ended=ref)
-        await self._tell(lease, event, log.logged_seq, listener)
+        await self.store.close(lease, last_seq=log.last_seq, ended=ref, resumable=resumable)
+        await self._tell(lease, events, log.logged_seq, listener)
         await self.sessions.finish(scope, thread.id, ref, reason.value)
         return closed
 
-    async def _tell(self, lease: Lease, event: Event, logged_seq: int, listener: Listener | None) -> None:
+    async def _tell(self, lease: Lease, events: Sequence[Event], logged_seq: int, listener: Listener | None) -> None:
         delivery = Delivery(
             lease.scope,
             lease.thread_id,
@@ -103,7 +115,7 @@ class Endings:
                 if listener is not None:
                     await delivery.join(listener.connection_id, listener.token_expires_at)
                 await delivery.refresh(logged_seq)
-            delivery.post([event])
+            delivery.post(events)
             await delivery.drain()
         finally:
             delivery.stop()

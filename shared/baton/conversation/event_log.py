@@ -122,7 +122,7 @@ def _in_items(events: Sequence[Event]) -> list[list[Event]]:
 def logged(event: Event) -> dict[str, Any]:
     """An event as the log keeps it: without what every event of the run repeats, and without the user's message."""
     body = without_stamp(event)
-    if body["type"] == "RUN_STARTED" and not body["input"].get("resume"):
+    if body["type"] == "RUN_STARTED" and body["input"]["messages"]:
         body.pop("input", None)
     return body
 

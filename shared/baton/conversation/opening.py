@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from baton.conversation.requests import TurnRequest
+from baton.conversation.requests import FloorRequest, TurnRequest
 from baton.conversation.run_context import RunServices
 from baton.conversation.transcript import Transcript
 from baton.domain.agent import AgentDefinition
@@ -23,9 +23,10 @@ PAGE = 100
 def opening_message(
     request: TurnRequest, thread: Thread, run: Run, services: RunServices, answered: PendingInterrupts | None
 ) -> StoredMessage:
-    """The first message of a run: the user's; or, where it goes on with what had waited, the first result of that.
+    """The first message of a run: the user's, or else a placeholder, by which the run is found if its worker dies.
 
-    The result is not known yet, so a placeholder keeps its place: by it the run is found if its worker dies.
+    Where the run goes on with what had waited, it keeps the place of the first result of that; where it carries out an
+    action, that of the first thing that is said.
     """
     opening = StoredMessage(
         id=request.message_id,
@@ -37,6 +38,8 @@ def opening_message(
         tokens=message_tokens(request.content, services.counter),
         attempt=run.attempt,
     )
+    if isinstance(request, FloorRequest):
+        return replace(opening, role=Role.ASSISTANT, agent_id=thread.active_agent_id, source=request.source)
     if answered is None:
         return opening
     first = answered.interrupts[0]

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton.conversation.call_outcome import CallOutcome, Return, Transfer
+from baton.conversation.run_context import Emit
+from baton.conversation.running_floor import RunningFloor
+from baton.conversation.skill_making import review_skill
+from baton.conversation.workflow_notes import workflow_note
 from baton.domain.agent import AgentDefinition
-from baton.domain.tool_call import END
+from baton.domain.handoff_rules import declared_handoff, may_hand_off
+from baton.domain.identity import Scope
+from baton.domain.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
+from baton.domain.workflow import Workflow
+from baton.domain.workflow_definition import WorkflowDefinition
+from baton.domain.workflow_moves import IllegalTransition, advance
 from baton.ports.chat_model import ToolSpec
+from baton.ports.clock import Clock
+
+LONGEST_SUMMARY = 4_000
+LONGEST_REASON = 500
 
 END_CONVERSATION = ToolSpec(
     name=END,
@@ -19,8 +38,169 @@ END_CONVERSATION = ToolSpec(
         "additionalProperties": False,
     },
 )
+RETURN_TO_MAIN = ToolSpec(
+    name=RETURN,
+    description=(
+        "Hand the conversation back to the main agent: when what you were asked for is done, when the user no longer "
+        "wants it, or when they ask for something that is not yours. The user is told about it; do not say goodbye."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "summary": {
+                "type": "string",
+                "maxLength": LONGEST_SUMMARY,
+                "description": "What was done and decided, for the main agent.",
+            },
+            "outcome": {
+                "type": "string",
+                "maxLength": 200,
+                "description": "How it ended, in a word or two, such as completed or cancelled.",
+            },
+        },
+        "required": ["summary", "outcome"],
+        "additionalProperties": False,
+    },
+)
 
 
-def own_tools(agent: AgentDefinition) -> tuple[ToolSpec, ...]:
-    """Baton's own tools that the agent may call."""
-    return (END_CONVERSATION,) if agent.ends_conversations else ()
+def own_tools(agent: AgentDefinition, floor: RunningFloor) -> tuple[ToolSpec, ...]:
+    """Baton's own tools that the agent may call, which has the floor."""
+    tools = [END_CONVERSATION] if agent.ends_conversations else []
+    tools += [_transfer_spec(floor, handoff.agent, handoff.reason) for handoff in agent.handoffs]
+    if floor.handoff is not None and floor.handoff.return_expected:
+        tools.append(RETURN_TO_MAIN)
+    if floor.definition is not None and not floor.is_workflow_complete:
+        tools.append(_advance_spec(floor.definition))
+    return tuple(tools)
+
+
+@dataclass(slots=True)
+class OwnTools:
+    """Baton's own tools at work in one run, one call after the other."""
+
+    floor: RunningFloor
+    scope: Scope
+    clock: Clock
+    _decided: str | None = None
+    """Who the conversation goes to after this answer."""
+    _one_by_one: asyncio.Lock | None = None
+
+    async def use(
+        self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], emit: Emit, *, waits: bool
+    ) -> CallOutcome:
+        """Do what ``agent`` calls; its arguments fit the tool. ``waits``: another call waits for an approval."""
+        if self._one_by_one is None:
+            self._one_by_one = asyncio.Lock()
+        async with self._one_by_one:
+            if name == END:
+                return CallOutcome("The conversation will be closed after this answer.", ends_conversation=True)
+            if name == ADVANCE:
+                return self._advance(arguments["state"], arguments.get("data") or {}, emit)
+            if waits:
+                return CallOutcome.failed("Error: another of your calls waits for an approval; settle that first.")
+            if self._decided is not None:
+                return CallOutcome.failed(f"Error: the conversation goes to {self._decided} already.")
+            if name == RETURN:
+                return self._return(arguments["summary"], arguments["outcome"])
+            return self._transfer(agent, name, arguments)
+
+    def _transfer(self, source: AgentDefinition, name: str, arguments: Mapping[str, Any]) -> CallOutcome:
+        target_id = next((each.agent for each in source.handoffs if tool_name(TRANSFER, each.agent) == name), "")
+        target, handoff = self.floor.describe(target_id), declared_handoff(source, target_id)
+        reason, summary = arguments["reason"][:LONGEST_REASON], arguments["context_summary"][:LONGEST_SUMMARY]
+        session = self.floor.agent if self.floor.handoff is not None else None
+        refusal = may_hand_off(source, target_id, target, self.scope, session=session, workflow=self.floor.workflow)
+        if target is None or handoff is None:
+            return CallOutcome.failed(f"Error: there is no agent {target_id!r} to hand over to.")
+        transfer = Transfer(target, handoff, reason, summary, arguments.get("workflow_id"), refusal)
+        if refusal is not None:
+            told = refusal if refusal.sentence is not None else None
+            return CallOutcome.failed(f"Error: {refusal.explanation}", transfer=transfer if told else None)
+        self._decided = target.name
+        return CallOutcome(f"The user is being connected with {target.name}.", transfer=transfer)
+
+    def _return(self, summary: str, outcome: str) -> CallOutcome:
+        if self.floor.handoff is None:
+            return CallOutcome.failed("Error: the conversation is the main agent's already.")
+        self._decided = self.floor.main.name
+        return CallOutcome(f"{outcome}: {summary}", returns=Return(summary, outcome))
+
+    def _advance(self, state: str, data: Mapping[str, Any], emit: Emit) -> CallOutcome:
+        floor, definition, workflow = self.floor, self.floor.definition, self.floor.workflow
+        if definition is None or workflow is None:
+            return CallOutcome.failed("Error: there is no workflow to advance.")
+        before = floor.state
+        try:
+            moved = advance(definition, workflow, state, data, self.clock.now())
+            about = review_skill(moved, self.scope) if definition.produces == "skill" else ""
+        except IllegalTransition as illegal:
+            return CallOutcome.failed(f"Error: {illegal}")
+        floor.put_workflow(moved)
+        self._show(workflow, moved, before, emit)
+        return CallOutcome("\n".join(part for part in (about, workflow_note(definition, moved)) if part))
+
+    def _show(self, left: Workflow, entered: Workflow, before: Mapping[str, Any], emit: Emit) -> None:
+        moves = left.state != entered.state
+        for event in (
+            *(self.floor.step_ends() if moves else ()),
+            *self.floor.news_since(before),
+            *(self.floor.step_begins() if moves else ()),
+        ):
+            emit(event)
+
+
+def _transfer_spec(floor: RunningFloor, target_id: str, reason: str | None) -> ToolSpec:
+    target = floor.describe(target_id)
+    about = f"{target.name}: {target.description}" if target is not None else target_id
+    properties: dict[str, Any] = {
+        "reason": {
+            "type": "string",
+            "maxLength": LONGEST_REASON,
+            "description": "Why you hand over, in a few words.",
+        },
+        "context_summary": {
+            "type": "string",
+            "maxLength": LONGEST_SUMMARY,
+            "description": "What the user wants and has said about it so far: all that the other agent is told.",
+        },
+    }
+    unfinished = [each for each in floor.resumable if each.agent_id == target_id]
+    if unfinished:
+        properties["workflow_id"] = {
+            "type": "string",
+            "enum": [each.id for each in unfinished],
+            "description": "Only to continue what was left unfinished: "
+            + "; ".join(f"{each.id} is {each.name}" for each in unfinished),
+        }
+    return ToolSpec(
+        name=tool_name(TRANSFER, target_id),
+        description=f"Hand the conversation over to {about} {reason or ''}".strip()
+        + " The user talks to it directly from then on, until it hands back.",
+        parameters={
+            "type": "object",
+            "properties": properties,
+            "required": ["reason", "context_summary"],
+            "additionalProperties": False,
+        },
+    )
+
+
+def _advance_spec(definition: WorkflowDefinition) -> ToolSpec:
+    return ToolSpec(
+        name=ADVANCE,
+        description=(
+            f"Keep what you have collected, and move the workflow ({definition.name}) on. state: the present one to "
+            "keep the data and stay, the next one to go on, an earlier one to go back. data: what was collected in the "
+            "state it is in, as that state's schema says; a field given again replaces the one before."
+        ),
+        parameters={
+            "type": "object",
+            "properties": {
+                "state": {"type": "string", "enum": [state.name for state in definition.states]},
+                "data": {"type": "object"},
+            },
+            "required": ["state"],
+            "additionalProperties": False,
+        },
+    )

@@ -14,7 +14,15 @@ from baton.conversation.turns import Turns
 from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy
 from baton.domain.events import run_error, unsequenced
-from baton.domain.queued import Queued, QueuedAnswer, QueuedClose, QueuedMessage, QueuedTakeover, parse_queued
+from baton.domain.queued import (
+    Queued,
+    QueuedAnswer,
+    QueuedClose,
+    QueuedFloorAction,
+    QueuedMessage,
+    QueuedTakeover,
+    parse_queued,
+)
 from baton.domain.times import from_millis
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
@@ -80,7 +88,7 @@ class QueuedTurns:
         """End a turn that was tried too often, so that its thread goes on: its run ends as ``interrupted``."""
         queued = parse_queued(body)
         try:
-            if isinstance(queued, QueuedMessage | QueuedAnswer):
+            if isinstance(queued, QueuedMessage | QueuedAnswer | QueuedFloorAction):
                 await self._turns.give_up(queued.scope, from_queue(queued), listener=_listener(queued))
             elif isinstance(queued, QueuedClose):
                 await self._refuse(queued, StoreUnavailable())

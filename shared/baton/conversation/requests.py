@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from baton.domain.content import content_as_json, content_digest, content_from_json, parse_content
@@ -13,6 +14,7 @@ from baton.domain.identity import (
     MAX_MESSAGE_ID,
     Scope,
     ThreadRef,
+    derived_record_id,
     derived_run_id,
     derived_thread_ref,
     is_printable,
@@ -20,7 +22,7 @@ from baton.domain.identity import (
 )
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer, answer_message_id
 from baton.domain.message import Content
-from baton.domain.queued import QueuedAnswer, QueuedMessage
+from baton.domain.queued import QueuedAnswer, QueuedFloorAction, QueuedMessage
 
 MAX_PAYLOAD = 4_096
 """Characters of an answer's payload, as JSON: it is kept with the thread until the run goes on."""
@@ -69,8 +71,73 @@ class AnswerRequest:
         return content_digest(self.message_id)
 
 
-TurnRequest = MessageRequest | AnswerRequest
+class FloorAction(StrEnum):
+    """What a user can do about who has the floor, without a message."""
+
+    EXIT = "exit"
+    """Leave the specialist."""
+    CONTINUE = "continue"
+    """Take up an unfinished workflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class FloorRequest:
+    """An action about who has the floor, which asks for a run of its own."""
+
+    thread: ThreadRef
+    message_id: str
+    run_id: str
+    action: FloorAction
+    workflow_id: str | None = None
+    """What to continue."""
+
+    @property
+    def content(self) -> Content:
+        """Nobody has said anything."""
+        return ""
+
+    @property
+    def agent_id(self) -> str | None:
+        return None
+
+    @property
+    def source(self) -> str:
+        """The action as the first message of its run keeps it, by which a run is known again whose worker died."""
+        return self.action.value if self.workflow_id is None else f"{self.action.value}:{self.workflow_id}"
+
+    @property
+    def digest(self) -> str:
+        return content_digest(self.source)
+
+
+TurnRequest = MessageRequest | AnswerRequest | FloorRequest
 """What a run can be asked for with."""
+
+
+def exit_request(thread_id: str, *, key: str) -> FloorRequest:
+    """Leave the specialist; requests with the same ``key`` are one."""
+    return _floor_request(thread_id, FloorAction.EXIT, key, None)
+
+
+def continue_request(thread_id: str, workflow_id: object, *, key: str) -> FloorRequest:
+    """Take up an unfinished workflow; requests with the same ``key`` are one. Raises ``InvalidRequest``."""
+    if not isinstance(workflow_id, str) or not is_printable(workflow_id, MAX_MESSAGE_ID):
+        raise InvalidRequest("workflowId must be the id of a workflow.")
+    return _floor_request(thread_id, FloorAction.CONTINUE, key, workflow_id)
+
+
+def floor_request_again(thread: ThreadRef, message_id: str, run_id: str, source: str | None) -> FloorRequest | None:
+    """The action whose run's first message says ``source``; None if it says none."""
+    action, _, workflow_id = (source or "").partition(":")
+    if action not in set(FloorAction):
+        return None
+    return FloorRequest(thread, message_id, run_id, FloorAction(action), workflow_id or None)
+
+
+def _floor_request(thread_id: str, action: FloorAction, key: str, workflow_id: str | None) -> FloorRequest:
+    message_id = f"{action.value}-{derived_record_id(thread_id, action.value, key)}"
+    run_id = derived_run_id(thread_id, message_id)
+    return FloorRequest(ThreadRef(thread_id, may_create=False), message_id, run_id, action, workflow_id)
 
 
 def answer_request(thread_id: str, answers: Sequence[InterruptAnswer], *, run_id: object = None) -> AnswerRequest:
@@ -184,8 +251,30 @@ def queued_answer(
     )
 
 
-def from_queue(queued: QueuedMessage | QueuedAnswer) -> TurnRequest:
+def queued_action(
+    scope: Scope, request: FloorRequest, *, connection_id: str | None, connection_expires_at: int, request_id: str
+) -> QueuedFloorAction:
+    """An action as it waits in the queue."""
+    return QueuedFloorAction(
+        tenant_id=scope.tenant_id,
+        user_id=scope.user_id,
+        permissions=tuple(sorted(scope.permissions)),
+        connection_id=connection_id,
+        connection_expires_at=connection_expires_at,
+        request_id=request_id,
+        thread_id=request.thread.id,
+        action=request.action.value,
+        message_id=request.message_id,
+        workflow_id=request.workflow_id,
+    )
+
+
+def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedFloorAction) -> TurnRequest:
     """The request that waited in the queue; it was checked before."""
+    if isinstance(queued, QueuedFloorAction):
+        run_id = derived_run_id(queued.thread_id, queued.message_id)
+        thread = ThreadRef(queued.thread_id, may_create=False)
+        return FloorRequest(thread, queued.message_id, run_id, FloorAction(queued.action), queued.workflow_id)
     if isinstance(queued, QueuedAnswer):
         answer = InterruptAnswer(queued.interrupt_id, queued.status, queued.payload, queued.answered_by)
         return answer_request(queued.thread_id, [answer])

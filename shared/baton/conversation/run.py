@@ -6,28 +6,33 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.conversation.adoption import adoptable
-from baton.conversation.answer import Answer, AnswerStep, answer_events
+from baton.conversation.answer import Answer, answer_events, started
 from baton.conversation.approvals import interrupts_of
 from baton.conversation.consult import settle_tasks
+from baton.conversation.course import AnswerStep
 from baton.conversation.delivery import Delivery
 from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
 from baton.conversation.opening import calls_before, dated_as_before, exchange_from, opening_message, tell_results
 from baton.conversation.requests import AnswerRequest, TurnRequest
 from baton.conversation.run_context import LONGEST_RESERVE_SECONDS, RESERVED_SHARE, RunContext, RunServices, Writes
+from baton.conversation.running_floor import RunningFloor
 from baton.conversation.transcript import Transcript
 from baton.conversation.upkeep import LeaseHolder, Upkeep
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
 from baton.domain.errors import BatonError, InternalError, Interrupted, LeaseLost, ModelUnavailable, StoreUnavailable
 from baton.domain.events import Event, RunStamp, run_error, run_finished, thread_closed
+from baton.domain.handoff import HandoffOutcome
 from baton.domain.identity import Scope
 from baton.domain.interrupt import Interrupt, PendingInterrupts, answer_message_id
-from baton.domain.message import OutcomeType, RunEnd, StoredMessage
+from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.skill import Skill
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.memory.context import history_budget
@@ -35,6 +40,8 @@ from baton.ports.thread_store import Commit, Lease, TurnRecord
 
 logger = Logger()
 
+CLOCK_SKEW = timedelta(seconds=1)
+"""By which two workers' clocks may differ."""
 MAX_ATTEMPTS = 3
 """The attempt that gives a run up: whatever killed two workers would kill a third."""
 
@@ -77,6 +84,8 @@ class RunExecution:
         self._listener = listener
         self._gives_up = gives_up or run.attempt >= MAX_ATTEMPTS
         self._agent = services.agents.answering(lease.thread)
+        self._floor: RunningFloor | None = None
+        self._skills: Sequence[Skill] = ()
         self._log = EventLog(
             services.log, RunStamp(lease.thread_id, run.run_id, run.attempt), first_seq=lease.first_seq
         )
@@ -94,10 +103,10 @@ class RunExecution:
         self._transcript = Transcript(
             lease.thread_id,
             run,
-            first_ordinal=self._question.ordinal + (0 if self._answered else 1),
+            first_ordinal=self._question.ordinal + (1 if self._question.role is Role.USER else 0),
             clock=services.clock,
             counter=services.counter,
-            first_id=request.message_id if self._answered else None,
+            first_id=request.message_id if self._question.role is not Role.USER else None,
         )
         self._history: Sequence[StoredMessage] = ()
         self._writes = Writes()
@@ -140,18 +149,37 @@ class RunExecution:
                 self._question = await dated_as_before(store, lease, known, self._question)
         if self._answered is not None:
             self._unfinished = await exchange_from(store, lease, self._answered.first_ordinal)
-        opened, _, self._history, _, self._journal = await asyncio.gather(
+        opened, _, _, _, self._journal = await asyncio.gather(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
-            self._messages_before(),
+            self._read(),
             self._delivery.refresh(self._log.logged_seq),
             calls_before(self._services.records, lease, self._run),
         )
         return known or opened
 
+    async def _read(self) -> None:
+        """Read what the agent has to know."""
+        self._history, self._floor, self._skills = await asyncio.gather(
+            self._messages_before(),
+            self._services.floors.load(self._thread, self._scope),
+            self._active_skills(),
+        )
+
+    async def _active_skills(self) -> Sequence[Skill]:
+        """What the main agent has been taught, as far as it may matter to this run."""
+        thread, now = self._thread, self._services.clock.now()
+        if thread.is_handed_over or self._question.role is not Role.USER:
+            return ()
+        taught_at = thread.floor.taught_at
+        since = now if thread.is_new_session else taught_at + CLOCK_SKEW if taught_at is not None else None
+        return await self._services.active_skills.of(self._scope, thread.agent_id, since=since)
+
     async def _messages_before(self) -> Sequence[StoredMessage]:
         """The history before what is being answered, as much of it as fits a prompt."""
         lease = self._holder.lease
+        if lease.thread.next_ordinal == 0:
+            return ()
         tokens = self._question.tokens + sum(message.tokens for message in self._unfinished)
         return await self._services.store.recent_messages(
             lease.scope,
@@ -184,7 +212,9 @@ class RunExecution:
             ended = ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
         if ended is not None:
             await self._services.sessions.record(lease, ended)
-        finished = await self._commit(messages, end, ended, self._pending(end.interrupts, known.permissions))
+        finished = await self._commit(
+            messages, end, ended, self._pending(end.interrupts, known.permissions, last.agent_id or self._agent.id)
+        )
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         for seq, body in enumerate(end.tail, end.tail_seq):
             self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])
@@ -222,7 +252,7 @@ class RunExecution:
             # No model is asked: the run is given up, or was cancelled while it waited.
             answer.error = Interrupted() if self._gives_up else None
             answer.is_cancelled = answer.error is None
-            self._tell(self._log.number(step.started()))
+            self._tell(self._log.number(started(step)))
             return
         async with contextlib.aclosing(answer_events(step, answer)) as events:
             try:
@@ -254,7 +284,9 @@ class RunExecution:
         return AnswerStep(
             context=context,
             thread=self._thread,
-            agent=agent,
+            floor=self._running_floor,
+            request=self._request,
+            skills=self._skills,
             opening=self._question,
             history=self._history,
             unfinished=self._unfinished,
@@ -268,18 +300,20 @@ class RunExecution:
         store, lease = self._services.store, self._holder.lease
         if answer.is_empty:
             answer.error = ModelUnavailable("The model gave an empty answer. Please try again.")
+        agent = answer.agent or self._agent
         if self._answered is not None and not self._transcript.messages:
             tell_results(self._transcript, self._agent, self._answered, self._journal)
         said = self._transcript.messages or [self._question]
         messages = (*(() if said[0].ordinal == self._question.ordinal else (self._question,)), *said)
         waits = answer.waiting if answer.outcome is OutcomeType.INTERRUPT else ()
-        interrupts = interrupts_of(waits, self._run, self._agent, self._thread.id, self._services.clock)
-        pending = self._pending(interrupts, self._scope.permissions)
+        interrupts = interrupts_of(waits, self._run, agent, self._thread.id, self._services.clock)
+        pending = self._pending(interrupts, self._scope.permissions, agent.id)
         ended = self._ended(answer, messages[-1])
+        left = self._left_floor() if ended is not None else ()
         if self._log.is_tail_too_long:
             await self._log.write_piece(lease)
         # Never in the log: whoever reads it before the commit would tell of an end that may not be the end.
-        final = [self._log.number(event) for event in self._end_events(answer, pending, ended)]
+        final = [self._log.number(event) for event in (*left, *self._end_events(answer, pending, ended))]
         tail_seq, tail = self._log.tail(messages[-1].text, messages[-1].id)
         end = RunEnd(
             outcome=answer.outcome,
@@ -292,6 +326,7 @@ class RunExecution:
             first_seq=self._first_seq,
             interrupts=pending.interrupts if pending else (),
             parent_run_id=self._answered.run_id if self._answered else None,
+            change=self._running_floor.change,
         )
         messages = (*messages[:-1], replace(messages[-1], end=end))
         writes = (store.put_message(lease, each) for each in messages if each is not self._question)
@@ -310,14 +345,28 @@ class RunExecution:
             await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         return finished
 
-    def _pending(self, interrupts: tuple[Interrupt, ...], permissions: Iterable[str]) -> PendingInterrupts | None:
+    @property
+    def _running_floor(self) -> RunningFloor:
+        assert self._floor is not None  # noqa: S101 - read by ``open``
+        return self._floor
+
+    def _left_floor(self) -> list[BaseEvent]:
+        """Give the floor back to the main agent because the conversation ends; what clients are shown of it."""
+        floor = self._running_floor
+        before = floor.state
+        self._services.floors.leave(floor, HandoffOutcome.CLOSED)
+        return list(floor.news_since(before))
+
+    def _pending(
+        self, interrupts: tuple[Interrupt, ...], permissions: Iterable[str], agent_id: str
+    ) -> PendingInterrupts | None:
         """What the thread waits for after this run, which came with ``permissions``."""
         if not interrupts:
             return None
         return PendingInterrupts(
             run_id=self._run.run_id,
             message_id=answer_message_id(interrupts[0].id),
-            agent_id=self._agent.id,
+            agent_id=agent_id,
             permissions=tuple(sorted(permissions)),
             first_ordinal=self._first_of_exchange,
             interrupts=interrupts,
@@ -331,6 +380,7 @@ class RunExecution:
         pending: PendingInterrupts | None,
     ) -> FinishedRun:
         """Move the pointer past ``messages``, then find out who is to be told."""
+        floor = await self._services.floors.keep(self._holder.lease, end.change) if end.change is not None else None
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=end.last_seq,
@@ -338,6 +388,7 @@ class RunExecution:
             tokens=sum(message.tokens for message in messages),
             ended=ended,
             pending=pending,
+            floor=floor,
         )
         await self._services.store.commit(self._holder.lease, commit)
         # Whoever registers from now on reads the tail from the message; whoever did before is found here.
@@ -353,6 +404,7 @@ class RunExecution:
             usage=self._thread.usage + end.usage,
             last_activity_at=messages[-1].timestamp,
             pending=pending,
+            floor=floor or self._thread.floor,
         )
         return FinishedRun(thread, messages)
 

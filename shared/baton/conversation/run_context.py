@@ -9,7 +9,9 @@ from typing import Any
 
 from ag_ui.core import BaseEvent
 
+from baton.conversation.active_skills import ActiveSkills
 from baton.conversation.agents import Agents
+from baton.conversation.floors import Floors
 from baton.conversation.sessions import Sessions
 from baton.domain.agent import AgentDefinition, ToolLimits
 from baton.domain.identity import Scope
@@ -50,11 +52,15 @@ class RunServices:
     agents: Agents
     model: ChatModel
     default_model: str
+    light_model: str
+    """For what must be quick rather than clever."""
     tools: Tools
     agent_client: AgentClient
     counter: TokenCounter
     files: Files
     sessions: Sessions
+    floors: Floors
+    active_skills: ActiveSkills
     audit: AuditLog
     clock: Clock
 

@@ -13,13 +13,15 @@ from typing import Any
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
+from baton.conversation.call_outcome import CallOutcome
+from baton.conversation.own_tools import OwnTools
 from baton.conversation.research import Research
 from baton.conversation.run_context import Budget, Emit, RunContext
 from baton.conversation.tool_kit import BadCall, Offer, OutOfReach, ToolKit
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.task import TaskStatus
-from baton.domain.tool_call import ASK, END, ToolCall, ToolCallRecord, is_shown
+from baton.domain.tool_call import ASK, ToolCall, ToolCallRecord, is_shown
 from baton.domain.tool_events import tool_call, tool_result
 from baton.ports.tools import CallContext, ToolFailed
 
@@ -29,31 +31,6 @@ STOPPED = "The user stopped this."
 OVER = "Error: it was stopped when the time for it was over."
 GRACE_SECONDS = 5.0
 NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
-
-
-@dataclass(frozen=True, slots=True)
-class CallOutcome:
-    """What a call came to."""
-
-    output: str
-    """Whole; the model is told as much of it as its agent's limits allow."""
-    error: str | None = None
-    """Why it failed; None: it succeeded."""
-    task_id: str | None = None
-    task_status: str | None = None
-    is_outage: bool = False
-    """Whether it failed because somebody could not be reached in time: the user is told of it (O4)."""
-    sources: tuple[Mapping[str, Any], ...] = ()
-    tokens: int = 0
-    """What others have used for it, out of the asking agent's budget."""
-    ends_conversation: bool = False
-    waits: bool = False
-    """Whether a person has to agree first; nothing was done."""
-
-    @classmethod
-    def failed(cls, message: str, **fields: Any) -> CallOutcome:
-        """One that failed; ``message`` is for the model and for the record."""
-        return cls(message, error=message.removeprefix("Error: "), **fields)
 
 
 Consult = Callable[[ToolCall, AgentDefinition, str, Emit], Awaitable[CallOutcome]]
@@ -69,12 +46,16 @@ class ToolCalls:
     kit: ToolKit
     budget: Budget
     consult: Consult | None = None
+    own: OwnTools | None = None
+    """Baton's own tools; None: it decides nothing about the conversation."""
     task_id: str | None = None
     """The sub-task in which the agent was consulted; None: it answers the user."""
     outcomes: dict[str, CallOutcome] = field(default_factory=dict)
     """By call id."""
     _research: Research | None = None
     _fatal: BaseException | None = None
+    _is_waiting: bool = False
+    """Whether a call of the same answer waits for an approval."""
 
     async def carry_out(
         self,
@@ -91,6 +72,7 @@ class ToolCalls:
         Ends promptly when the run is stopped. Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
         channel: asyncio.Queue[BaseEvent | None] = asyncio.Queue()
+        self._is_waiting = any(self._waits(call, approved) for call in calls)
         async with self._indicator(calls, activity_id, channel.put_nowait):
             jobs = self._begin(calls, result_ids, channel.put_nowait, approved)
             closer = asyncio.ensure_future(self._close_when_done(jobs, channel))
@@ -110,6 +92,11 @@ class ToolCalls:
         """Do not make a call, and keep a record that says ``why``. Raises ``LeaseLost`` and ``StoreUnavailable``."""
         outcome = self.outcomes[call.id] = CallOutcome.failed(why)
         await self._record(call, outcome, self.context.services.clock.now())
+
+    def _waits(self, call: ToolCall, approved: Collection[str]) -> bool:
+        offer = self.kit.offers.get(call.name)
+        needs_approval = offer is not None and offer.tool is not None and offer.tool.requires_approval
+        return needs_approval and call.id not in approved
 
     def _indicator(
         self, calls: Sequence[ToolCall], activity_id: str, emit: Emit
@@ -189,8 +176,8 @@ class ToolCalls:
             self.budget.count_bad_call()
             return CallOutcome.failed(f"Error: {bad}")
         known = self.context.journal.get(call.id)
-        if known is not None:
-            return self._reused(known, offer)
+        if known is not None and is_shown(call.name):
+            return self._reused(known, offer)  # what is Baton's own is done anew: nothing of it was kept
         if not self.budget.take_call():
             return CallOutcome.failed(NO_MORE)
         if offer.tool is not None and offer.tool.requires_approval and not is_approved:
@@ -199,7 +186,9 @@ class ToolCalls:
             return await self.consult(call, offer.agent, arguments["message"], emit)
         if offer.tool is not None:
             return await self._outside(call, offer, arguments)
-        return self._own(call)
+        if self.own is not None:
+            return await self.own.use(self.agent, call.name, arguments, emit, waits=self._is_waiting)
+        return CallOutcome.failed(f"Error: {call.name} cannot be used here.")
 
     async def _outside(self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any]) -> CallOutcome:
         context = self.context
@@ -222,11 +211,6 @@ class ToolCalls:
             return CallOutcome.failed(f"Error: {failure.message}", is_outage=failure.is_outage)
         return CallOutcome(result.text, sources=result.sources)
 
-    def _own(self, call: ToolCall) -> CallOutcome:
-        if call.name == END:
-            return CallOutcome("The conversation will be closed after this answer.", ends_conversation=True)
-        return CallOutcome.failed(f"Error: {call.name} cannot be used here.")
-
     def _reused(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:
         """What an earlier attempt was answered; the tool is not asked again."""
         sources = (agent_source(offer.agent),) if offer.agent is not None else ()
@@ -235,7 +219,6 @@ class ToolCalls:
             task_id=known.task_id,
             task_status=TaskStatus.COMPLETED.value if known.task_id else None,
             sources=sources,
-            ends_conversation=known.tool_name == END,
         )
 
     def told(self, call: ToolCall) -> str:

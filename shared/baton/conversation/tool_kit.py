@@ -9,6 +9,7 @@ from typing import Any
 
 from baton.conversation.agents import Agents
 from baton.conversation.own_tools import own_tools
+from baton.conversation.running_floor import RunningFloor
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ASK, ToolCall, tool_name
@@ -106,19 +107,19 @@ class ToolKit:
 
 
 async def tool_kit(
-    agent: AgentDefinition, scope: Scope, agents: Agents, tools: Tools, *, is_consulted: bool = False
+    agent: AgentDefinition, scope: Scope, agents: Agents, tools: Tools, *, floor: RunningFloor | None = None
 ) -> ToolKit:
-    """The tools that ``agent`` may use on behalf of the scope's user (O6).
+    """The tools that ``agent`` may use on behalf of the scope's user (O6), if it has the ``floor``.
 
-    An agent that is consulted by another one asks nobody itself, cannot wait for approvals, and decides nothing about
-    the conversation.
+    Without it, it is consulted by another one: then it asks nobody itself, cannot wait for approvals, and decides
+    nothing about the conversation.
     """
     outside = await tools.offered(agent, scope) if agent.tools else OfferedTools()
     offers: list[Offer] = []
-    if not is_consulted:
-        offers += [Offer(spec) for spec in own_tools(agent)]
+    if floor is not None:
+        offers += [Offer(spec) for spec in own_tools(agent, floor)]
         offers += [Offer(_ask_spec(asked), agent=asked) for asked in agents.sub_agents(scope, agent)]
-    offers += [Offer(tool.spec, tool=tool) for tool in outside.tools if not (is_consulted and tool.requires_approval)]
+    offers += [Offer(tool.spec, tool=tool) for tool in outside.tools if floor is not None or not tool.requires_approval]
     return ToolKit({offer.spec.name: offer for offer in offers}, outside.missing)
 
 

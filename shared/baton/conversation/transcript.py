@@ -42,6 +42,7 @@ class Transcript:
         self._key = key
         self._first_id = first_id
         self._ids = 0
+        self._activities = 0
         self.messages: list[StoredMessage] = []
 
     def new_id(self) -> str:
@@ -52,6 +53,18 @@ class Transcript:
         self._ids += 1
         return derived_message_id(self._thread_id, self._run.message_id + self._key, self._run.attempt, self._ids)
 
+    def new_activity_id(self) -> str:
+        """The id of the next entry that is shown among the messages and is none."""
+        self._activities += 1
+        about = f"{self._run.message_id}{self._key}\0activity"
+        return derived_message_id(self._thread_id, about, self._run.attempt, self._activities)
+
+    def take_back(self, count: int) -> list[StoredMessage]:
+        """Remove the last ``count`` messages, of which nothing was shown."""
+        kept = len(self.messages) - count
+        taken, self.messages[kept:] = self.messages[kept:], []
+        return taken
+
     def add_answer(
         self,
         message_id: str,
@@ -61,6 +74,7 @@ class Transcript:
         calls: Sequence[ToolCall] = (),
         is_whole: bool = True,
         sources: Sequence[Mapping[str, Any]] = (),
+        source: str | None = None,
     ) -> StoredMessage:
         """What an agent has said, and what it called."""
         counted = text if is_whole else f"{text}{STOPPED_NOTE}"
@@ -73,11 +87,14 @@ class Transcript:
             agent_id=agent.id,
             agent_name=agent.name,
             tool_calls=tuple(calls),
-            sources=tuple(dict(source) for source in sources),
+            sources=tuple(dict(each) for each in sources),
+            source=source,
         )
 
-    def add_result(self, message_id: str, agent: AgentDefinition, call: ToolCall, content: str) -> StoredMessage:
-        """What a call came to, as the model was told."""
+    def add_result(
+        self, message_id: str, agent: AgentDefinition, call: ToolCall, content: str, *, is_handoff_summary: bool = False
+    ) -> StoredMessage:
+        """What a call came to, as the model was told; a specialist's report is the summary of its handoff."""
         return self._add(
             message_id,
             Role.TOOL,
@@ -86,6 +103,7 @@ class Transcript:
             agent_id=agent.id,
             agent_name=agent.name,
             is_tool_result=True,
+            is_handoff_summary=is_handoff_summary,
             tool_name=call.name,
             tool_call_id=call.id,
         )

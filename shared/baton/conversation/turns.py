@@ -14,7 +14,7 @@ from baton.conversation.follow import Follower
 from baton.conversation.listener import Listener
 from baton.conversation.orphans import Orphan, find_orphan
 from baton.conversation.replay import Replays
-from baton.conversation.requests import AnswerRequest, TurnRequest
+from baton.conversation.requests import AnswerRequest, FloorAction, FloorRequest, TurnRequest
 from baton.conversation.run import FinishedRun, RunExecution
 from baton.conversation.run_context import RunServices
 from baton.conversation.turn_call import Emit, StillWaiting, TurnCall, once_each
@@ -24,6 +24,7 @@ from baton.domain.errors import (
     InterruptUnavailable,
     LeaseLost,
     MessageIdConflict,
+    NotInHandoff,
     ThreadBusy,
     ThreadUnavailable,
     UnknownAgent,
@@ -198,7 +199,7 @@ class Turns:
             return await self._work(call, lease)
         except LeaseLost:
             raise
-        except (MessageIdConflict, AgentMismatch, UnknownAgent, InterruptUnavailable, StillWaiting):
+        except (MessageIdConflict, AgentMismatch, UnknownAgent, InterruptUnavailable, NotInHandoff, StillWaiting):
             await self._give_back(lease)
             raise
         except BaseException:
@@ -228,10 +229,13 @@ class Turns:
         if request.agent_id is not None and request.agent_id != lease.thread.agent_id:
             raise AgentMismatch
         scope = call.scope
-        if not isinstance(request, AnswerRequest):
-            self._agents.active(lease.scope, lease.thread)
+        if isinstance(request, FloorRequest):
+            if request.action is FloorAction.EXIT and not lease.thread.is_handed_over:
+                return await self._done_before(call, lease, NotInHandoff())
+        elif not isinstance(request, AnswerRequest):
+            self._agents.check_main(lease.scope, lease.thread)
         elif lease.thread.pending is None:
-            return await self._answered_before(call, lease)
+            return await self._done_before(call, lease, InterruptUnavailable())
         else:
             scope = replace(scope, permissions=frozenset(lease.thread.pending.permissions))
         execution = RunExecution(
@@ -278,12 +282,12 @@ class Turns:
             raise StillWaiting
         return replace(lease, thread=replace(lease.thread, pending=answered))
 
-    async def _answered_before(self, call: TurnCall, lease: Lease) -> FinishedRun:
-        """Replay the run that went on with these answers. Raises ``InterruptUnavailable`` if none ever did."""
+    async def _done_before(self, call: TurnCall, lease: Lease, refusal: BatonError) -> FinishedRun:
+        """Replay the run that this request asked for before. Raises ``refusal`` if there never was one."""
         known = await self._store.get_turn(lease.scope, lease.thread_id, call.request.message_id)
         finished = await self._outcome(call, lease.thread_id, known, lease.thread) if known is not None else None
         if finished is None:
-            raise InterruptUnavailable
+            raise refusal
         await self._give_back(lease)
         return await self._replay(call, finished)
 

@@ -47,8 +47,8 @@ class EpisodeRef:
 
 
 def ended_session(thread: Thread, end_ordinal: int, reason: EndReason, at: datetime) -> EpisodeRef | None:
-    """The session of ``thread`` that ends before ``end_ordinal``; None if nothing was said in it."""
-    if end_ordinal <= thread.episode_first_ordinal:
+    """The session of ``thread`` that ends before ``end_ordinal``; None if nothing was said in it, or it is a fork."""
+    if end_ordinal <= thread.episode_first_ordinal or thread.parent_thread_id is not None:
         return None
     return EpisodeRef(thread.id, thread.episode, thread.episode_first_ordinal, end_ordinal, reason, at)
 

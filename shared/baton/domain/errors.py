@@ -168,6 +168,22 @@ class InterruptUnavailable(BatonError):
     detail = "There is no open interrupt with this id. The conversation may have gone on without it."
 
 
+class NotInHandoff(BatonError):
+    """An exit from a conversation that the main agent leads anyway."""
+
+    code, status, retryable = "not_in_handoff", 409, False
+    title = "No specialist to leave"
+    detail = "This conversation is with its main agent already; there is nothing to leave."
+
+
+class HandoffInProgress(BatonError):
+    """A workflow to continue where the conversation is with a specialist."""
+
+    code, status, retryable = "handoff_in_progress", 409, False
+    title = "Another session is in progress"
+    detail = "The conversation is with a specialist. Finish that first, or leave it with exit."
+
+
 class WorkflowUnavailable(BatonError):
     """A workflow to continue that is not there, finished, or was left for too long."""
 
@@ -253,6 +269,14 @@ class ModelRefused(ModelError):
 
     code, retryable = "model_refused", False
     detail = "The model did not accept the request. Ask the operator to check the model's name, address and key."
+
+
+class AgentUnavailable(ModelError):
+    """A specialist that runs elsewhere did not answer a message that was relayed to it."""
+
+    code = "agent_unavailable"
+    title = "The agent did not answer"
+    detail = "The agent cannot be reached at the moment. Please try again, or leave it with exit."
 
 
 class ContentFiltered(ModelError):

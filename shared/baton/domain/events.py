@@ -211,12 +211,9 @@ def custom(name: str, value: dict[str, Any]) -> CustomEvent:
     return CustomEvent(name=name, value=value)
 
 
-def thread_closed(reason: EndReason, episode_id: str | None, *, previous_seq: int | None = None) -> CustomEvent:
+def thread_closed(reason: EndReason, episode_id: str | None) -> CustomEvent:
     """The session has ended; ``episode_id`` is None if nothing had been said in it."""
-    event = custom("thread_closed", {"reason": reason.value, "episodeId": episode_id})
-    if previous_seq is not None:
-        event.metadata = {"previousSeq": previous_seq}
-    return event
+    return custom("thread_closed", {"reason": reason.value, "episodeId": episode_id})
 
 
 def without_stamp(event: Event) -> dict[str, Any]:

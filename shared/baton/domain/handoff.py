@@ -105,6 +105,8 @@ class HandoffRequest:
     show_tool_calls: bool = False
     workflow_id: str | None = None
     """The workflow it is for."""
+    remote_task_id: str | None = None
+    """The task of a target that runs elsewhere, while that waits for the user's next message."""
     child_thread_id: str | None = None
     """Where the specialist works, if not in this thread (``forked``)."""
     outcome: HandoffOutcome | None = None

@@ -9,7 +9,6 @@ from enum import StrEnum
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
-from baton.domain.thread import Thread
 from baton.domain.triggers import matching
 from baton.domain.workflow import Workflow, WorkflowStatus
 
@@ -58,20 +57,19 @@ def declared_handoff(source: AgentDefinition, target_id: str) -> HandoffDefiniti
 
 
 def may_hand_off(
-    thread: Thread,
-    workflow: Workflow | None,
     source: AgentDefinition,
     target_id: str,
     target: AgentDefinition | None,
     scope: Scope,
     *,
     session: AgentDefinition | None = None,
+    workflow: Workflow | None = None,
     is_available: bool = True,
 ) -> Refusal | None:
-    """Why ``source`` must not hand the thread over to ``target_id`` now; None if it may.
+    """Why ``source`` must not hand the conversation over to ``target_id`` now; None if it may.
 
-    ``workflow`` is the one the thread is in, ``session`` the definition of the agent whose it is (default:
-    ``source``), ``target`` the deployment's definition of the target.
+    ``target`` is the deployment's definition of it, ``session`` the agent that the conversation was handed over to
+    before, if it was, and ``workflow`` the one it is in.
 
     Several reasons may hold at once; the one told is the one that would last longest, so that nobody is sent to clear
     one obstacle away only to find the next: first what is wrong with the request itself (unknown, self), then what the
@@ -88,7 +86,7 @@ def may_hand_off(
         if not scope.has(permission):
             explanation = f"The user lacks the permission {permission}, which {target.name} needs."
             return Refusal(RefusalReason.FORBIDDEN, explanation, permission=permission)
-    busy = _busy(thread, workflow, target, session or source)
+    busy = _busy(target, session, workflow)
     if busy is not None:
         return busy
     if not is_available:
@@ -96,16 +94,13 @@ def may_hand_off(
     return None
 
 
-def _busy(
-    thread: Thread, workflow: Workflow | None, target: AgentDefinition, session: AgentDefinition
-) -> Refusal | None:
+def _busy(target: AgentDefinition, session: AgentDefinition | None, workflow: Workflow | None) -> Refusal | None:
     """Why the conversation has something to finish first."""
-    is_handed_over = thread.active_agent_id != thread.agent_id
-    if workflow is not None and workflow.status is WorkflowStatus.ACTIVE and (is_handed_over or target.workflow):
-        name = session.workflow.name if session.workflow is not None else workflow.name
+    if workflow is not None and workflow.status is WorkflowStatus.ACTIVE and (session is not None or target.workflow):
+        name = session.workflow.name if session is not None and session.workflow is not None else workflow.name
         explanation = f"The user is in the middle of another workflow ({name}), which must be finished or left first."
         return Refusal(RefusalReason.SECOND_WORKFLOW, explanation, session=name)
-    if is_handed_over:
+    if session is not None:
         explanation = "The conversation was handed over to you; return it to the main agent instead."
         return Refusal(RefusalReason.NESTED, explanation, session=session.name)
     return None

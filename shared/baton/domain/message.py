@@ -19,6 +19,7 @@ from ag_ui.core import (
 )
 from ag_ui.core import ToolCall as ShownToolCall
 
+from baton.domain.floor import FloorChange
 from baton.domain.interrupt import Interrupt
 from baton.domain.times import iso
 from baton.domain.tool_call import ToolCall, is_shown
@@ -74,6 +75,8 @@ class RunEnd:
     """What the run waits for, if its outcome says so."""
     parent_run_id: str | None = None
     """The run whose interrupts this one answers."""
+    change: FloorChange | None = None
+    """What the run does to who has the floor; None: nothing. Carried out by whoever commits the run."""
 
     @property
     def last_seq(self) -> int:

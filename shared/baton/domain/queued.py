@@ -59,13 +59,21 @@ class QueuedAnswer(_Queued):
     answered_by: str
 
 
+class QueuedFloorAction(_Queued):
+    """A user's wish to leave the specialist, or to continue a workflow."""
+
+    action: Literal["exit", "continue"]
+    message_id: str
+    workflow_id: str | None = None
+
+
 class QueuedTakeover(_Queued):
     """A wish to have the thread's run finished whose worker has died."""
 
     action: Literal["takeover"] = "takeover"
 
 
-Queued = QueuedMessage | QueuedAnswer | QueuedClose | QueuedTakeover
+Queued = QueuedMessage | QueuedAnswer | QueuedFloorAction | QueuedClose | QueuedTakeover
 
 _QUEUED: TypeAdapter[Queued] = TypeAdapter(Annotated[Queued, Field(discriminator="action")])
 

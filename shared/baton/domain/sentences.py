@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from baton.domain.agent import AgentDefinition
 
@@ -22,10 +23,19 @@ SENTENCES: dict[str, str] = {
     "saved_for_later": "Let me know if you'd like to continue that later.",
     "completed": "Returning you to the main assistant.",
     "main_confirms": "You're back with me. What else can I do for you?",
+    "back_with": "You are talking to {agent} again.",
     "welcome_back": "Welcome back! Would you like to continue {workflow}?",
     "workflow_changed": "The steps have changed since you were last here, so we go on with {label}.",
 }
 """By name, in English; ``{...}`` is filled in."""
+
+
+def filled_sentence(
+    agent: AgentDefinition, name: str, values: Mapping[str, str], *, locale: str | None = None
+) -> str | None:
+    """The sentence ``name`` with ``values`` in it; None if it has a placeholder that none of them fills."""
+    said = sentence(agent, name, locale=locale, **values)
+    return None if _PLACEHOLDER.search(said) else said
 
 
 def sentence(agent: AgentDefinition, name: str, /, *, locale: str | None = None, **filled: str) -> str:

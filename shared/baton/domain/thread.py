@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.floor import Floor
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.times import iso
 from baton.domain.usage import Usage
+from baton.domain.workflow import Workflow
+
+Describe = Callable[[str], AgentDefinition | None]
+"""The deployment's definition of an agent, by its id; None: it has none (any more)."""
 
 
 class ThreadStatus(StrEnum):
@@ -54,7 +60,8 @@ class Thread:
     id: str
     user_id: str
     agent_id: str
-    active_agent_id: str
+    """The main agent."""
+    floor: Floor
     status: ThreadStatus
     episode: int
     """Number of the session in progress, or of the one the next message begins."""
@@ -76,15 +83,30 @@ class Thread:
     pending: PendingInterrupts | None = None
     """What the last run waits for; a message gives it up."""
 
-    def as_json(self, agent: AgentDefinition | None, last_seq: int | None = None) -> dict[str, Any]:
-        """The wire shape; ``agent`` is the active agent's definition, ``last_seq`` that of a run in progress."""
+    @property
+    def active_agent_id(self) -> str:
+        """The agent that answers the next message."""
+        return self.floor.agent_id
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Whether a specialist has the floor."""
+        return self.floor.handoff is not None
+
+    @property
+    def is_new_session(self) -> bool:
+        """Whether nothing has been said yet since the conversation began or was last closed."""
+        return self.next_ordinal == self.episode_first_ordinal
+
+    def as_json(self, describe: Describe, last_seq: int | None = None) -> dict[str, Any]:
+        """The wire shape; ``last_seq`` is that of a run in progress."""
         return {
             "id": self.id,
             "userId": self.user_id,
             "agentId": self.agent_id,
             "parentThreadId": self.parent_thread_id,
             "status": self.status.value,
-            "state": thread_state(agent, self),
+            "state": thread_state(describe, self),
             "episode": self.episode if self.status is ThreadStatus.ACTIVE else max(1, self.episode - 1),
             "usage": self.usage.as_json(),
             "run": self.run.as_json() if self.run else None,
@@ -94,17 +116,28 @@ class Thread:
         }
 
 
-def thread_state(agent: AgentDefinition | None, thread: Thread) -> dict[str, Any]:
+def thread_state(describe: Describe, thread: Thread) -> dict[str, Any]:
     """What every screen of the thread shows: the active agent, the workflow, what can be resumed, the status."""
+    return {**floor_state(describe, thread.floor, thread.agent_id), "status": thread.status.value}
+
+
+def floor_state(describe: Describe, floor: Floor, main_id: str) -> dict[str, Any]:
+    """The part of the state that the floor decides; ``main_id`` is the thread's main agent."""
+    agent = describe(floor.agent_id)
+    leads = agent.workflow if agent is not None else None
     return {
         "activeAgent": {
-            "id": thread.active_agent_id,
-            "name": agent.name if agent else thread.active_agent_id,
+            "id": floor.agent_id,
+            "name": agent.name if agent else floor.agent_id,
             "description": agent.description if agent else None,
             "avatarUrl": agent.avatar_url if agent else None,
-            "isMain": thread.active_agent_id == thread.agent_id,
+            "isMain": floor.agent_id == main_id,
         },
-        "workflow": None,
-        "resumable": [],
-        "status": thread.status.value,
+        "workflow": floor.workflow.as_state(leads) if floor.workflow is not None and leads is not None else None,
+        "resumable": [_resumable(describe, workflow) for workflow in floor.resumable],
     }
+
+
+def _resumable(describe: Describe, workflow: Workflow) -> dict[str, Any]:
+    agent = describe(workflow.agent_id)
+    return workflow.as_json(agent.workflow if agent is not None else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -45,6 +45,10 @@ class Workflow:
     updated_at: datetime
     expires_at: datetime
     status: WorkflowStatus = WorkflowStatus.ACTIVE
+
+    def without_data(self) -> Workflow:
+        """The workflow as its thread and others show it: what has been collected is left out."""
+        return replace(self, data={})
 
     def is_unfinished(self, now: datetime) -> bool:
         """Whether it goes on or can be taken up again."""

@@ -116,6 +116,8 @@ class WorkflowDefinition(Definition):
     """How long an unfinished one can be taken up again."""
     on_exit: Literal["save", "discard"] = "save"
     """What becomes of it when the user leaves before the end."""
+    produces: Literal["skill"] | None = None
+    """What is made of what it has collected when it is complete: a skill of the main agent's (``domain.skill``)."""
 
     @field_validator("states")
     @classmethod
@@ -206,6 +208,7 @@ class WorkflowDefinition(Definition):
             ],
             "expiryDays": self.expiry_days,
             "onExit": self.on_exit,
+            "produces": self.produces,
             "version": self.version,
         }
 

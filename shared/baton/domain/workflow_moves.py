@@ -156,6 +156,11 @@ def missing(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ..
     return _missing(state, workflow.data.get(state.name, {}))
 
 
+def open_ways(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
+    """The states the workflow may go to with what it has collected."""
+    return _open(definition, workflow, workflow.data)
+
+
 def _standing(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowState:
     """The state the workflow is in. Raises ``IllegalTransition`` where it cannot be advanced at all."""
     if workflow.status is not WorkflowStatus.ACTIVE:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from ag_ui.core import TextPart
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.message import Content, MessageStatus, Role, StoredMessage
-from baton.domain.tool_call import ToolCall
+from baton.domain.tool_call import ToolCall, is_shown
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
@@ -28,6 +29,9 @@ SHORTENED_CHARS = 400
 SHORTENED_NOTE = "[Shortened: there is no room for the whole of it.]"
 NOT_CARRIED_OUT = "This call was not carried out: the conversation went on without it."
 """The result of a call that has none: models want one for each call before anybody else speaks."""
+
+
+REPORTED = "{agent} has handed the conversation back and reports: {report}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +81,15 @@ def answer_tokens(text: str, calls: Sequence[ToolCall], counter: TokenCounter) -
     )
 
 
-def exchanges(history: Sequence[StoredMessage]) -> list[Exchange]:
-    """The history by the user's messages. What precedes the first of them was cut by the reader and is left out."""
+def exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) -> list[Exchange]:
+    """The history by the user's messages.
+
+    What precedes the first of them is left out where the history ``is_cut`` wherever the reader's budget ended, and
+    an exchange of its own otherwise.
+    """
     groups: list[list[StoredMessage]] = []
     for message in history:
-        if message.role is Role.USER:
+        if message.role is Role.USER or not (groups or is_cut):
             groups.append([])
         if groups:
             groups[-1].append(message)
@@ -112,25 +120,28 @@ def assemble(
     counter: TokenCounter,
     *,
     reserved: int = 0,
+    handoff: HandoffRequest | None = None,
 ) -> AssembledContext:
     """Build the prompt: system prompt, then (as they come) procedure, knowledge and episodes, history, current message.
 
     ``current`` is what is being answered: the user's message, or all of an exchange that was interrupted and goes on.
     The system prompt and it are always in the prompt, even when they alone exceed the budget. ``reserved`` tokens of
-    the budget are for what stands beside the messages, the tools.
+    the budget are for what stands beside the messages, the tools. ``handoff`` is the one that gave the agent the floor:
+    ``history`` is then what it may see.
     """
     current_tokens = sum(message.tokens for message in current)
     whole = max(0, agent.memory.max_working_memory_tokens - reserved)
     budget = max(0, history_budget(agent, current_tokens, counter) - reserved)
-    candidates = exchanges(history)
+    candidates = exchanges(history, is_cut=handoff is None or handoff.context_mode is ContextMode.FULL)
     # A first exchange that was cut by the reader would part a question from its answer.
     included = prune(candidates, budget)
     pruned = candidates[: len(candidates) - len(included)]
     system = Prompt(Role.SYSTEM, agent.system_prompt)
     messages = [message for exchange in included for message in exchange.messages]
-    prompts = [system, *as_prompts(messages, agent.id)]
+    shows_calls = handoff is not None and handoff.show_tool_calls
+    prompts = [system, *as_prompts(messages, agent.id, shows_calls=shows_calls)]
     current_from = len(prompts)
-    prompts += as_prompts(current, agent.id)
+    prompts += as_prompts(current, agent.id, shows_calls=shows_calls)
     tokens = whole - budget + sum(exchange.tokens for exchange in included)
     if budget == 0:
         tokens = message_tokens(agent.system_prompt, counter) + current_tokens + REPLY_TOKENS
@@ -176,17 +187,24 @@ def fit(
     return kept, first
 
 
-def as_prompts(messages: Sequence[StoredMessage], agent_id: str) -> list[Prompt]:
+def as_prompts(messages: Sequence[StoredMessage], agent_id: str, *, shows_calls: bool = False) -> list[Prompt]:
     """Messages as the model of ``agent_id`` is given them.
 
-    Its own tool calls come with their results, in the order of the calls; those of other agents are left out (H3).
+    Its own tool calls come with their results, in the order of the calls; those of other agents are left out, or told
+    as plain text (``shows_calls``, H3). What a specialist reported as it handed back, the others are told.
     """
     results = {message.tool_call_id: message for message in messages if message.role is Role.TOOL}
     prompts: list[Prompt] = []
     for message in messages:
         if message.role is Role.TOOL:
+            if message.is_handoff_summary and message.agent_id != agent_id:
+                prompts.append(Prompt(Role.SYSTEM, REPORTED.format(agent=message.agent_name, report=message.text)))
             continue
         calls = message.tool_calls if message.agent_id == agent_id else ()
+        if shows_calls and message.agent_id != agent_id and any(is_shown(call.name) for call in message.tool_calls):
+            told = [_told(call, results.get(call.id)) for call in message.tool_calls if is_shown(call.name)]
+            prompts.append(Prompt(message.role, "\n".join([*([message.text] if message.text else []), *told])))
+            continue
         if not calls and not message.text and message.role is Role.ASSISTANT:
             continue
         prompts.append(Prompt(message.role, _as_said(message), tool_calls=calls))
@@ -194,6 +212,14 @@ def as_prompts(messages: Sequence[StoredMessage], agent_id: str) -> list[Prompt]
             result = results.get(call.id)
             prompts.append(Prompt(Role.TOOL, result.text if result else NOT_CARRIED_OUT, tool_call_id=call.id))
     return prompts
+
+
+def _told(call: ToolCall, result: StoredMessage | None) -> str:
+    """Another agent's call as plain text."""
+    came = result.text if result is not None else NOT_CARRIED_OUT
+    if len(came) > SHORTENED_CHARS:
+        came = f"{came[:SHORTENED_CHARS]} {SHORTENED_NOTE}"
+    return f"[Called {call.name} with {call.arguments}. Result: {came}]"
 
 
 def _as_said(message: StoredMessage) -> Content:

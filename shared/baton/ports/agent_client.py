@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.handoff import HandoffRequest
 from baton.domain.identity import Scope
 from baton.domain.usage import Usage
 from baton.ports.chat_model import TextDelta
@@ -18,6 +19,23 @@ class AgentFailed(Exception):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """A conversation that another agent is given, with its first message."""
+
+    request: HandoffRequest
+    recent_messages: tuple[tuple[str, str], ...] = ()
+    """Role and text of what its context mode grants, the oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReport:
+    """What another agent reports as it hands the conversation back."""
+
+    summary: str
+    outcome: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +51,8 @@ class AgentTask:
     message: str
     remote_task_id: str | None = None
     """The remote agent's own task that this message goes on with, if it had asked for more."""
+    handoff: HandedOver | None = None
+    """The handoff that this message begins; None: it is a consultation, or a later message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +69,8 @@ class AgentDone:
     remote_task_id: str | None = None
     """Its task, if it waits for more input; None: it is done."""
     usage: Usage | None = None
+    report: AgentReport | None = None
+    """Set if it hands the conversation back to the main agent."""
 
 
 AgentChunk = TextDelta | AgentProgress | AgentDone

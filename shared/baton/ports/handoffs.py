@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from baton.domain.floor import HandoffPlace
 from baton.domain.handoff import HandoffRequest
 from baton.domain.identity import Scope
 from baton.ports.thread_store import Lease
@@ -23,8 +24,8 @@ class HandoffStore(Protocol):
         """
         ...
 
-    async def current(self, scope: Scope, thread_id: str) -> HandoffRequest | None:
-        """The thread's newest handoff, if it lasts; there is one at a time."""
+    async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
+        """The handoff at a place in the thread."""
         ...
 
     async def of_thread(

@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import Protocol
 
 from baton.domain.episode import EpisodeRef
+from baton.domain.floor import Floor
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Run, Thread
 from baton.domain.usage import Usage
+from baton.domain.workflow import Workflow
 
 
 class LeaseBusy(Exception):
@@ -45,6 +47,8 @@ class LeaseRequest:
     """Main agent of the thread if this request begins it."""
     idle_seconds: float = 0
     """Idle timeout of that agent."""
+    parent_thread_id: str | None = None
+    """The thread it is a fork of, if this request begins it as one: then it is listed under that thread only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,8 @@ class Commit:
     """The session that this run is the last of, when the agent has ended the conversation."""
     pending: PendingInterrupts | None = None
     """What the thread waits for from now on; None: nothing, also nothing it has waited for before."""
+    floor: Floor | None = None
+    """Who has the floor from now on; None: whoever had it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +176,13 @@ class ThreadStore(Protocol):
         """Keep answers to some of the interrupts that the thread waits for."""
         ...
 
-    async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
-        """Close the thread, make its main agent active and give the lease back, in one write.
+    async def close(
+        self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
+    ) -> None:
+        """Close the thread, give the floor to its main agent and the lease back, in one write.
 
-        What the thread waits for stays: an answer that comes days later reopens it.
+        ``resumable`` are the workflows that can be continued in it when it is reopened. What the thread waits for
+        stays: an answer that comes days later reopens it.
 
         ``ended`` is the session that this ends, None if nothing was said since the last one. A thread whose session
         ended stays in the idle index until ``settle``, so that a sweep finds closings that were not carried through.
@@ -193,9 +202,17 @@ class ThreadStore(Protocol):
         ...
 
     async def list_threads(
-        self, scope: Scope, *, limit: int, cursor: str | None, whole_tenant: bool = False
+        self,
+        scope: Scope,
+        *,
+        limit: int,
+        cursor: str | None,
+        whole_tenant: bool = False,
+        parent_thread_id: str | None = None,
     ) -> tuple[Sequence[Thread], str | None]:
         """The caller's threads, or the tenant's, newest first, and the cursor of the next page.
+
+        Forks are in none of these lists, but in that of the caller's ``parent_thread_id`` alone.
 
         Raises ``InvalidRequest`` for a cursor that this list did not hand out.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from baton.domain.identity import Scope
 from baton.domain.workflow import Workflow
@@ -18,11 +18,18 @@ class WorkflowElsewhere(Exception):
         super().__init__(f"the workflow goes on in thread {thread_id}")
 
 
-class WorkflowStore(Protocol):
-    """Workflows, each in the thread it goes on in and in the list of its user's.
+class UnfinishedWorkflow(NamedTuple):
+    """A workflow that can be continued."""
 
-    A workflow belongs to one thread at a time. The user's list says which: it is what ``find`` reads, and whoever
-    writes for another thread is refused. A thread's own copy stays as the thread left it.
+    workflow: Workflow
+    is_offered: bool
+    """Whether its user was offered to continue it since it was last changed."""
+
+
+class WorkflowStore(Protocol):
+    """Workflows, in the lists of their users.
+
+    A workflow belongs to one thread at a time; whoever writes it for another is refused.
     """
 
     async def put(self, lease: Lease, workflow: Workflow, *, moved_from: str | None = None) -> None:
@@ -34,14 +41,14 @@ class WorkflowStore(Protocol):
         """
         ...
 
-    async def get(self, scope: Scope, thread_id: str, workflow_id: str) -> Workflow | None:
-        """The workflow as the thread has it. The thread's ownership must have been checked before."""
-        ...
-
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
         """The caller's own workflow, wherever it is; finished ones are forgotten some time after their end."""
         ...
 
-    async def unfinished(self, scope: Scope) -> Sequence[Workflow]:
+    async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         """The caller's workflows that go on or can be taken up again, the one changed last first."""
+        ...
+
+    async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
+        """Remember that its user was offered to continue it; until it is written again. Nothing if it is gone."""
         ...

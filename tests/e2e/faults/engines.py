@@ -11,19 +11,25 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
+from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
+from baton.adapters.dynamodb.skills import DynamoSkills
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
+from baton.ports.handoffs import HandoffStore
 from baton.ports.live import LiveRegistry
 from baton.ports.run_records import RunRecords
+from baton.ports.skills import SkillStore
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
+from baton.ports.workflows import WorkflowStore
 from local.engines.clients import client
 from local.resources import create_bucket
 from tests.e2e.faults.wire import Wire, answer
@@ -50,6 +56,9 @@ class Stores:
     audit: AuditLog
     episodes: Episodes
     records: RunRecords
+    handoffs: HandoffStore
+    workflows: WorkflowStore
+    skills: SkillStore
 
 
 class Engines(Protocol):
@@ -97,6 +106,9 @@ class RealEngines:
             DynamoAuditLog(table, clock),
             DynamoEpisodes(table),
             DynamoRunRecords(table, S3Bodies(self.s3, BUCKET)),
+            DynamoHandoffs(table, S3Bodies(self.s3, BUCKET)),
+            DynamoWorkflows(table, clock),
+            DynamoSkills(table),
         )
 
     def close(self) -> None:

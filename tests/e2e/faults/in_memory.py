@@ -19,10 +19,13 @@ from tests.e2e.faults.engines import Stores
 from tests.e2e.faults.wire import SDK_ATTEMPTS, Fault, Wire
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.episodes import FakeEpisodes
+from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.live import FakeLiveRegistry
 from tests.fakes.run_records import FakeRunRecords
+from tests.fakes.skills import FakeSkills
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
+from tests.fakes.workflows import FakeWorkflows
 
 if TYPE_CHECKING:
     from tests.e2e.faults.case import Case
@@ -46,9 +49,12 @@ class InMemory:
             FakeLiveRegistry(clock),
             FakeEpisodes(),
             FakeRunRecords(),
+            FakeHandoffs(),
+            FakeWorkflows(clock),
+            FakeSkills(),
         )
-        threads, log, live, episodes, records = (cast("Any", _Port(port, self.wire)) for port in ports)
-        return Stores(threads, log, live, FakeAuditLog(), episodes, records)
+        threads, log, live, episodes, *others = (cast("Any", _Port(port, self.wire)) for port in ports)
+        return Stores(threads, log, live, FakeAuditLog(), episodes, *others)
 
     def close(self) -> None:
         """Nothing was opened."""

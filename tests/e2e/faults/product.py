@@ -10,10 +10,12 @@ from baton.adapters.api_gateway import ApiGatewayConnections
 from baton.adapters.sqs import SqsRecords, SqsTurnQueue
 from baton.adapters.token_counter import TiktokenCounter
 from baton.conversation.actions import Actions, ActionServices
+from baton.conversation.active_skills import ActiveSkills
 from baton.conversation.agents import Agents
 from baton.conversation.approvals import Approvals
 from baton.conversation.closing import Closer
 from baton.conversation.controls import Controls
+from baton.conversation.floors import Floors
 from baton.conversation.follow import Follower
 from baton.conversation.queued_turns import QueuedTurns
 from baton.conversation.replay import Replays
@@ -50,14 +52,19 @@ class Product:
         queue = SqsTurnQueue(engines.sqs, QUEUE_URL)
         self.replays = Replays(self.store, log, clock)
         self.follower = Follower(self.store, self.replays)
+        agents = Agents(_agents())
+        floors = Floors(stores.handoffs, stores.workflows, stores.skills, agents, audit, clock)
         services = RunServices(
             store=self.store,
             log=log,
             live=live,
             connections=connections,
-            agents=Agents(_agents()),
+            agents=agents,
             model=model,
             default_model="scripted",
+            light_model="scripted",
+            floors=floors,
+            active_skills=ActiveSkills(stores.skills, clock),
             counter=_counter(),
             files=FakeFiles(),
             sessions=Sessions(stores.episodes, FakeClosings(), audit),

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from baton.conversation.active_skills import ActiveSkills
 from baton.conversation.agents import Agents
 from baton.conversation.closing import Closer
 from baton.conversation.controls import Controls
 from baton.conversation.endings import Endings
+from baton.conversation.floors import Floors
 from baton.conversation.listener import Listener
 from baton.conversation.replay import Replays
 from baton.conversation.requests import MessageRequest, message_request
@@ -31,13 +33,16 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
 from tests.fakes.episodes import FakeClosings, FakeEpisodes
 from tests.fakes.files import FakeFiles
+from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
 from tests.fakes.run_records import FakeRunRecords
+from tests.fakes.skills import FakeSkills
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
 from tests.fakes.tools import FakeTools
 from tests.fakes.turn_queue import FakeTurnQueue
+from tests.fakes.workflows import FakeWorkflows
 
 ASSISTANT = AgentDefinition(
     id="assistant",
@@ -87,6 +92,10 @@ class Stage:
         self.closings = FakeClosings()
         self.sessions = Sessions(self.episodes, self.closings, self.audit)
         self.agents = Agents(FakeAgentCatalog(self.assistant, LIBRARIAN, *self.others))
+        self.handoffs = FakeHandoffs()
+        self.workflows = FakeWorkflows(self.clock)
+        self.skills = FakeSkills()
+        self.floors = Floors(self.handoffs, self.workflows, self.skills, self.agents, self.audit, self.clock)
         self.services = RunServices(
             store=self.store,
             log=self.log,
@@ -95,9 +104,12 @@ class Stage:
             agents=self.agents,
             model=self.model,
             default_model="test-model",
+            light_model="light-model",
             counter=WordCounter(),
             files=FakeFiles(),
             sessions=self.sessions,
+            floors=self.floors,
+            active_skills=ActiveSkills(self.skills, self.clock),
             records=self.records,
             tools=self.tools,
             agent_client=self.agent_client,
@@ -109,7 +121,7 @@ class Stage:
         self.closer = Closer(self.services, self.turns, self.audit)
         self.controls = Controls(self.store, self.live, self.queue, self.audit)
         self.idle = FakeIdleThreads(self.store, self.clock)
-        endings = Endings(self.store, self.log, self.live, self.connections, self.sessions, self.clock)
+        endings = Endings(self.store, self.log, self.live, self.connections, self.sessions, self.floors, self.clock)
         self.sweeper = Sweeper(self.idle, self.store, endings, self.controls, self.episodes, self.sessions, self.clock)
         self.ada = Scope("acme", "ada")
         self.thread_id = str(uuid.uuid4())

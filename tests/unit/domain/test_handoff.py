@@ -14,8 +14,6 @@ from baton.domain.handoff import ContextMode, HandoffDefinition, HandoffOutcome,
 from baton.domain.handoff_rules import Refusal, RefusalReason, may_hand_off, triggered
 from baton.domain.identity import Scope
 from baton.domain.sentences import sentence
-from baton.domain.thread import Thread, ThreadStatus
-from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 from baton.domain.workflow_moves import save
 from tests.unit.domain.skill_creation import FIELDS, NOW, begun, definition
@@ -42,37 +40,17 @@ GUIDE = agent("guide", triggers=["show me around", "new skill"])
 OTHER = agent("other", triggers=["create skill"])
 
 
-def thread(active: str = "main") -> Thread:
-    return Thread(
-        id=THREAD,
-        user_id="ada",
-        agent_id="main",
-        active_agent_id=active,
-        status=ThreadStatus.ACTIVE,
-        episode=1,
-        usage=Usage(),
-        run=None,
-        next_ordinal=4,
-        last_seq=9,
-        reserved_seq=9,
-        stored_tokens=0,
-        created_at=NOW,
-        last_activity_at=NOW,
-    )
-
-
 def refusal(
     target: AgentDefinition | str,
     *,
     source: AgentDefinition = MAIN,
-    active: str = "main",
     workflow: Workflow | None = None,
     scope: Scope = ADA,
     **more: Any,
 ) -> Refusal | None:
     known = target if isinstance(target, AgentDefinition) else None
     target_id = target if isinstance(target, str) else target.id
-    return may_hand_off(thread(active), workflow, source, target_id, known, scope, **more)
+    return may_hand_off(source, target_id, known, scope, workflow=workflow, **more)
 
 
 def request(**changes: Any) -> HandoffRequest:
@@ -179,13 +157,13 @@ def test_a_declared_target_may_be_handed_over_to() -> None:
         ({"target": "x" * 999}, RefusalReason.UNKNOWN),
         ({"target": OTHER}, RefusalReason.UNKNOWN),
         ({"target": MAIN}, RefusalReason.SELF),
-        ({"target": MAKER, "source": MAKER, "active": "maker", "workflow": begun()}, RefusalReason.SELF),
+        ({"target": MAKER, "source": MAKER, "session": MAKER, "workflow": begun()}, RefusalReason.SELF),
         ({"target": MAKER, "scope": BOB}, RefusalReason.FORBIDDEN),
         ({"target": MAKER, "scope": BOB, "workflow": begun(), "is_available": False}, RefusalReason.FORBIDDEN),
         ({"target": MAKER, "workflow": begun()}, RefusalReason.SECOND_WORKFLOW),
-        ({"target": GUIDE, "source": MAKER, "active": "maker", "workflow": begun()}, RefusalReason.SECOND_WORKFLOW),
-        ({"target": GUIDE, "source": MAKER, "active": "maker"}, RefusalReason.NESTED),
-        ({"target": GUIDE, "source": MAKER, "active": "maker", "is_available": False}, RefusalReason.NESTED),
+        ({"target": GUIDE, "source": MAKER, "session": MAKER, "workflow": begun()}, RefusalReason.SECOND_WORKFLOW),
+        ({"target": GUIDE, "source": MAKER, "session": MAKER}, RefusalReason.NESTED),
+        ({"target": GUIDE, "source": MAKER, "session": MAKER, "is_available": False}, RefusalReason.NESTED),
         ({"target": GUIDE, "is_available": False}, RefusalReason.UNAVAILABLE),
     ],
 )
@@ -212,12 +190,12 @@ def test_a_handoff_may_need_a_permission_of_its_own() -> None:
 
 
 def test_refusals_have_the_sentences_of_the_target_or_the_session() -> None:
-    busy = refusal(GUIDE, source=MAIN, active="maker", workflow=begun(), session=MAKER)
+    busy = refusal(GUIDE, source=MAIN, workflow=begun(), session=MAKER)
     assert busy is not None
     assert (busy.sentence, busy.session) == ("busy", "skill creation")
     told = sentence(MAKER, "busy", session=busy.session or "")
     assert told == "You're currently in a skill creation session. Would you like to finish that first?"
-    nested = refusal(GUIDE, source=MAIN, active="maker", session=MAKER)
+    nested = refusal(GUIDE, source=MAIN, session=MAKER)
     assert nested is not None
     assert (nested.sentence, nested.session) == ("busy", "Maker")
     unknown = refusal("gone")

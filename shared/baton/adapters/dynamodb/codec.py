@@ -6,7 +6,9 @@ import json
 import zlib
 from typing import Any
 
+from baton.adapters.dynamodb.floor_json import change_as_json, change_from_json, floor_as_json, floor_from_json
 from baton.domain.content import content_as_json, content_from_json
+from baton.domain.floor import Floor
 from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.times import from_millis, to_millis
@@ -127,6 +129,17 @@ def unpack_pending(packed: bytes) -> PendingInterrupts:
     )
 
 
+def pack_floor(floor: Floor) -> bytes | None:
+    """The floor without the agent that has it, as one attribute of a thread's item; None: nothing else is known."""
+    body = floor_as_json(floor)
+    return pack(body) if body else None
+
+
+def unpack_floor(agent_id: str, packed: bytes | None) -> Floor:
+    """Read what ``pack_floor`` wrote."""
+    return floor_from_json(agent_id, unpack(packed)) if packed is not None else Floor(agent_id)
+
+
 def interrupt_as_json(interrupt: Interrupt) -> dict[str, Any]:
     """An interrupt, with its answer if it has one."""
     answer = interrupt.answer
@@ -165,6 +178,7 @@ def _end_as_json(end: RunEnd) -> dict[str, Any]:
         "l": list(end.tail) or None,
         "i": [interrupt_as_json(interrupt) for interrupt in end.interrupts] or None,
         "p": end.parent_run_id,
+        "w": change_as_json(end.change) if end.change is not None else None,
     }
     return {key: value for key, value in body.items() if value is not None}
 
@@ -181,4 +195,5 @@ def _end_from_json(body: dict[str, Any]) -> RunEnd:
         first_seq=body.get("f", 0),
         interrupts=tuple(interrupt_from_json(interrupt) for interrupt in body.get("i", ())),
         parent_run_id=body.get("p"),
+        change=change_from_json(body["w"]) if "w" in body else None,
     )

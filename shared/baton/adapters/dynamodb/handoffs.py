@@ -12,6 +12,7 @@ from baton.adapters.dynamodb.flow_codec import pack_handoff, unpack_handoff
 from baton.adapters.dynamodb.table import Item, Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.cursors import decode_text, encode_text
+from baton.domain.floor import HandoffPlace
 from baton.domain.handoff import HandoffRequest
 from baton.domain.identity import Scope
 from baton.ports.thread_store import Lease
@@ -35,9 +36,9 @@ class DynamoHandoffs:
         }
         await put_fenced(self._table, lease, item)
 
-    async def current(self, scope: Scope, thread_id: str) -> HandoffRequest | None:
-        newest, _ = await self.of_thread(scope, thread_id, limit=1, cursor=None)
-        return newest[0] if newest and newest[0].outcome is None else None
+    async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
+        item = await self._table.get(keys.handoff(scope, thread_id, *place))
+        return _request(scope, thread_id, item, await self._bodies.read(scope, thread_id, item)) if item else None
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None

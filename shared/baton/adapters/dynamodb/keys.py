@@ -87,11 +87,6 @@ def handoff(scope: Scope, thread_id: str, ordinal: int, number: int) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"{HANDOFF}{ordinal:012d}#{number:02d}"}
 
 
-def flow(scope: Scope, thread_id: str, workflow_id: str) -> Key:
-    """A workflow, as a thread has it."""
-    return {"PK": partition(scope, thread_id), "SK": f"{FLOW}{workflow_id}"}
-
-
 def user_flow(scope: Scope, workflow_id: str) -> Key:
     """A workflow in its user's list, whichever thread it is in."""
     return {"PK": user_listing(scope), "SK": f"{FLOW}{workflow_id}"}
@@ -144,6 +139,11 @@ def user_listing(scope: Scope) -> str:
     if len(encoded) > _LONGEST_ENCODED_USER:  # an index key holds 2,048 bytes
         encoded = "~" + hashlib.sha256(scope.user_id.encode()).hexdigest()
     return f"{scope.tenant_id}#~USER#{encoded}"
+
+
+def fork_listing(scope: Scope, parent_thread_id: str) -> str:
+    """Partition of the ``listing`` index that holds a thread's forks."""
+    return f"{scope.tenant_id}#~FORKS#{parent_thread_id}"
 
 
 def tenant_listing(scope: Scope) -> str:

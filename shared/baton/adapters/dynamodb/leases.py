@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.codec import pack_pending, unpack_pending
+from baton.adapters.dynamodb.codec import pack_floor, pack_pending, unpack_floor, unpack_pending
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
+from baton.domain.floor import Floor
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
+from baton.domain.workflow import Workflow
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
@@ -51,10 +54,7 @@ _CREATE = (
     "listing = if_not_exists(listing, :listing), listed_at = if_not_exists(listed_at, :listed)"
 )
 _END_RUN = " REMOVE lease_owner, lease_until, run_id, run_message_id, run_attempt"
-_END_SESSION = (
-    ", active_agent_id = agent_id, episode = :episode, episode_first_ordinal = {first}, "
-    "idle_shard = :shard, idle_check_at = :check"
-)
+_END_SESSION = ", episode = :episode, episode_first_ordinal = {first}, idle_shard = :shard, idle_check_at = :check"
 _MINE = "fence = :fence AND lease_owner = :owner"
 
 
@@ -85,6 +85,8 @@ class Leases:
             values |= {":run": request.run_id, ":message": request.message_id}
         if request.may_create:
             expression += _CREATE
+            if request.parent_thread_id is not None:
+                expression += ", parent_thread_id = if_not_exists(parent_thread_id, :parent)"
             condition = f"attribute_not_exists(PK) OR ({_FREE_AND_MINE})"
             values |= _creation_values(scope, request, now)
         try:
@@ -170,6 +172,15 @@ class Leases:
             expression += ", idle_shard = :shard, idle_check_at = :now + idle_ms"
             values[":shard"] = keys.idle_shard(lease.thread_id)
         end = _END_RUN
+        if commit.floor is not None:
+            expression += ", active_agent_id = :active"
+            values[":active"] = commit.floor.agent_id
+            packed = pack_floor(commit.floor)
+            if packed is None:
+                end += ", floor"
+            else:
+                expression += ", floor = :floor"
+                values[":floor"] = packed
         if commit.pending is not None:
             expression += ", pending = :pending"
             values[":pending"] = pack_pending(commit.pending)
@@ -181,7 +192,9 @@ class Leases:
         values = {":pending": pack_pending(pending), ":fence": lease.fence, ":owner": lease.owner}
         await self._update_mine(lease, "SET pending = :pending", values)
 
-    async def close(self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None) -> None:
+    async def close(
+        self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
+    ) -> None:
         values: Item = {
             ":fence": lease.fence,
             ":owner": lease.owner,
@@ -189,11 +202,21 @@ class Leases:
             ":last": last_seq,
             ":closed": ThreadStatus.CLOSED.value,
         }
-        expression = "SET thread_status = :closed, next_seq = :next, last_seq = :last, committed_fence = :fence"
+        expression = (
+            "SET thread_status = :closed, next_seq = :next, last_seq = :last, committed_fence = :fence, "
+            "active_agent_id = agent_id"
+        )
         if ended is not None:
             expression += _END_SESSION.format(first="next_ordinal")
             values |= _session_values(lease, ended, self._clock.now())
-        await self._update_mine(lease, expression + _END_RUN, values, commits=True)
+        end = _END_RUN
+        packed = pack_floor(Floor(lease.thread.agent_id, resumable=tuple(resumable)))
+        if packed is not None:
+            expression += ", floor = :floor"
+            values[":floor"] = packed
+        elif lease.thread.floor != Floor(lease.thread.agent_id):
+            end += ", floor"
+        await self._update_mine(lease, expression + end, values, commits=True)
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
         with contextlib.suppress(ConditionFailed):
@@ -229,12 +252,9 @@ class Leases:
 
     async def _claim_id(self, scope: Scope, thread_id: str, item: Item, now: datetime) -> None:
         """Make sure no other tenant uses this thread id (T3); undo the thread's creation if one does."""
-        claim = {
-            **keys.owner(thread_id),
-            "tenant_id": scope.tenant_id,
-            "listing": keys.tenant_listing(scope),
-            "listed_at": f"{to_millis(now):015d}#{thread_id}",
-        }
+        claim: Item = {**keys.owner(thread_id), "tenant_id": scope.tenant_id}
+        if "parent_thread_id" not in item:
+            claim |= {"listing": keys.tenant_listing(scope), "listed_at": f"{to_millis(now):015d}#{thread_id}"}
         try:
             await self._table.put(claim, condition="attribute_not_exists(PK)")
         except ConditionFailed as failure:
@@ -269,7 +289,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         id=thread_id,
         user_id=item["user_id"],
         agent_id=item["agent_id"],
-        active_agent_id=item["active_agent_id"],
+        floor=unpack_floor(item["active_agent_id"], item.get("floor")),
         status=ThreadStatus(item["thread_status"]),
         episode=item["episode"],
         usage=Usage(item["input_tokens"], item["output_tokens"]),
@@ -296,14 +316,16 @@ def _session_values(lease: Lease, ended: EpisodeRef, now: datetime) -> dict[str,
 
 def _creation_values(scope: Scope, request: LeaseRequest, now: datetime) -> dict[str, Any]:
     idle_ms = round(request.idle_seconds * 1000)
+    parent = request.parent_thread_id
     return {
         ":agent": request.agent_id,
         ":active": ThreadStatus.ACTIVE.value,
         ":idle": idle_ms,
         ":shard": keys.idle_shard(request.thread_id),
         ":check": to_millis(now) + idle_ms,
-        ":listing": keys.user_listing(scope),
+        ":listing": keys.user_listing(scope) if parent is None else keys.fork_listing(scope, parent),
         ":listed": listed_at(now),
+        **({":parent": parent} if parent is not None else {}),
     }
 
 

@@ -39,20 +39,30 @@ class DynamoThreadStore(Messages):
             raise ThreadUnavailable
 
     async def list_threads(
-        self, scope: Scope, *, limit: int, cursor: str | None, whole_tenant: bool = False
+        self,
+        scope: Scope,
+        *,
+        limit: int,
+        cursor: str | None,
+        whole_tenant: bool = False,
+        parent_thread_id: str | None = None,
     ) -> tuple[Sequence[Thread], str | None]:
+        if parent_thread_id is not None:
+            return await self._listed(scope, keys.fork_listing(scope, parent_thread_id), limit, cursor)
         if whole_tenant:
             scope.require(Permission.THREAD_READ_ALL)
             return await self._tenant_threads(scope, limit, cursor)
-        return await self._user_threads(scope, limit, cursor)
+        return await self._listed(scope, keys.user_listing(scope), limit, cursor)
 
-    async def _user_threads(self, scope: Scope, limit: int, cursor: str | None) -> tuple[Sequence[Thread], str | None]:
+    async def _listed(
+        self, scope: Scope, listing: str, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Thread], str | None]:
         below = _decode_user_cursor(cursor) if cursor else None
         found: list[Thread] = []
         batch: list[str] = []
         hour = None
         async for page in self._table.query(
-            keys.user_listing(scope),
+            listing,
             last=listed_at(from_millis(below[0])) if below else None,
             newest_first=True,
             index=_LISTING,
@@ -97,6 +107,8 @@ class DynamoThreadStore(Messages):
             for item in items
             if item.get("thread_status") != "deleted"
         ]
+        if not scope.has(Permission.THREAD_READ_ALL):
+            threads = [thread for thread in threads if thread.user_id == scope.user_id]
         threads.sort(key=_age, reverse=True)
         return [thread for thread in threads if below is None or _age(thread) < below]
 

@@ -1,12 +1,12 @@
-"""Guided workflows on DynamoDB: in the partition of their thread, and in the list of their user's."""
+"""Guided workflows on DynamoDB, in the lists of their users."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.flow_codec import pack_workflow, unpack_workflow
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.errors import LeaseLost
@@ -15,7 +15,7 @@ from baton.domain.times import to_millis
 from baton.domain.workflow import UNFINISHED, Workflow
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Lease
-from baton.ports.workflows import WorkflowElsewhere
+from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere
 
 KEPT_AFTER_ITS_END = timedelta(days=1)
 """How long a finished workflow stays in the user's list, where it refuses what a dead worker may still write."""
@@ -32,33 +32,11 @@ class DynamoWorkflows:
     async def put(self, lease: Lease, workflow: Workflow, *, moved_from: str | None = None) -> None:
         if workflow.thread_id != lease.thread_id:
             raise ValueError("a workflow is written by the holder of its own thread")
-        body = pack_workflow(workflow)
-        # The user's list first: where it says that the workflow is elsewhere, the thread's own copy stays as it is.
-        await self._claim(lease, workflow, body, moved_from)
-        await put_fenced(self._table, lease, {**keys.flow(lease.scope, lease.thread_id, workflow.id), "body": body})
-
-    async def get(self, scope: Scope, thread_id: str, workflow_id: str) -> Workflow | None:
-        item = await self._table.get(keys.flow(scope, thread_id, workflow_id))
-        return unpack_workflow(item["body"], workflow_id=workflow_id, thread_id=thread_id) if item else None
-
-    async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
-        item = await self._table.get(keys.user_flow(scope, workflow_id))
-        return _listed(item) if item else None
-
-    async def unfinished(self, scope: Scope) -> Sequence[Workflow]:
-        now = self._clock.now()
-        found: list[Workflow] = []
-        async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
-            found += [workflow for workflow in map(_listed, page) if workflow.is_unfinished(now)]
-        return sorted(found, key=lambda workflow: (workflow.updated_at, workflow.id), reverse=True)
-
-    async def _claim(self, lease: Lease, workflow: Workflow, body: bytes, moved_from: str | None) -> None:
-        """Write the entry of the user's list, which decides whose the workflow is."""
         ends_at = workflow.expires_at if workflow.status in UNFINISHED else workflow.updated_at + KEPT_AFTER_ITS_END
         item: Item = {
             **keys.user_flow(lease.scope, workflow.id),
             "thread_id": lease.thread_id,
-            "body": body,
+            "body": pack_workflow(workflow),
             "fence": lease.fence,
             "expires_at": to_millis(ends_at) // 1000,
         }
@@ -72,6 +50,27 @@ class DynamoWorkflows:
             if holder == lease.thread_id:
                 raise LeaseLost from None
             raise WorkflowElsewhere(holder) from None
+
+    async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
+        item = await self._table.get(keys.user_flow(scope, workflow_id))
+        return _listed(item) if item else None
+
+    async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
+        now = self._clock.now()
+        found: list[UnfinishedWorkflow] = []
+        async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
+            found += [UnfinishedWorkflow(_listed(item), "offered" in item) for item in page]
+        found = [each for each in found if each.workflow.is_unfinished(now)]
+        return sorted(found, key=lambda each: (each.workflow.updated_at, each.workflow.id), reverse=True)
+
+    async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
+        with suppress(ConditionFailed):
+            await self._table.update(
+                keys.user_flow(scope, workflow_id),
+                "SET offered = :true",
+                {":true": True},
+                condition="attribute_exists(PK)",
+            )
 
 
 def _listed(item: Item) -> Workflow:

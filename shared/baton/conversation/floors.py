@@ -1,0 +1,196 @@
+"""Keeping the floor between runs: read when a run begins, written before it is committed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from ag_ui.core import BaseEvent
+
+from baton.conversation.agents import Agents, missing_permissions
+from baton.conversation.running_floor import RunningFloor, Trouble
+from baton.conversation.skill_making import publish_skill
+from baton.domain.errors import WorkflowUnavailable
+from baton.domain.floor import Floor, FloorChange
+from baton.domain.floor_events import state_changes
+from baton.domain.handoff import HandoffOutcome, HandoffRequest
+from baton.domain.identity import Scope, derived_record_id
+from baton.domain.thread import Thread, floor_state
+from baton.domain.workflow import Workflow, WorkflowStatus
+from baton.domain.workflow_moves import resume
+from baton.ports.audit import AuditLog, Once
+from baton.ports.clock import Clock
+from baton.ports.handoffs import HandoffStore
+from baton.ports.skills import SkillStore
+from baton.ports.thread_store import Lease
+from baton.ports.workflows import WorkflowElsewhere, WorkflowStore
+
+LONGEST_REASON = 200
+"""Characters of a handoff's reason in the audit log."""
+
+
+class Floors:
+    """The floors of threads, and the handoffs and workflows they consist of."""
+
+    def __init__(
+        self,
+        handoffs: HandoffStore,
+        workflows: WorkflowStore,
+        skills: SkillStore,
+        agents: Agents,
+        audit: AuditLog,
+        clock: Clock,
+    ) -> None:
+        self._handoffs = handoffs
+        self._workflows = workflows
+        self._skills = skills
+        self._agents = agents
+        self._audit = audit
+        self._clock = clock
+
+    async def load(self, thread: Thread, scope: Scope) -> RunningFloor:
+        """The floor of a thread for a run of the scope's user. Raises ``StoreUnavailable``."""
+        floor = await self._read(thread, scope)
+        if thread.is_handed_over:
+            self._check(floor, scope)
+        elif thread.is_new_session and thread.parent_thread_id is None:
+            unfinished = await self._workflows.unfinished(scope)
+            floor.resumable = tuple(each.workflow for each in unfinished)
+            floor.offer = next((each.workflow for each in unfinished if not each.is_offered), None)
+        return floor
+
+    async def unfinished(self, scope: Scope, workflow_id: str) -> Workflow:
+        """The caller's own workflow that can be continued, in whichever thread it is.
+
+        Raises ``WorkflowUnavailable``.
+        """
+        workflow = await self._workflows.find(scope, workflow_id)
+        if workflow is None or not workflow.is_unfinished(self._clock.now()):
+            raise WorkflowUnavailable
+        return workflow
+
+    async def keep(self, lease: Lease, change: FloorChange) -> Floor:
+        """Write what a run has done to the floor; doing it again changes nothing.
+
+        Returns the floor to commit: a workflow that was continued elsewhere meanwhile is let go. Raises ``LeaseLost``
+        and ``StoreUnavailable``.
+        """
+        floor = change.floor
+        for workflow in change.workflows:
+            try:
+                await self._workflows.put(lease, workflow, moved_from=change.moved_from)
+            except WorkflowElsewhere:
+                if floor.workflow is not None and floor.workflow.id == workflow.id:
+                    floor = Floor(lease.thread.agent_id, resumable=floor.resumable)
+            else:
+                await self._produce(lease, workflow)
+        requests = [self._as_committed(request, floor) for request in change.handoffs]
+        await asyncio.gather(
+            *(self._handoffs.put(lease, request) for request in requests),
+            *(self._record(lease.scope, request) for request in requests),
+        )
+        if change.offered_id is not None:
+            await self._workflows.mark_offered(lease.scope, change.offered_id)
+        return floor
+
+    def leave(self, floor: RunningFloor, outcome: HandoffOutcome) -> Workflow | None:
+        """Give the floor back to the main agent, if a specialist has it; the workflow that can be continued later."""
+        if floor.handoff is None and floor.workflow is None and floor.agent.id == floor.main.id:
+            return None
+        keeps = floor.handoff is None or floor.handoff.preserve_state
+        return floor.give_back(outcome, self._clock.now(), keeps=keeps)
+
+    async def close(self, lease: Lease) -> tuple[Workflow, ...]:
+        """Save the workflow of a thread that is being closed, and end its handoff.
+
+        Returns what can be continued in it afterwards.
+        """
+        floor = await self._read(lease.thread, lease.scope)
+        floor.resumable = lease.thread.floor.resumable
+        self.leave(floor, HandoffOutcome.CLOSED)
+        if floor.change is None:
+            return lease.thread.floor.resumable
+        return (await self.keep(lease, floor.change)).resumable
+
+    def news(self, thread: Thread, after: Floor) -> Iterable[BaseEvent]:
+        """What clients are shown of a floor that has changed outside a run."""
+        describe, main_id = self._agents.describe, thread.agent_id
+        return state_changes(floor_state(describe, thread.floor, main_id), floor_state(describe, after, main_id))
+
+    async def _read(self, thread: Thread, scope: Scope) -> RunningFloor:
+        main = self._agents.main(thread)
+        agent = self._agents.describe(thread.active_agent_id)
+        floor = RunningFloor(thread, main, agent or main, self._agents.describe, resumable=thread.floor.resumable)
+        if agent is None and thread.is_handed_over:
+            floor.agent = self._agents.gone(thread.active_agent_id)
+            floor.trouble = Trouble.UNAVAILABLE
+        known = thread.floor
+        if known.handoff is not None:
+            found = self._workflows.find(scope, known.workflow.id) if known.workflow is not None else _no_workflow()
+            floor.handoff, workflow = await asyncio.gather(self._handoffs.get(scope, thread.id, known.handoff), found)
+            floor.workflow = workflow if workflow is not None and workflow.thread_id == thread.id else None
+        return floor
+
+    def _check(self, floor: RunningFloor, scope: Scope) -> None:
+        """Find out whether the specialist can go on."""
+        if floor.trouble is None and missing_permissions(scope, floor.agent):
+            floor.trouble = Trouble.FORBIDDEN
+        workflow, definition = floor.workflow, floor.agent.workflow
+        if floor.handoff is None or (floor.thread.floor.workflow is not None and workflow is None):
+            floor.trouble = Trouble.LOST
+        if floor.trouble is not None or workflow is None or workflow.status is WorkflowStatus.COMPLETED:
+            return
+        if definition is None or workflow.status is not WorkflowStatus.ACTIVE:
+            floor.trouble = Trouble.LOST
+            return
+        try:
+            resumed = resume(definition, workflow, thread_id=floor.thread.id, now=self._clock.now())
+        except WorkflowUnavailable:
+            floor.trouble = Trouble.LOST
+            return
+        if resumed.changed is not None:
+            floor.put_workflow(resumed.workflow)
+            floor.redefined = resumed.changed
+
+    async def _produce(self, lease: Lease, workflow: Workflow) -> None:
+        agent = self._agents.describe(workflow.agent_id)
+        makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
+        if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
+            skill = await publish_skill(self._skills, lease.scope, lease.thread.agent_id, workflow)
+            await self._audit.record(
+                lease.scope,
+                "skill.activate",
+                thread_id=lease.thread_id,
+                outcome="active",
+                detail={"skill": skill.slug, "version": skill.version, "agentId": skill.agent_id},
+                once=Once(derived_record_id(lease.thread_id, "skill.activate", workflow.id), workflow.updated_at),
+            )
+
+    def _as_committed(self, request: HandoffRequest, floor: Floor) -> HandoffRequest:
+        """The request, ended if the floor was lost to another thread after all."""
+        if request.outcome is None and floor.handoff != (request.ordinal, request.number):
+            return request.ended(HandoffOutcome.CLOSED, self._clock.now())
+        return request
+
+    async def _record(self, scope: Scope, request: HandoffRequest) -> None:
+        outcome = request.outcome.value if request.outcome is not None else "started"
+        await self._audit.record(
+            scope,
+            "handoff",
+            thread_id=request.thread_id,
+            outcome=outcome,
+            detail={
+                "handoffId": request.id,
+                "sourceAgentId": request.source_agent_id,
+                "targetAgentId": request.target_agent_id,
+                "reason": request.handoff_reason[:LONGEST_REASON],
+            },
+            once=Once(
+                derived_record_id(request.thread_id, f"handoff.{outcome}", request.id),
+                request.ended_at or request.started_at,
+            ),
+        )
+
+
+async def _no_workflow() -> Workflow | None:
+    return None

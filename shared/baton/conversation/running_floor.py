@@ -1,0 +1,184 @@
+"""The floor while a run goes on: who has it, in which workflow, and what of that is news."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum, auto
+from typing import Any
+
+from ag_ui.core import BaseEvent
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.floor import Floor, FloorChange, HandoffPlace
+from baton.domain.floor_events import state_changes, step_finished, step_started
+from baton.domain.handoff import HandoffOutcome, HandoffRequest
+from baton.domain.thread import Describe, Thread, ThreadStatus, floor_state
+from baton.domain.workflow import Workflow, WorkflowStatus
+from baton.domain.workflow_definition import WorkflowDefinition
+from baton.domain.workflow_moves import DefinitionChanged, abandon, begin, save
+
+MOST_RESUMABLE = 5
+"""Workflows that a thread offers to continue: its item is read and written by every turn."""
+
+
+class Trouble(Enum):
+    """Why the specialist that has the floor cannot go on."""
+
+    LOST = auto()
+    """Its workflow is over, or goes on in another thread; the user is not bothered with it."""
+    FORBIDDEN = auto()
+    """The user may no longer talk to it."""
+    UNAVAILABLE = auto()
+    """It is not in this deployment any more."""
+
+
+@dataclass(slots=True)
+class RunningFloor:
+    """Who has the floor. Nothing is written before the run is complete: an attempt that dies leaves it as it was."""
+
+    thread: Thread
+    main: AgentDefinition
+    agent: AgentDefinition
+    """Who has it."""
+    describe: Describe
+    handoff: HandoffRequest | None = None
+    """The one that lasts."""
+    workflow: Workflow | None = None
+    """The one the conversation is in, whole; a completed one until its specialist has returned."""
+    resumable: tuple[Workflow, ...] = ()
+    offer: Workflow | None = None
+    """The workflow that the user is to be offered to continue."""
+    trouble: Trouble | None = None
+    redefined: DefinitionChanged | None = None
+    """How the workflow's definition has changed since its last run."""
+    moved_from: str | None = None
+    _handoffs: dict[HandoffPlace, HandoffRequest] = field(default_factory=dict)
+    _workflows: dict[str, Workflow] = field(default_factory=dict)
+    begun_ids: set[str] = field(default_factory=set)
+    """Workflows that the run has begun."""
+    _step: str | None = None
+    _offered_id: str | None = None
+
+    @property
+    def definition(self) -> WorkflowDefinition | None:
+        """How the workflow runs that the conversation is in."""
+        return self.agent.workflow if self.workflow is not None else None
+
+    @property
+    def is_workflow_complete(self) -> bool:
+        return self.workflow is not None and self.workflow.status is WorkflowStatus.COMPLETED
+
+    @property
+    def floor(self) -> Floor:
+        """As the thread is to remember it."""
+        return Floor(
+            self.agent.id,
+            HandoffPlace(self.handoff.ordinal, self.handoff.number) if self.handoff is not None else None,
+            self.workflow.without_data() if self.workflow is not None else None,
+            tuple(workflow.without_data() for workflow in self.resumable[:MOST_RESUMABLE]),
+            self._taught_at,
+        )
+
+    @property
+    def _taught_at(self) -> datetime | None:
+        done = (each for each in self._workflows.values() if each.status is WorkflowStatus.COMPLETED)
+        return max((each.updated_at for each in done), default=self.thread.floor.taught_at)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """As clients are shown it; a closed thread is about to be reopened."""
+        shown = floor_state(self.describe, self.floor, self.main.id)
+        return {**shown, "status": ThreadStatus.ACTIVE.value}
+
+    @property
+    def change(self) -> FloorChange | None:
+        """What the run has done to it; None: nothing."""
+        floor = self.floor
+        if floor == self.thread.floor and not self._handoffs and not self._workflows and self._offered_id is None:
+            return None
+        handoffs, workflows = tuple(self._handoffs.values()), tuple(self._workflows.values())
+        return FloorChange(floor, handoffs, workflows, self.moved_from, self._offered_id)
+
+    def place(self, ordinal: int) -> HandoffPlace:
+        """Where the next handoff of the run is kept whose first message is at ``ordinal``."""
+        return HandoffPlace(ordinal, len(self._handoffs))
+
+    def new_workflow(self, target: AgentDefinition, ordinal: int, now: datetime) -> Workflow | None:
+        """The workflow that ``target`` leads through, in its first state; every attempt at the run gives it one id."""
+        if target.workflow is None:
+            return None
+        name = f"workflow\0{ordinal}\0{len(self._workflows)}"
+        workflow_id = str(uuid.uuid5(uuid.UUID(self.thread.id), name))
+        self.begun_ids.add(workflow_id)
+        return begin(target.workflow, id=workflow_id, agent_id=target.id, thread_id=self.thread.id, now=now)
+
+    def hand_over(self, request: HandoffRequest, target: AgentDefinition, workflow: Workflow | None) -> None:
+        """Give the floor to ``target``, with the workflow it leads through."""
+        self.agent, self.handoff = target, request
+        self._handoffs[HandoffPlace(request.ordinal, request.number)] = request
+        if workflow is not None:
+            self.put_workflow(workflow)
+            self.resumable = tuple(each for each in self.resumable if each.id != workflow.id)
+
+    def describe_handoff(self, **changes: Any) -> None:
+        """Say more about the handoff that lasts."""
+        if self.handoff is not None:
+            self.handoff = replace(self.handoff, **changes)
+            self._handoffs[HandoffPlace(self.handoff.ordinal, self.handoff.number)] = self.handoff
+
+    def refuse(self, request: HandoffRequest, now: datetime) -> None:
+        """Keep a request that was refused."""
+        self._handoffs[HandoffPlace(request.ordinal, request.number)] = request.ended(HandoffOutcome.REFUSED, now)
+
+    def put_workflow(self, workflow: Workflow) -> None:
+        """Go on with the workflow as it is now."""
+        self.workflow = self._workflows[workflow.id] = workflow
+
+    def give_back(self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True) -> Workflow | None:
+        """Give the floor back to the main agent; the workflow, if it can be continued later (unless not ``keeps``)."""
+        specialist, workflow = self.agent, self.workflow
+        if self.handoff is not None:
+            place = HandoffPlace(self.handoff.ordinal, self.handoff.number)
+            self._handoffs[place] = self.handoff.ended(outcome, now)
+        self.agent, self.handoff, self.workflow = self.main, None, None
+        if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:
+            return None
+        if specialist.workflow is None or not keeps:
+            self._workflows[workflow.id] = abandon(workflow, now)
+            return None
+        left = self._workflows[workflow.id] = save(specialist.workflow, workflow, now)
+        if left.status is not WorkflowStatus.SAVED:
+            return None
+        self.resumable = (left, *(each for each in self.resumable if each.id != left.id))
+        return left
+
+    def let_go(self, outcome: HandoffOutcome, now: datetime) -> None:
+        """Give the floor back where the workflow is no longer this thread's to save."""
+        self.workflow = None
+        self.give_back(outcome, now)
+
+    def take_offer(self) -> Workflow | None:
+        """The workflow to offer, once."""
+        offer, self.offer = self.offer, None
+        if offer is not None:
+            self._offered_id = offer.id
+        return offer
+
+    def step_begins(self) -> Iterator[BaseEvent]:
+        """Show the state that the workflow is in."""
+        if self.workflow is not None and self._step is None:
+            self._step = self.workflow.state
+            yield step_started(self._step)
+
+    def step_ends(self) -> Iterator[BaseEvent]:
+        """Leave the state that is shown, if one is."""
+        if self._step is not None:
+            step, self._step = self._step, None
+            yield step_finished(step)
+
+    def news_since(self, before: Mapping[str, Any]) -> Iterator[BaseEvent]:
+        """What has changed since the state was ``before``."""
+        yield from state_changes(before, self.state)

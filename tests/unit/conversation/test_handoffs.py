@@ -1,0 +1,227 @@
+"""Handoffs: who has the floor, what the user is shown of it, and how it comes back (H1, H2, H4 to H6)."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton.domain.errors import NotInHandoff
+from baton.domain.identity import Scope
+from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
+from tests.unit.conversation.handing_over import HandoffStage, advance, calling, texts, transfer
+from tests.unit.conversation.stage import Said
+
+
+async def test_a_transfer_shows_the_notice_and_the_specialist_speaks_in_the_same_turn() -> None:
+    stage = HandoffStage(transfer())
+    said = await stage.say()
+
+    assert said.types == [
+        "RUN_STARTED",
+        "STATE_SNAPSHOT",
+        "ACTIVITY_SNAPSHOT",
+        "STATE_DELTA",
+        "STATE_DELTA",
+        "STEP_STARTED",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "STEP_FINISHED",
+        "RUN_FINISHED",
+    ]
+    notice, badge, step = said.events[2].body, said.events[3].body, said.events[4].body
+    assert notice["activityType"] == "handoff"
+    assert notice["content"] == {
+        "from": "assistant",
+        "to": "maker",
+        "label": "Connecting you with Maker...",
+        "reason": "it makes",
+    }
+    assert [change["path"] for change in badge["delta"] + step["delta"]] == ["/activeAgent", "/workflow"]
+    assert badge["delta"][0]["value"]["name"] == "Maker"
+    assert (step["delta"][0]["value"]["step"], step["delta"][0]["value"]["steps"]) == (1, 3)
+    assert texts(said) == [("Maker", "What shall it be called?")]
+
+
+async def test_the_handoff_is_kept_and_the_thread_knows_who_has_the_floor() -> None:
+    stage = HandoffStage(transfer())
+    await stage.say()
+
+    [kept] = await stage.handoffs_kept()
+    assert (kept["sourceAgentId"], kept["targetAgentId"]) == ("assistant", "maker")
+    assert (kept["contextSummary"], kept["handoffReason"], kept["contextMode"]) == (
+        "Ada wants a thing.",
+        "it makes",
+        "summary",
+    )
+    assert (kept["outcome"], kept["endedAt"], kept["preserveState"], kept["returnExpected"]) == (None, None, True, True)
+    state = await stage.state()
+    assert (state["activeAgent"]["id"], state["activeAgent"]["isMain"]) == ("maker", False)
+    assert (state["workflow"]["state"], state["workflow"]["label"]) == ("ASK", "Asking")
+
+
+async def test_later_messages_go_straight_to_the_specialist() -> None:
+    stage = HandoffStage(transfer())
+    await stage.say()
+    said = await stage.say("m2", "Call it Box.")
+
+    assert [asked.prompts[0].content for asked in stage.model.asked] == ["Be brief.", "Make it.", "Make it."]
+    assert said.types[:3] == ["RUN_STARTED", "STATE_SNAPSHOT", "STEP_STARTED"]
+    assert texts(said) == [("Maker", "What shall it be called?")]
+
+
+async def test_a_completed_workflow_returns_with_both_sentences() -> None:
+    stage = HandoffStage(
+        transfer(),
+        Answer(("What shall it be called?",)),
+        advance("BUILD", name="Box"),
+        advance("DONE"),
+        calling("return_to_main", summary="A box was made.", outcome="completed"),
+    )
+    await stage.say()
+    said = await stage.say("m2", "Call it Box.")
+
+    assert texts(said) == [
+        ("Maker", "Your thing is ready! Returning you to the main assistant."),
+        ("Assistant", "Great, your 'Box' is made."),
+    ]
+    steps = [event.body["stepName"] for event in said.events if event.type.startswith("STEP")]
+    assert steps == ["ASK", "ASK", "BUILD", "BUILD", "DONE", "DONE"]
+    assert (await stage.state())["activeAgent"]["isMain"]
+    assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["returned"]
+
+
+async def test_a_specialist_that_forgets_to_return_from_a_completed_workflow_is_returned() -> None:
+    stage = HandoffStage(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), advance("DONE"), Answer(("Done.",)))
+    await stage.say()
+    said = await stage.say("m2", "Box")
+    assert [who for who, _ in texts(said)] == ["Maker", "Maker", "Assistant"]
+    assert (await stage.state())["activeAgent"]["isMain"]
+
+
+@pytest.mark.parametrize("word", ["cancel", " Cancel! ", "exit"])
+async def test_a_typed_exit_word_returns_without_any_model(word: str) -> None:
+    stage = HandoffStage(transfer())
+    await stage.say()
+    asked = len(stage.model.asked)
+    said = await stage.say("m2", word)
+
+    assert len(stage.model.asked) == asked
+    assert texts(said) == [
+        ("Maker", "No problem! Returning you to the main assistant."),
+        ("Assistant", "Let me know if you'd like to continue making it later."),
+    ]
+    state = await stage.state()
+    assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
+    assert [each["name"] for each in state["resumable"]] == ["your new thing"]
+    assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["exited"]
+
+
+async def test_an_exit_word_of_another_language_is_answered_in_it() -> None:
+    stage = HandoffStage(transfer())
+    await stage.say()
+    assert texts(await stage.say("m2", "Abbrechen")) == [("Maker", "Kein Problem!"), ("Assistant", "Sag Bescheid.")]
+
+
+async def test_the_exit_action_is_a_turn_of_its_own_and_repeating_it_changes_nothing() -> None:
+    stage = HandoffStage(transfer())
+    await stage.say()
+    said = await stage.exit()
+    again = await stage.exit()
+
+    assert texts(said)[0] == ("Maker", "No problem! Returning you to the main assistant.")
+    assert said.events[0].body["input"]["messages"] == []
+    assert [event.body for event in again.events] == [event.body for event in said.events]
+    with pytest.raises(NotInHandoff):
+        await stage.exit("twice")
+    thread = await stage.store.get_thread(stage.ada, stage.thread_id)
+    page = await stage.store.read_messages(stage.ada, thread, limit=50, before=None)
+    assert [message.ordinal for message in page.messages] == list(range(thread.next_ordinal))
+
+
+async def test_a_trigger_hands_over_without_asking_the_main_agent() -> None:
+    stage = HandoffStage(Answer(("Ada wants a box.",)))
+    said = await stage.say("m1", "Please make me a thing")
+
+    light, maker = stage.model.asked
+    assert light.settings.model == "light-model"
+    assert maker.prompts[0].content == "Make it."
+    assert "Ada wants a box." in str(maker.prompts[1].content)
+    assert texts(said) == [("Maker", "What shall it be called?")]
+    [kept] = await stage.handoffs_kept()
+    assert (kept["contextSummary"], kept["handoffReason"]) == ("Ada wants a box.", "trigger: make a thing")
+
+
+async def test_a_handoff_that_is_not_permitted_is_refused_in_the_targets_words() -> None:
+    stage = HandoffStage()
+    said = await stage.say("m1", "Open sesame")
+
+    assert stage.model.asked == []
+    assert texts(said) == [("Assistant", "You don't have permission to enter the cave. Can I help with something else?")]
+    assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["refused"]
+    denied = [record for record in stage.audit.records if record.outcome == "denied"]
+    assert denied[0].detail["permission"] == "cave:enter"
+    assert (await stage.state())["activeAgent"]["isMain"]
+
+
+async def test_a_second_session_is_refused_and_the_first_goes_on() -> None:
+    stage = HandoffStage(transfer())
+    await stage.say()
+    said = await stage.say("m2", "I need the help desk")
+
+    assert texts(said) == [("Maker", "You're currently in a making session. Would you like to finish that first?")]
+    assert (await stage.state())["activeAgent"]["id"] == "maker"
+
+
+async def test_a_target_that_does_not_answer_is_reported_and_the_main_agent_stays() -> None:
+    from baton.domain.errors import ModelUnavailable
+
+    stage = HandoffStage(transfer(), Answer((), error=ModelUnavailable()))
+    said = await stage.say()
+
+    assert texts(said)[0][0] == "Assistant"
+    assert "The Maker is currently unavailable." in texts(said)[0][1]
+    assert said.types[-1] == "RUN_FINISHED"
+    state = await stage.state()
+    assert (state["activeAgent"]["isMain"], state["workflow"], state["resumable"]) == (True, None, [])
+    assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["failed"]
+
+
+async def test_an_unfinished_workflow_is_continued_where_it_was_left() -> None:
+    stage = HandoffStage(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
+    await stage.say()
+    await stage.say("m2", "Box")
+    await stage.exit()
+    [workflow] = (await stage.state())["resumable"]
+    said = await stage.continue_(workflow["id"])
+
+    assert texts(said) == [("Maker", "What shall it be called?")]
+    assert (await stage.state())["workflow"]["state"] == "BUILD"
+    assert (await stage.state())["resumable"] == []
+
+
+async def test_a_user_who_disappeared_is_offered_to_go_on_once_even_in_another_thread() -> None:
+    import uuid
+
+    stage = HandoffStage(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
+    await stage.say()
+    await stage.say("m2", "Box")
+    stage.thread_id = str(uuid.uuid4())
+    said = await stage.say("m3", "Hello")
+    later = await stage.say("m4", "Hello again")
+
+    assert texts(said)[0] == ("Assistant", "Welcome back! Would you like to continue making your Box?")
+    assert len(texts(said)) == 2
+    assert len(texts(later)) == 1
+    [workflow] = (await stage.state())["resumable"]
+    await stage.continue_(workflow["id"])
+    assert (await stage.state())["workflow"]["name"] == "your Box"
+
+
+@pytest.mark.parametrize("scope", [Scope("acme", "ada")])
+async def test_runs_with_handoffs_keep_the_rules_of_ag_ui(scope: Scope) -> None:
+    stage = HandoffStage(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), advance("DONE"))
+    runs: list[Said] = [await stage.say(), await stage.say("m2", "Box"), await stage.say("m3", "make a thing")]
+    runs.append(await stage.exit())
+    for said in runs:
+        check_run([event.body for event in said.events])
