@@ -32,6 +32,7 @@ from baton.adapters.token_counter import TiktokenCounter
 from baton.conversation.active_skills import ActiveSkills
 from baton.conversation.agents import Agents
 from baton.conversation.floors import Floors
+from baton.conversation.forks import Forks
 from baton.conversation.listener import Listener
 from baton.conversation.replay import Replays
 from baton.conversation.requests import message_request
@@ -217,6 +218,7 @@ class Baton:
                 audit,
                 self.clock,
             ),
+            forks=Forks(store, agents, audit, counter, self.clock),
             active_skills=ActiveSkills(skills, self.clock),
             records=DynamoRunRecords(table, S3Bodies(s3, bucket)),
             tools=FakeTools(),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from baton.conversation.controls import Controls
     from baton.conversation.floors import Floors
     from baton.conversation.follow import Follower
+    from baton.conversation.forks import Forks
     from baton.conversation.queued_turns import QueuedTurns
     from baton.conversation.replay import Replays
     from baton.conversation.run_context import RunServices
@@ -188,6 +189,7 @@ def run_services() -> RunServices:
         files=files(),
         sessions=_sessions(),
         floors=floors(),
+        forks=forks(),
         active_skills=ActiveSkills(_skills(), clock),
         records=run_records(),
         tools=outside.tools(),
@@ -239,6 +241,18 @@ def floors() -> Floors:
     from baton.conversation.floors import Floors
 
     return Floors(handoffs(), workflows(), _skills(), Agents(_agent_files()), audit(), clock)
+
+
+@cache
+def forks() -> Forks:
+    """Branches conversations."""
+    from baton.adapters.token_counter import TiktokenCounter
+    from baton.conversation.agents import Agents
+    from baton.conversation.forks import Forks
+    from baton.settings import ModelSettings
+
+    counter = TiktokenCounter(ModelSettings().tokenizer_dir)
+    return Forks(store(), Agents(_agent_files()), audit(), counter, clock)
 
 
 @cache

@@ -113,9 +113,17 @@ class AgentLoop:
             if is_last or self.waiting or self._context.stop.is_set():
                 return
             if self.transfer is not None or self.returns is not None:
+                if self.transfer is not None and self.transfer.refusal is None and len(calls) == 1:
+                    self._take_back_transfer()
                 return
             if self.ends_conversation and self.has_answered:
                 return  # it has said goodbye
+
+    def _take_back_transfer(self) -> None:
+        """Keep what it said, and not the call: the handoff's own record tells of it, and two messages cost two writes."""
+        said, _ = self._transcript.take_back(2)
+        if said.text:
+            self._transcript.add_answer(said.id, self.agent, said.text, sources=said.sources)
 
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], refused: Mapping[str, str]

@@ -15,11 +15,13 @@ from baton.conversation.agents import missing_permissions
 from baton.conversation.approvals import refusals
 from baton.conversation.call_outcome import Return, Transfer
 from baton.conversation.consult import Consultations
+from baton.conversation.forks import ForkedExchange, fork_id
 from baton.conversation.handoff_summary import summarised
+from baton.conversation.merging import SOURCE, merged
 from baton.conversation.own_tools import OwnTools
 from baton.conversation.prompting import CONTINUING, notes_for
 from baton.conversation.relay import Relay
-from baton.conversation.requests import FloorAction, FloorRequest, TurnRequest
+from baton.conversation.requests import FloorAction, FloorRequest, MergeRequest, TurnRequest
 from baton.conversation.run_context import RunContext
 from baton.conversation.running_floor import RunningFloor, Trouble
 from baton.conversation.tool_kit import ToolKit, tool_kit
@@ -94,12 +96,14 @@ class Course:
         """The agent that spoke last; None where the last words are Baton's own."""
         self.has_answered = False
         """Whether the user got an answer, from an agent or from Baton itself."""
+        self.forked: ForkedExchange | None = None
+        """What was said in the specialist's fork, and has to be written there."""
         self._step = step
         self._context = context
         self._floor = step.floor
         self._services = context.services
         self._clock = context.services.clock
-        self._is_action = isinstance(step.request, FloorRequest)
+        self._is_action = isinstance(step.request, FloorRequest | MergeRequest)
         self._text = step.opening.text
         self._own = OwnTools(step.floor, context.scope, self._clock)
         self._consultations = Consultations(context)
@@ -121,7 +125,9 @@ class Course:
         for event in self._floor.step_begins():
             yield event
         request = self._step.request
-        if not isinstance(request, FloorRequest):
+        if isinstance(request, MergeRequest):
+            parts = self._merge(request)
+        elif not isinstance(request, FloorRequest):
             parts = self._answer()
         elif request.action is FloorAction.EXIT:
             parts = self._exit()
@@ -188,6 +194,13 @@ class Course:
                 async for event in events:
                     yield event
 
+    async def _merge(self, request: MergeRequest) -> AsyncGenerator[BaseEvent, None]:
+        """Take over the last thing that was said in a fork."""
+        _, answer = await self._services.forks.newest_answer(self._context.scope, request.fork_thread_id)
+        agent = self._floor.describe(answer.agent_id or "") or self._floor.main
+        for event in self._say(agent, answer.text, source=SOURCE):
+            yield event
+
     async def _converse(self) -> AsyncGenerator[BaseEvent, None]:
         """Let whoever has the floor speak, until nobody hands it on."""
         floor, stop = self._floor, self._context.stop
@@ -235,16 +248,54 @@ class Course:
         return any(message.agent_id == agent.id for message in self._step.transcript.messages)
 
     async def _speech(self) -> AsyncGenerator[BaseEvent, None]:
-        """What the agent says that has the floor."""
+        """What the agent says that has the floor; in this thread, or in its fork."""
+        handoff = self._floor.handoff
+        if handoff is None or handoff.context_mode is not ContextMode.FORKED:
+            parts = self._speech_in(self._step.transcript)
+        else:
+            parts = self._speech_in_fork(handoff)
+        async with contextlib.aclosing(parts) as events:
+            async for event in events:
+                yield event
+
+    async def _speech_in_fork(self, handoff: HandoffRequest) -> AsyncGenerator[BaseEvent, None]:
+        """What the specialist says in its fork, merged into this thread; what it answered before it died counts."""
+        step, agent, context = self._step, self._floor.agent, self._context
+        answered: Sequence[StoredMessage] = ()
+        if context.run.attempt > 1 and not self._is_action:
+            answered = await self._services.forks.answer(context.scope, handoff, step.opening.id)
+        if answered:
+            text = "\n\n".join(message.text for message in answered if message.is_said)
+            for event in self._say(agent, text, source=SOURCE):
+                yield event
+            return
+        transcript = Transcript(
+            fork_id(handoff),
+            context.run,
+            first_ordinal=0,
+            clock=self._clock,
+            counter=self._services.counter,
+        )
+        parts = merged(self._speech_in(transcript), agent, step.transcript, context.stop)
+        try:
+            async with contextlib.aclosing(parts) as events:
+                async for event in events:
+                    yield event
+        finally:
+            if transcript.messages:
+                copied = [message for message in step.history if message.id in handoff.recent_messages]
+                self.forked = ForkedExchange(handoff, agent, context.run, copied, step.opening, transcript.messages)
+
+    async def _speech_in(self, transcript: Transcript) -> AsyncGenerator[BaseEvent, None]:
         floor = self._floor
         if floor.agent.remote is not None and floor.handoff is not None:
-            speaker: Speaker = await self._relay(floor.handoff)
+            speaker: Speaker = await self._relay(floor.handoff, transcript)
             self._speakers.append(speaker)
         else:
             kit = await tool_kit(
                 floor.agent, self._context.scope, self._services.agents, self._services.tools, floor=floor
             )
-            loop = speaker = self._loop(kit)
+            loop = speaker = self._loop(kit, transcript)
             self._speakers.append(speaker)
             current: Sequence[StoredMessage] = () if self._is_action else (self._step.opening,)
             if self._step.answered is not None and len(self._speakers) == 1:
@@ -259,18 +310,18 @@ class Course:
                 async for event in events:
                     yield event
 
-    async def _relay(self, handoff: HandoffRequest) -> Relay:
+    async def _relay(self, handoff: HandoffRequest, transcript: Transcript) -> Relay:
         history = await self._history()
         earlier = [message for message in history if message.ordinal < handoff.ordinal and message.is_said]
-        transcript, is_first = self._step.transcript, self._has_just_taken_over
+        is_first = self._has_just_taken_over
         text = self._text or CONTINUING.format(workflow="this")
         return Relay(
             self._context, self._floor.agent, transcript, handoff, text=text, earlier=earlier, is_first=is_first
         )
 
-    def _loop(self, kit: ToolKit) -> AgentLoop:
+    def _loop(self, kit: ToolKit, transcript: Transcript) -> AgentLoop:
         consult = self._consultations.ask
-        return AgentLoop(self._context, self._floor.agent, kit, self._step.transcript, consult=consult, own=self._own)
+        return AgentLoop(self._context, self._floor.agent, kit, transcript, consult=consult, own=self._own)
 
     async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage]) -> AssembledContext:
         """The prompt of the agent that has the floor."""
@@ -288,6 +339,10 @@ class Course:
         if handoff is None:
             return step.history
         history = step.history
+        if handoff.context_mode is ContextMode.FORKED and not self._has_just_taken_over:
+            return await self._services.forks.history(
+                self._context.scope, handoff, token_budget=self._floor.agent.memory.max_working_memory_tokens
+            )
         if handoff.context_mode is ContextMode.FULL and self._has_just_taken_over:
             # What was read for the main agent may be less than this one has room for.
             budget = history_budget(self._floor.agent, step.opening.tokens, self._services.counter)
@@ -336,7 +391,9 @@ class Course:
         goes_on = self._resumed(wanted.target, workflow, now) if workflow is not None else None
         begun = goes_on.workflow if goes_on else floor.new_workflow(wanted.target, step.opening.ordinal, now)
         source, before = floor.agent, floor.state
-        floor.hand_over(replace(request, workflow_id=begun.id if begun else None), wanted.target, begun)
+        child_id = fork_id(request) if request.context_mode is ContextMode.FORKED else None
+        request = replace(request, workflow_id=begun.id if begun else None, child_thread_id=child_id)
+        floor.hand_over(request, wanted.target, begun)
         label = sentence(wanted.target, "connecting", agent=wanted.target.name)
         activity_id = step.transcript.new_activity_id()
         yield handed_over(activity_id, HANDOFF, source, wanted.target, label, wanted.reason)
@@ -458,14 +515,14 @@ class Course:
         label = at.label if at is not None else changed.goes_on_in
         yield from self._say(agent, sentence(agent, "workflow_changed", label=label))
 
-    def _say(self, agent: AgentDefinition, text: str) -> Iterator[BaseEvent]:
+    def _say(self, agent: AgentDefinition, text: str, *, source: str | None = None) -> Iterator[BaseEvent]:
         """Let ``agent`` say what Baton has it say."""
         transcript = self._step.transcript
         message_id = transcript.new_id()
         yield text_start(message_id, agent)
         yield text_content(message_id, text)
         yield text_end(message_id)
-        transcript.add_answer(message_id, agent, text)
+        transcript.add_answer(message_id, agent, text, source=source)
         self.has_answered, self.last = True, None
 
     async def _wanted_workflow(self, wanted: Transfer) -> Workflow | None:

@@ -110,7 +110,38 @@ class FloorRequest:
         return content_digest(self.source)
 
 
-TurnRequest = MessageRequest | AnswerRequest | FloorRequest
+MERGE = "merge"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """The wish to take the last answer of a fork over into its parent, ``thread``."""
+
+    thread: ThreadRef
+    message_id: str
+    run_id: str
+    fork_thread_id: str
+
+    @property
+    def content(self) -> Content:
+        """Nobody has said anything."""
+        return ""
+
+    @property
+    def agent_id(self) -> str | None:
+        return None
+
+    @property
+    def source(self) -> str:
+        """By which its run is known again whose worker died."""
+        return f"{MERGE}:{self.fork_thread_id}"
+
+    @property
+    def digest(self) -> str:
+        return content_digest(self.source)
+
+
+TurnRequest = MessageRequest | AnswerRequest | FloorRequest | MergeRequest
 """What a run can be asked for with."""
 
 
@@ -126,12 +157,23 @@ def continue_request(thread_id: str, workflow_id: object, *, key: str) -> FloorR
     return _floor_request(thread_id, FloorAction.CONTINUE, key, workflow_id)
 
 
-def floor_request_again(thread: ThreadRef, message_id: str, run_id: str, source: str | None) -> FloorRequest | None:
-    """The action whose run's first message says ``source``; None if it says none."""
-    action, _, workflow_id = (source or "").partition(":")
+def merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> MergeRequest:
+    """Take over the answer ``answer_id`` of a fork; once, however often it is asked."""
+    message_id = f"{MERGE}-{derived_record_id(thread_id, MERGE, fork_thread_id + answer_id)}"
+    run_id = derived_run_id(thread_id, message_id)
+    return MergeRequest(ThreadRef(thread_id, may_create=False), message_id, run_id, fork_thread_id)
+
+
+def request_again(
+    thread: ThreadRef, message_id: str, run_id: str, source: str | None
+) -> FloorRequest | MergeRequest | None:
+    """What was asked for by no message, in a run whose first message says ``source``; None if it says nothing."""
+    action, _, about = (source or "").partition(":")
+    if action == MERGE:
+        return MergeRequest(thread, message_id, run_id, about)
     if action not in set(FloorAction):
         return None
-    return FloorRequest(thread, message_id, run_id, FloorAction(action), workflow_id or None)
+    return FloorRequest(thread, message_id, run_id, FloorAction(action), about or None)
 
 
 def _floor_request(thread_id: str, action: FloorAction, key: str, workflow_id: str | None) -> FloorRequest:

@@ -329,6 +329,9 @@ class RunExecution:
             change=self._running_floor.change,
         )
         messages = (*messages[:-1], replace(messages[-1], end=end))
+        if answer.course is not None and answer.course.forked is not None:
+            # First: an attempt that finds it there tells it again, instead of asking the specialist once more.
+            await self._services.forks.extend(lease.scope, answer.course.forked)
         writes = (store.put_message(lease, each) for each in messages if each is not self._question)
         await asyncio.gather(self._writes.done(), *writes)
         if ended is not None:

@@ -12,6 +12,7 @@ from ag_ui.core import BaseEvent
 from baton.conversation.active_skills import ActiveSkills
 from baton.conversation.agents import Agents
 from baton.conversation.floors import Floors
+from baton.conversation.forks import Forks
 from baton.conversation.sessions import Sessions
 from baton.domain.agent import AgentDefinition, ToolLimits
 from baton.domain.identity import Scope
@@ -60,6 +61,7 @@ class RunServices:
     files: Files
     sessions: Sessions
     floors: Floors
+    forks: Forks
     active_skills: ActiveSkills
     audit: AuditLog
     clock: Clock

@@ -11,6 +11,7 @@ from baton.conversation.agents import Agents
 from baton.conversation.own_tools import own_tools
 from baton.conversation.running_floor import RunningFloor
 from baton.domain.agent import AgentDefinition
+from baton.domain.handoff import ContextMode
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ASK, ToolCall, tool_name
 from baton.ports.chat_model import ToolSpec
@@ -114,12 +115,14 @@ async def tool_kit(
     Without it, it is consulted by another one: then it asks nobody itself, cannot wait for approvals, and decides
     nothing about the conversation.
     """
+    is_forked = floor is not None and floor.handoff is not None and floor.handoff.context_mode is ContextMode.FORKED
+    can_wait = floor is not None and not is_forked  # nobody is asked about what goes on in a fork
     outside = await tools.offered(agent, scope) if agent.tools else OfferedTools()
     offers: list[Offer] = []
     if floor is not None:
         offers += [Offer(spec) for spec in own_tools(agent, floor)]
         offers += [Offer(_ask_spec(asked), agent=asked) for asked in agents.sub_agents(scope, agent)]
-    offers += [Offer(tool.spec, tool=tool) for tool in outside.tools if floor is not None or not tool.requires_approval]
+    offers += [Offer(tool.spec, tool=tool) for tool in outside.tools if can_wait or not tool.requires_approval]
     return ToolKit({offer.spec.name: offer for offer in offers}, outside.missing)
 
 

@@ -11,10 +11,11 @@ from baton.conversation.agents import Agents
 from baton.conversation.approvals import audit_answer
 from baton.conversation.delivery import send_to
 from baton.conversation.follow import Follower
+from baton.conversation.forks import is_led_by_parent
 from baton.conversation.listener import Listener
 from baton.conversation.orphans import Orphan, find_orphan
 from baton.conversation.replay import Replays
-from baton.conversation.requests import AnswerRequest, FloorAction, FloorRequest, TurnRequest
+from baton.conversation.requests import AnswerRequest, FloorAction, FloorRequest, MergeRequest, TurnRequest
 from baton.conversation.run import FinishedRun, RunExecution
 from baton.conversation.run_context import RunServices
 from baton.conversation.turn_call import Emit, StillWaiting, TurnCall, once_each
@@ -26,6 +27,7 @@ from baton.domain.errors import (
     MessageIdConflict,
     NotInHandoff,
     ThreadBusy,
+    ThreadLed,
     ThreadUnavailable,
     UnknownAgent,
 )
@@ -199,7 +201,15 @@ class Turns:
             return await self._work(call, lease)
         except LeaseLost:
             raise
-        except (MessageIdConflict, AgentMismatch, UnknownAgent, InterruptUnavailable, NotInHandoff, StillWaiting):
+        except (
+            MessageIdConflict,
+            AgentMismatch,
+            UnknownAgent,
+            InterruptUnavailable,
+            NotInHandoff,
+            ThreadLed,
+            StillWaiting,
+        ):
             await self._give_back(lease)
             raise
         except BaseException:
@@ -229,14 +239,16 @@ class Turns:
         if request.agent_id is not None and request.agent_id != lease.thread.agent_id:
             raise AgentMismatch
         scope = call.scope
+        if is_led_by_parent(lease.thread):
+            raise ThreadLed
         if isinstance(request, FloorRequest):
             if request.action is FloorAction.EXIT and not lease.thread.is_handed_over:
                 return await self._done_before(call, lease, NotInHandoff())
-        elif not isinstance(request, AnswerRequest):
+        elif not isinstance(request, AnswerRequest | MergeRequest):
             self._agents.check_main(lease.scope, lease.thread)
-        elif lease.thread.pending is None:
+        elif isinstance(request, AnswerRequest) and lease.thread.pending is None:
             return await self._done_before(call, lease, InterruptUnavailable())
-        else:
+        elif lease.thread.pending is not None and isinstance(request, AnswerRequest):
             scope = replace(scope, permissions=frozenset(lease.thread.pending.permissions))
         execution = RunExecution(
             self._services,

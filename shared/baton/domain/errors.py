@@ -184,6 +184,14 @@ class HandoffInProgress(BatonError):
     detail = "The conversation is with a specialist. Finish that first, or leave it with exit."
 
 
+class ThreadLed(BatonError):
+    """A message to a fork that a specialist works in at the request of its parent."""
+
+    code, status, retryable = "thread_led_by_parent", 409, False
+    title = "This conversation is led by another one"
+    detail = "It goes on by what is said in its parent (parentThreadId). Write there; this one can be read."
+
+
 class WorkflowUnavailable(BatonError):
     """A workflow to continue that is not there, finished, or was left for too long."""
 

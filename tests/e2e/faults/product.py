@@ -17,6 +17,7 @@ from baton.conversation.closing import Closer
 from baton.conversation.controls import Controls
 from baton.conversation.floors import Floors
 from baton.conversation.follow import Follower
+from baton.conversation.forks import Forks
 from baton.conversation.queued_turns import QueuedTurns
 from baton.conversation.replay import Replays
 from baton.conversation.run_context import RunServices
@@ -64,6 +65,7 @@ class Product:
             default_model="scripted",
             light_model="scripted",
             floors=floors,
+            forks=Forks(self.store, agents, audit, _counter(), clock),
             active_skills=ActiveSkills(stores.skills, clock),
             counter=_counter(),
             files=FakeFiles(),

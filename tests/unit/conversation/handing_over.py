@@ -62,7 +62,9 @@ LOCKED = AgentDefinition.model_validate(
         "system_prompt": "Hush.",
         "triggers": ["open sesame"],
         "required_permissions": ["cave:enter"],
-        "sentences": {"en": {"forbidden": "You don't have permission to enter the cave. Can I help with something else?"}},
+        "sentences": {
+            "en": {"forbidden": "You don't have permission to enter the cave. Can I help with something else?"}
+        },
     }
 )
 
@@ -103,7 +105,9 @@ class HandoffStage(Stage):
 
 def transfer(target: str = "maker", **arguments: Any) -> Answer:
     """The main agent hands over."""
-    return calling(f"transfer_to_{target}", **{"reason": "it makes", "context_summary": "Ada wants a thing.", **arguments})
+    return calling(
+        f"transfer_to_{target}", **{"reason": "it makes", "context_summary": "Ada wants a thing.", **arguments}
+    )
 
 
 def calling(name: str, **arguments: Any) -> Answer:

@@ -14,6 +14,7 @@ from baton.conversation.closing import Closer
 from baton.conversation.controls import Controls
 from baton.conversation.endings import Endings
 from baton.conversation.floors import Floors
+from baton.conversation.forks import Forks
 from baton.conversation.listener import Listener
 from baton.conversation.replay import Replays
 from baton.conversation.requests import MessageRequest, message_request
@@ -96,6 +97,7 @@ class Stage:
         self.workflows = FakeWorkflows(self.clock)
         self.skills = FakeSkills()
         self.floors = Floors(self.handoffs, self.workflows, self.skills, self.agents, self.audit, self.clock)
+        self.forks = Forks(self.store, self.agents, self.audit, WordCounter(), self.clock)
         self.services = RunServices(
             store=self.store,
             log=self.log,
@@ -109,6 +111,7 @@ class Stage:
             files=FakeFiles(),
             sessions=self.sessions,
             floors=self.floors,
+            forks=self.forks,
             active_skills=ActiveSkills(self.skills, self.clock),
             records=self.records,
             tools=self.tools,

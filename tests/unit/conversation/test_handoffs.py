@@ -92,7 +92,9 @@ async def test_a_completed_workflow_returns_with_both_sentences() -> None:
 
 
 async def test_a_specialist_that_forgets_to_return_from_a_completed_workflow_is_returned() -> None:
-    stage = HandoffStage(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), advance("DONE"), Answer(("Done.",)))
+    stage = HandoffStage(
+        transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), advance("DONE"), Answer(("Done.",))
+    )
     await stage.say()
     said = await stage.say("m2", "Box")
     assert [who for who, _ in texts(said)] == ["Maker", "Maker", "Assistant"]
@@ -157,7 +159,9 @@ async def test_a_handoff_that_is_not_permitted_is_refused_in_the_targets_words()
     said = await stage.say("m1", "Open sesame")
 
     assert stage.model.asked == []
-    assert texts(said) == [("Assistant", "You don't have permission to enter the cave. Can I help with something else?")]
+    assert texts(said) == [
+        ("Assistant", "You don't have permission to enter the cave. Can I help with something else?")
+    ]
     assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["refused"]
     denied = [record for record in stage.audit.records if record.outcome == "denied"]
     assert denied[0].detail["permission"] == "cave:enter"

@@ -1,0 +1,246 @@
+"""Forks: conversations branched from another one, which work apart from it and are merged back message by message."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ag_ui.core import FileSource, TextPart
+
+from baton.conversation.agents import Agents
+from baton.domain.agent import AgentDefinition
+from baton.domain.content import content_digest
+from baton.domain.errors import BatonError, ThreadBusy, ThreadUnavailable, UnknownAgent
+from baton.domain.handoff import HandoffRequest
+from baton.domain.identity import Scope
+from baton.domain.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
+from baton.domain.thread import Run, Thread
+from baton.domain.usage import Usage
+from baton.memory.context import message_tokens
+from baton.memory.handoff_context import said
+from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
+from baton.ports.thread_store import (
+    Commit,
+    Lease,
+    LeaseBusy,
+    LeaseRequest,
+    NoSuchThread,
+    ThreadStore,
+    TurnRecord,
+)
+from baton.ports.token_counter import TokenCounter
+
+MOST_COPIED = 200
+"""Messages that a fork begins with."""
+PAGE = 100
+POLL_SECONDS = 0.25
+PATIENCE_SECONDS = 35.0
+"""Long enough to outwait the lease of an attempt that died over the fork."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkedExchange:
+    """What a specialist did in the fork it works in: the user's message and all that answered it."""
+
+    handoff: HandoffRequest
+    agent: AgentDefinition
+    run: Run
+    copied: Sequence[StoredMessage]
+    """What the fork begins with, if this exchange is its first."""
+    question: StoredMessage
+    messages: Sequence[StoredMessage]
+
+    @property
+    def child_thread_id(self) -> str:
+        return self.handoff.child_thread_id or fork_id(self.handoff)
+
+
+class Forks:
+    """Makes forks and writes into them. A fork is listed under its parent only, and makes no episode."""
+
+    def __init__(
+        self, store: ThreadStore, agents: Agents, audit: AuditLog, counter: TokenCounter, clock: Clock
+    ) -> None:
+        self._store = store
+        self._agents = agents
+        self._audit = audit
+        self._counter = counter
+        self._clock = clock
+
+    async def fork(
+        self, scope: Scope, parent_thread_id: str, *, agent_id: str, include_history_messages: int = 5
+    ) -> Thread:
+        """Branch a conversation of the caller's: a new one, with ``agent_id`` as its main agent, which begins with the
+        last ``include_history_messages`` that users and agents have said to each other in the parent.
+
+        What happens in it never reaches the parent by itself: see ``merging``. Raises ``ThreadUnavailable`` (audited),
+        ``UnknownAgent`` (also for one that runs elsewhere) and ``StoreUnavailable``.
+        """
+        try:
+            parent = await self._store.get_thread(scope, parent_thread_id)
+            if parent.user_id != scope.user_id:  # thread:read_all reads, it does not write
+                raise ThreadUnavailable
+        except ThreadUnavailable:
+            detail = {"agentId": agent_id}
+            await self._audit.record(scope, "thread.fork", thread_id=parent_thread_id, outcome="denied", detail=detail)
+            raise
+        agent = self._agents.get(scope, agent_id)
+        if agent.remote is not None:
+            raise UnknownAgent("A fork cannot begin with an agent that runs elsewhere.")
+        child_id = self._clock.new_id()
+        copied = await self._last(scope, parent, include_history_messages)
+        lease = await self._begin(scope, child_id, parent.id, agent, copied)
+        detail = {"agentId": agent.id, "forkThreadId": child_id}
+        await self._audit.record(scope, "thread.fork", thread_id=parent.id, outcome="forked", detail=detail)
+        return await self._store.get_thread(scope, lease.thread_id)
+
+    async def answer(self, scope: Scope, handoff: HandoffRequest, message_id: str) -> Sequence[StoredMessage]:
+        """What the specialist has answered to a message in the fork it works in; empty if it has not."""
+        child_id = handoff.child_thread_id or fork_id(handoff)
+        try:
+            child = await self._store.get_thread(scope, child_id)
+        except ThreadUnavailable:
+            return ()
+        known = await self._store.get_turn(scope, child_id, message_id)
+        if known is None or known.first_ordinal >= child.next_ordinal:
+            return ()
+        messages = await self._store.run_messages(
+            scope, child_id, first_ordinal=known.first_ordinal, below=child.next_ordinal
+        )
+        return messages[1:] if messages and messages[0].id == message_id else ()
+
+    async def history(self, scope: Scope, handoff: HandoffRequest, *, token_budget: int) -> Sequence[StoredMessage]:
+        """What was said so far in the fork that a specialist works in."""
+        child = await self._store.get_thread(scope, handoff.child_thread_id or fork_id(handoff))
+        return await self._store.recent_messages(scope, child, token_budget=token_budget)
+
+    async def extend(self, scope: Scope, exchange: ForkedExchange) -> None:
+        """Write an exchange into its fork, which is made if it is the first. Doing it again changes nothing.
+
+        Raises ``ThreadBusy``, ``LeaseLost`` and ``StoreUnavailable``.
+        """
+        child_id, question = exchange.child_thread_id, exchange.question
+        known = await self._store.get_turn(scope, child_id, question.id)
+        if known is None:
+            try:
+                lease = await self._lease(scope, LeaseRequest(child_id))
+            except NoSuchThread:
+                parent_id = exchange.handoff.thread_id
+                await self._begin(scope, child_id, parent_id, exchange.agent, exchange.copied)
+                lease = await self._lease(scope, LeaseRequest(child_id))
+        else:
+            lease = await self._lease(scope, LeaseRequest(child_id))
+            if known.first_ordinal < lease.thread.next_ordinal:
+                await self._store.release(lease)
+                return
+        await self._write(lease, exchange, is_known=known is not None)
+
+    async def newest_answer(self, scope: Scope, fork_thread_id: str) -> tuple[Thread, StoredMessage]:
+        """A fork of the caller's, and the last thing an agent has said in it. Raises ``ThreadUnavailable``."""
+        fork = await self._store.get_thread(scope, fork_thread_id)
+        if fork.parent_thread_id is None or fork.user_id != scope.user_id:
+            raise ThreadUnavailable
+        page = await self._store.read_messages(scope, fork, limit=PAGE, before=None)
+        answers = [message for message in page.messages if message.is_said and message.role is Role.ASSISTANT]
+        if not answers:
+            raise ThreadUnavailable("Nothing has been answered in this fork yet.")
+        return fork, answers[-1]
+
+    async def _last(self, scope: Scope, parent: Thread, count: int) -> list[StoredMessage]:
+        found: list[StoredMessage] = []
+        before: int | None = parent.next_ordinal
+        wanted = min(count, MOST_COPIED)
+        while before is not None and before > 0 and len(found) < wanted:
+            page = await self._store.read_messages(scope, parent, limit=PAGE, before=before)
+            found = [*said(page.messages), *found]
+            before = page.next_before
+        return found[-wanted:] if wanted else []
+
+    async def _begin(
+        self, scope: Scope, child_id: str, parent_id: str, agent: AgentDefinition, copied: Sequence[StoredMessage]
+    ) -> Lease:
+        """Make the fork; one that is there already stays as it is."""
+        wanted = LeaseRequest(
+            child_id,
+            may_create=True,
+            agent_id=agent.id,
+            idle_seconds=agent.timeouts.idle_minutes * 60,
+            parent_thread_id=parent_id,
+        )
+        lease = await self._lease(scope, wanted)
+        if lease.thread.next_ordinal > 0 or not copied:
+            await self._store.release(lease)
+            return lease
+        copies = [self._copy(message, ordinal) for ordinal, message in enumerate(copied)]
+        await self._commit(lease, copies)
+        return lease
+
+    async def _write(self, lease: Lease, exchange: ForkedExchange, *, is_known: bool) -> None:
+        first, question, run = lease.thread.next_ordinal, exchange.question, exchange.run
+        turn = TurnRecord(question.id, run.run_id, content_digest(question.content), first, lease.fence)
+        try:
+            await (self._store.reopen_turn if is_known else self._store.open_turn)(lease, turn)
+            copies = [
+                replace(message, ordinal=first + place, fence=0, end=None)
+                for place, message in enumerate((self._copy(question, first), *exchange.messages))
+            ]
+            end = RunEnd(OutcomeType.SUCCESS, Usage(), tail_seq=lease.thread.last_seq + 1)
+            await self._commit(lease, [*copies[:-1], replace(copies[-1], end=end)])
+        except BaseException:
+            with contextlib.suppress(BatonError):
+                await asyncio.shield(self._store.abandon(lease))
+            raise
+
+    async def _commit(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
+        await asyncio.gather(*(self._store.put_message(lease, message) for message in messages))
+        commit = Commit(
+            next_ordinal=messages[-1].ordinal + 1,
+            last_seq=lease.thread.last_seq,
+            usage=Usage(),
+            tokens=sum(message.tokens for message in messages),
+        )
+        await self._store.commit(lease, commit)
+
+    async def _lease(self, scope: Scope, wanted: LeaseRequest) -> Lease:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + PATIENCE_SECONDS
+        while True:
+            try:
+                return await self._store.acquire(scope, wanted)
+            except LeaseBusy:
+                if loop.time() >= until:
+                    raise ThreadBusy from None
+                await asyncio.sleep(POLL_SECONDS)
+
+    def _copy(self, message: StoredMessage, ordinal: int) -> StoredMessage:
+        """A message of the parent as the fork has it; its uploads stay the parent's."""
+        content = _without_uploads(message.content)
+        tokens = message.tokens if content == message.content else message_tokens(content, self._counter)
+        calls = () if message.role is Role.ASSISTANT else message.tool_calls
+        return replace(message, content=content, tokens=tokens, ordinal=ordinal, tool_calls=calls, fence=0, end=None)
+
+
+def fork_id(handoff: HandoffRequest) -> str:
+    """The id of the fork that the target of a handoff works in: the same for every attempt at it."""
+    return str(uuid.uuid5(uuid.UUID(handoff.thread_id), f"fork\0{handoff.id}"))
+
+
+def is_led_by_parent(thread: Thread) -> bool:
+    """Whether a fork was made by a handoff: then it goes on by what is said in its parent, and takes no messages."""
+    return thread.parent_thread_id is not None and uuid.UUID(thread.id).version == 5
+
+
+def _without_uploads(content: Content) -> Content:
+    if isinstance(content, str):
+        return content
+    parts: list[Part] = []
+    for part in content:
+        is_upload = not isinstance(part, TextPart) and isinstance(part.source, FileSource)
+        parts.append(
+            TextPart(text=f"[A file ({part.type}), which is in the parent conversation.]") if is_upload else part
+        )
+    return tuple(parts)

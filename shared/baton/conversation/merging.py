@@ -1,0 +1,87 @@
+"""What is said in a fork, taken over into its parent: one message for each answer (H3)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any
+
+from ag_ui.core import (
+    BaseEvent,
+    StateDeltaEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+)
+
+from baton.conversation.forks import Forks
+from baton.conversation.requests import merge_request
+from baton.conversation.transcript import Transcript
+from baton.domain.agent import AgentDefinition
+from baton.domain.events import text_content, text_end, text_start
+from baton.domain.identity import Scope
+from baton.domain.message import StoredMessage
+
+if TYPE_CHECKING:
+    from baton.conversation.turns import Turns
+
+SOURCE = "specialist"
+"""What a merged message's ``source`` says."""
+_SHOWN = (StateDeltaEvent, StepStartedEvent, StepFinishedEvent)
+_APART = "\n\n"
+
+
+async def merged(
+    events: AsyncGenerator[BaseEvent, None], agent: AgentDefinition, into: Transcript, stop: asyncio.Event
+) -> AsyncGenerator[BaseEvent, None]:
+    """The answer of ``agent`` in its fork, as one message of the parent; its tools' work stays in the fork.
+
+    ``stop`` tells whether the user has stopped it.
+    """
+    message_id, text, is_open, is_whole = into.new_id(), "", False, False
+    sources: list[dict[str, Any]] = []
+    try:
+        async with contextlib.aclosing(events):
+            async for event in events:
+                if isinstance(event, TextMessageStartEvent):
+                    if not is_open:
+                        is_open = True
+                        yield text_start(message_id, agent)
+                    elif text:
+                        text += _APART
+                        yield text_content(message_id, _APART)
+                elif isinstance(event, TextMessageContentEvent):
+                    text += event.delta
+                    yield text_content(message_id, event.delta)
+                elif isinstance(event, TextMessageEndEvent):
+                    sources += (event.metadata or {}).get("sources", [])
+                elif isinstance(event, _SHOWN):
+                    yield event
+        is_whole = not stop.is_set()
+    finally:
+        if is_open:
+            into.add_answer(message_id, agent, text, is_whole=is_whole, sources=sources, source=SOURCE)
+    if is_open:
+        yield text_end(message_id, sources)
+
+
+class Merges:
+    """Takes answers of forks over into their parents, when somebody asks for it."""
+
+    def __init__(self, turns: Turns, forks: Forks) -> None:
+        self._turns = turns
+        self._forks = forks
+
+    async def merge(self, scope: Scope, fork_thread_id: str, *, seconds: float) -> StoredMessage:
+        """Add the last answer of a fork to its parent, as one message of its agent's, and return it there.
+
+        Its ``source`` is ``specialist``; merging the same answer again changes nothing. It is a run of its own, which
+        waits its turn for at most ``seconds``. Raises ``ThreadUnavailable`` and ``ThreadBusy``.
+        """
+        fork, answer = await self._forks.newest_answer(scope, fork_thread_id)
+        request = merge_request(fork.parent_thread_id or "", fork.id, answer.id)
+        finished = await self._turns.run(scope, request, lambda event: None, seconds=seconds)
+        return finished.messages[0]

@@ -1,0 +1,164 @@
+"""Forks: branched, worked in apart, merged back message by message, and never listed beside their parents (H3)."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton.conversation.merging import Merges
+from baton.domain.errors import ThreadLed, ThreadUnavailable, UnknownAgent
+from baton.domain.identity import Scope
+from baton.domain.message import StoredMessage
+from tests.fakes.chat_model import Answer
+from tests.unit.conversation.handing_over import HandoffStage, advance, calling, texts, transfer
+
+
+async def messages(stage: HandoffStage, thread_id: str) -> list[StoredMessage]:
+    thread = await stage.store.get_thread(stage.ada, thread_id)
+    return list((await stage.store.read_messages(stage.ada, thread, limit=100, before=None)).messages)
+
+
+async def ids(stage: HandoffStage, parent_thread_id: str | None = None) -> list[str]:
+    found, _ = await stage.store.list_threads(stage.ada, limit=50, cursor=None, parent_thread_id=parent_thread_id)
+    return [thread.id for thread in found]
+
+
+async def test_a_fork_begins_with_the_last_messages_and_never_reaches_its_parent() -> None:
+    stage = HandoffStage(Answer(("One.",)), Answer(("Two.",)))
+    await stage.say("m1", "First")
+    await stage.say("m2", "Second")
+    before = await messages(stage, stage.thread_id)
+    fork = await stage.forks.fork(stage.ada, stage.thread_id, agent_id="helper", include_history_messages=3)
+    parent_id, stage.thread_id = stage.thread_id, fork.id
+    said = await stage.say("m3", "Third")
+
+    assert (fork.agent_id, fork.parent_thread_id) == ("helper", parent_id)
+    assert [m.text for m in await messages(stage, fork.id)] == [
+        "One.",
+        "Second",
+        "Two.",
+        "Third",
+        "What shall it be called?",
+    ]
+    assert texts(said) == [("Helper", "What shall it be called?")]
+    assert await messages(stage, parent_id) == before
+    assert (await ids(stage), await ids(stage, parent_id)) == ([parent_id], [fork.id])
+
+
+async def test_closing_a_fork_makes_no_episode() -> None:
+    from baton.domain.episode import EndReason
+
+    stage = HandoffStage()
+    await stage.say()
+    fork = await stage.forks.fork(stage.ada, stage.thread_id, agent_id="helper")
+    closed = await stage.closer.close(stage.ada, fork.id, EndReason.USER_CLOSED, patience=1)
+    assert (closed.episode_id, stage.closings.started) == (None, {})
+
+
+async def test_the_last_answer_of_a_fork_is_merged_as_one_message_once() -> None:
+    stage = HandoffStage(Answer(("One.",)), Answer(("From the fork.",)))
+    await stage.say("m1", "First")
+    fork = await stage.forks.fork(stage.ada, stage.thread_id, agent_id="helper")
+    parent_id, stage.thread_id = stage.thread_id, fork.id
+    await stage.say("m2", "Work")
+    merges = Merges(stage.turns, stage.forks)
+    first = await merges.merge(stage.ada, fork.id, seconds=5)
+    again = await merges.merge(stage.ada, fork.id, seconds=5)
+
+    assert (first.text, first.source, first.agent_id) == ("From the fork.", "specialist", "helper")
+    assert again.id == first.id
+    assert [m.text for m in await messages(stage, parent_id)] == ["First", "One.", "From the fork."]
+
+
+@pytest.mark.parametrize("agent_id", ["nobody", "locked"])
+async def test_a_fork_with_an_agent_the_caller_may_not_use_is_refused(agent_id: str) -> None:
+    stage = HandoffStage()
+    await stage.say()
+    with pytest.raises(UnknownAgent):
+        await stage.forks.fork(stage.ada, stage.thread_id, agent_id=agent_id)
+
+
+@pytest.mark.parametrize(
+    "scope", [Scope("acme", "bob"), Scope("acme", "bob", frozenset({"thread:read_all"})), Scope("other", "ada")]
+)
+async def test_nobody_forks_or_merges_what_is_not_theirs(scope: Scope) -> None:
+    stage = HandoffStage()
+    await stage.say()
+    fork = await stage.forks.fork(stage.ada, stage.thread_id, agent_id="helper")
+    with pytest.raises(ThreadUnavailable):
+        await stage.forks.fork(scope, stage.thread_id, agent_id="helper")
+    with pytest.raises(ThreadUnavailable):
+        await Merges(stage.turns, stage.forks).merge(scope, fork.id, seconds=1)
+    assert len(await ids(stage, stage.thread_id)) == 1
+
+
+async def test_a_forked_specialist_works_in_its_fork_and_its_answers_are_merged() -> None:
+    stage = HandoffStage(
+        Answer(("One.",)),
+        transfer(),
+        Answer.calling(advance("ASK", name="Box").calls[0], text="Let me keep that."),
+        Answer(("Blue or red?",)),
+        Answer(("Blue it is.",)),
+        context_mode="forked",
+        recent_messages=1,
+    )
+    await stage.say("m1", "First")
+    said = await stage.say("m2", "Make a box")
+    [kept] = await stage.handoffs_kept()
+    child = kept["childThreadId"]
+    await stage.say("m3", "Blue")
+
+    assert texts(said) == [("Maker", "Let me keep that.\n\nBlue or red?")]
+    assert not any(event.type.startswith("TOOL_CALL") for event in said.events)
+    parent = await messages(stage, stage.thread_id)
+    assert [(m.text, m.source) for m in parent] == [
+        ("First", None),
+        ("One.", None),
+        ("Make a box", None),
+        ("Let me keep that.\n\nBlue or red?", "specialist"),
+        ("Blue", None),
+        ("Blue it is.", "specialist"),
+    ]
+    assert [m.text for m in await messages(stage, child) if m.is_said] == [
+        "One.",
+        "Make a box",
+        "Let me keep that.",
+        "Blue or red?",
+        "Blue",
+        "Blue it is.",
+    ]
+    assert [m.ordinal for m in await messages(stage, child)] == list(range(len(await messages(stage, child))))
+    last = [(p.role.value, p.content) for p in stage.model.asked[-1].prompts if p.role.value != "system"]
+    assert [content for role, content in last if role in ("user", "assistant")] == [
+        "One.",
+        "Make a box",
+        "Let me keep that.",
+        "Blue or red?",
+        "Blue",
+    ]
+    assert await ids(stage, stage.thread_id) == [child]
+    assert await ids(stage) == [stage.thread_id]
+
+
+async def test_a_fork_that_a_specialist_works_in_takes_no_messages() -> None:
+    stage = HandoffStage(transfer(), context_mode="forked")
+    await stage.say()
+    [kept] = await stage.handoffs_kept()
+    stage.thread_id = kept["childThreadId"]
+    with pytest.raises(ThreadLed):
+        await stage.say("m2", "Hello there")
+
+
+async def test_a_forked_specialist_returns_to_the_parent() -> None:
+    stage = HandoffStage(
+        transfer("helper"),
+        Answer(("How can I help?",)),
+        calling("return_to_main", summary="Helped.", outcome="done"),
+        context_mode="forked",
+    )
+    await stage.say()
+    said = await stage.say("m2", "Thanks")
+    assert texts(said) == [
+        ("Helper", "Returning you to the main assistant."),
+        ("Assistant", "You're back with me. What else can I do for you?"),
+    ]
+    assert (await stage.state())["activeAgent"]["isMain"]
