@@ -120,7 +120,7 @@ class AgentLoop:
                 return  # it has said goodbye
 
     def _take_back_transfer(self) -> None:
-        """Keep what it said, and not the call: the handoff's own record tells of it, and two messages cost two writes."""
+        """Keep what it said, but not the call: the handoff has a record of its own, and each message is a write."""
         said, _ = self._transcript.take_back(2)
         if said.text:
             self._transcript.add_answer(said.id, self.agent, said.text, sources=said.sources)
