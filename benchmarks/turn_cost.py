@@ -192,6 +192,7 @@ class Baton:
         counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
         agents = Agents(AgentFiles.load(ROOT / "agents", "assistant"))
         skills = DynamoSkills(table)
+        self._flows = (DynamoHandoffs(table, S3Bodies(s3, bucket)), DynamoWorkflows(table, self.clock), skills)
         counter.count("")  # loads the vocabulary now, not in the first turn
         store = DynamoThreadStore(table, S3Bodies(s3, bucket), self.clock)
         log = DynamoStreamLog(table, self.clock)
@@ -210,14 +211,7 @@ class Baton:
             counter=counter,
             files=S3Files(s3, bucket, self.clock),
             sessions=Sessions(DynamoEpisodes(table), NoClosings(), audit),
-            floors=Floors(
-                DynamoHandoffs(table, S3Bodies(s3, bucket)),
-                DynamoWorkflows(table, self.clock),
-                skills,
-                agents,
-                audit,
-                self.clock,
-            ),
+            floors=self.floors_of(agents),
             forks=Forks(store, agents, audit, counter, self.clock),
             active_skills=ActiveSkills(skills, self.clock),
             records=DynamoRunRecords(table, S3Bodies(s3, bucket)),
@@ -228,9 +222,15 @@ class Baton:
         )
         self.turns = self.turns_with()
 
+    def floors_of(self, agents: Agents) -> Floors:
+        """The floors of threads, for a deployment with these agents."""
+        return Floors(*self._flows, agents, self.audit, self.clock)
+
     def turns_with(self, **ports: Any) -> Turns:
         """Turns with other ports than the usual ones."""
         services = replace(self.services, **ports)
+        if "agents" in ports:
+            services = replace(services, floors=self.floors_of(services.agents))
         return Turns(services, services.agents, self.replays, self.audit)
 
     def _count_s3(self, **_: Any) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from baton.domain.errors import InvalidRequest, LeaseLost
-from baton.domain.floor import HandoffPlace
-from baton.domain.handoff import HandoffRequest
+from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
+from baton.ports.audit import Once
 from baton.ports.thread_store import Lease
+from tests.fakes.audit import FakeAuditLog
 
 _Place = tuple[int, int]
 
@@ -19,7 +20,8 @@ _Place = tuple[int, int]
 class FakeHandoffs:
     """``ports.handoffs.HandoffStore``."""
 
-    def __init__(self) -> None:
+    def __init__(self, audit: FakeAuditLog) -> None:
+        self._audit = audit
         self._kept: defaultdict[tuple[str, str], dict[_Place, tuple[int, HandoffRequest]]] = defaultdict(dict)
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:
@@ -30,6 +32,16 @@ class FakeHandoffs:
         ended_at = from_millis(to_millis(request.ended_at)) if request.ended_at is not None else None
         kept = replace(request, started_at=from_millis(to_millis(request.started_at)), ended_at=ended_at)
         of_thread[place] = (lease.fence, kept)
+        began = "refused" if request.outcome is HandoffOutcome.REFUSED else "started"
+        once = Once(request.id, kept.started_at)
+        await self._audit.record(
+            lease.scope,
+            "handoff",
+            thread_id=lease.thread_id,
+            outcome=began,
+            detail=request.audit_detail,
+            once=once,
+        )
 
     async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
         kept = self._kept[scope.tenant_id, thread_id].get((place.ordinal, place.number))

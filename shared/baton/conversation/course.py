@@ -382,7 +382,7 @@ class Course:
     async def _hand_over(self, wanted: Transfer, workflow: Workflow | None) -> AsyncGenerator[BaseEvent, None]:
         """Give the floor to another agent and show it; or say why not (H5, H6). ``workflow``: the one to continue."""
         step, floor, now = self._step, self._floor, self._clock.now()
-        request = self._request(wanted, now)
+        request = self._request(wanted)
         if wanted.refusal is not None:
             floor.refuse(request, now)
             for event in self._refuse(wanted, wanted.refusal):
@@ -416,22 +416,21 @@ class Course:
             self._floor.moved_from = workflow.thread_id
         return resumed
 
-    def _request(self, wanted: Transfer, now: datetime) -> HandoffRequest:
+    def _request(self, wanted: Transfer) -> HandoffRequest:
         step, floor, handoff = self._step, self._floor, wanted.handoff
-        place = floor.place(step.opening.ordinal)
         return HandoffRequest(
             thread_id=step.thread.id,
             tenant_id=self._context.scope.tenant_id,
             user_id=self._context.scope.user_id,
-            ordinal=place.ordinal,
-            number=place.number,
+            ordinal=step.opening.ordinal,
+            number=floor.handoffs_so_far,
             source_agent_id=floor.agent.id,
             target_agent_id=wanted.target.id,
             context_mode=handoff.context_mode,
             context_summary=wanted.summary or self._text,
             recent_messages=granted_ids(handoff.context_mode, handoff.recent_messages, step.history),
             handoff_reason=wanted.reason,
-            started_at=now,
+            started_at=step.opening.timestamp,
             preserve_state=handoff.preserve_state,
             return_expected=handoff.return_expected,
             show_tool_calls=handoff.show_tool_calls,

@@ -25,9 +25,6 @@ from baton.ports.skills import SkillStore
 from baton.ports.thread_store import Lease
 from baton.ports.workflows import WorkflowElsewhere, WorkflowStore
 
-LONGEST_REASON = 200
-"""Characters of a handoff's reason in the audit log."""
-
 
 class Floors:
     """The floors of threads, and the handoffs and workflows they consist of."""
@@ -87,7 +84,7 @@ class Floors:
         requests = [self._as_committed(request, floor) for request in change.handoffs]
         await asyncio.gather(
             *(self._handoffs.put(lease, request) for request in requests),
-            *(self._record(lease.scope, request) for request in requests),
+            *(self._record_end(lease.scope, request) for request in requests),
         )
         if change.offered_id is not None:
             await self._workflows.mark_offered(lease.scope, change.offered_id)
@@ -168,27 +165,18 @@ class Floors:
 
     def _as_committed(self, request: HandoffRequest, floor: Floor) -> HandoffRequest:
         """The request, ended if the floor was lost to another thread after all."""
-        if request.outcome is None and floor.handoff != (request.ordinal, request.number):
+        if request.outcome is None and floor.handoff != request.place:
             return request.ended(HandoffOutcome.CLOSED, self._clock.now())
         return request
 
-    async def _record(self, scope: Scope, request: HandoffRequest) -> None:
-        outcome = request.outcome.value if request.outcome is not None else "started"
+    async def _record_end(self, scope: Scope, request: HandoffRequest) -> None:
+        if request.outcome is None or request.outcome is HandoffOutcome.REFUSED or request.ended_at is None:
+            return  # its own record tells of it
+        outcome = request.outcome.value
+        once = Once(derived_record_id(request.thread_id, f"handoff.{outcome}", request.id), request.ended_at)
+        detail = request.audit_detail
         await self._audit.record(
-            scope,
-            "handoff",
-            thread_id=request.thread_id,
-            outcome=outcome,
-            detail={
-                "handoffId": request.id,
-                "sourceAgentId": request.source_agent_id,
-                "targetAgentId": request.target_agent_id,
-                "reason": request.handoff_reason[:LONGEST_REASON],
-            },
-            once=Once(
-                derived_record_id(request.thread_id, f"handoff.{outcome}", request.id),
-                request.ended_at or request.started_at,
-            ),
+            scope, "handoff", thread_id=request.thread_id, outcome=outcome, detail=detail, once=once
         )
 
 

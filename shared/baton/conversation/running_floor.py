@@ -12,15 +12,15 @@ from typing import Any
 from ag_ui.core import BaseEvent
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.floor import Floor, FloorChange, HandoffPlace
+from baton.domain.floor import Floor, FloorChange
 from baton.domain.floor_events import state_changes, step_finished, step_started
-from baton.domain.handoff import HandoffOutcome, HandoffRequest
+from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.thread import Describe, Thread, ThreadStatus, floor_state
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.domain.workflow_moves import DefinitionChanged, abandon, begin, save
 
-MOST_RESUMABLE = 5
+MOST_RESUMABLE = 3
 """Workflows that a thread offers to continue: its item is read and written by every turn."""
 
 
@@ -76,7 +76,7 @@ class RunningFloor:
         """As the thread is to remember it."""
         return Floor(
             self.agent.id,
-            HandoffPlace(self.handoff.ordinal, self.handoff.number) if self.handoff is not None else None,
+            self.handoff.place if self.handoff is not None else None,
             self.workflow.without_data() if self.workflow is not None else None,
             tuple(workflow.without_data() for workflow in self.resumable[:MOST_RESUMABLE]),
             self._taught_at,
@@ -102,9 +102,10 @@ class RunningFloor:
         handoffs, workflows = tuple(self._handoffs.values()), tuple(self._workflows.values())
         return FloorChange(floor, handoffs, workflows, self.moved_from, self._offered_id)
 
-    def place(self, ordinal: int) -> HandoffPlace:
-        """Where the next handoff of the run is kept whose first message is at ``ordinal``."""
-        return HandoffPlace(ordinal, len(self._handoffs))
+    @property
+    def handoffs_so_far(self) -> int:
+        """Handoffs that the run has begun, ended or refused."""
+        return len(self._handoffs)
 
     def new_workflow(self, target: AgentDefinition, ordinal: int, now: datetime) -> Workflow | None:
         """The workflow that ``target`` leads through, in its first state; every attempt at the run gives it one id."""
@@ -118,7 +119,7 @@ class RunningFloor:
     def hand_over(self, request: HandoffRequest, target: AgentDefinition, workflow: Workflow | None) -> None:
         """Give the floor to ``target``, with the workflow it leads through."""
         self.agent, self.handoff = target, request
-        self._handoffs[HandoffPlace(request.ordinal, request.number)] = request
+        self._handoffs[request.place] = request
         if workflow is not None:
             self.put_workflow(workflow)
             self.resumable = tuple(each for each in self.resumable if each.id != workflow.id)
@@ -127,11 +128,11 @@ class RunningFloor:
         """Say more about the handoff that lasts."""
         if self.handoff is not None:
             self.handoff = replace(self.handoff, **changes)
-            self._handoffs[HandoffPlace(self.handoff.ordinal, self.handoff.number)] = self.handoff
+            self._handoffs[self.handoff.place] = self.handoff
 
     def refuse(self, request: HandoffRequest, now: datetime) -> None:
         """Keep a request that was refused."""
-        self._handoffs[HandoffPlace(request.ordinal, request.number)] = request.ended(HandoffOutcome.REFUSED, now)
+        self._handoffs[request.place] = request.ended(HandoffOutcome.REFUSED, now)
 
     def put_workflow(self, workflow: Workflow) -> None:
         """Go on with the workflow as it is now."""
@@ -141,7 +142,7 @@ class RunningFloor:
         """Give the floor back to the main agent; the workflow, if it can be continued later (unless not ``keeps``)."""
         specialist, workflow = self.agent, self.workflow
         if self.handoff is not None:
-            place = HandoffPlace(self.handoff.ordinal, self.handoff.number)
+            place = self.handoff.place
             self._handoffs[place] = self.handoff.ended(outcome, now)
         self.agent, self.handoff, self.workflow = self.main, None, None
         if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:

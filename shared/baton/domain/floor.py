@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
-from baton.domain.handoff import HandoffRequest
+from baton.domain.handoff import HandoffPlace, HandoffRequest
 from baton.domain.workflow import Workflow
-
-
-class HandoffPlace(NamedTuple):
-    """Where a handoff is kept in its thread."""
-
-    ordinal: int
-    number: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field, model_validator
 
 from baton.domain.definition import AgentId, Definition
 from baton.domain.identity import PermissionName
-from baton.domain.times import iso
+from baton.domain.times import iso, to_millis
+
+LONGEST_AUDITED = 200
+"""Characters of a handoff's reason in the audit log."""
 
 
 class ContextMode(StrEnum):
@@ -81,6 +84,17 @@ class HandoffDefinition(Definition):
         }
 
 
+class HandoffPlace(NamedTuple):
+    """Where a handoff is kept in its thread; the same for every attempt at the run it was decided in."""
+
+    ordinal: int
+    """The first message of that run."""
+    number: int
+    """Among the handoffs of the run, from 0."""
+    started: int
+    """Epoch milliseconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class HandoffRequest:
     """One handoff, as it is kept: made when it begins, ended once."""
@@ -89,7 +103,7 @@ class HandoffRequest:
     tenant_id: str
     user_id: str
     ordinal: int
-    """The first message of the run it was decided in: with ``number`` its place, the same for every attempt."""
+    """The first message of the run it was decided in."""
     source_agent_id: str
     target_agent_id: str
     context_mode: ContextMode
@@ -98,6 +112,7 @@ class HandoffRequest:
     """Ids of the messages that the specialist is given besides the summary, the oldest first."""
     handoff_reason: str
     started_at: datetime
+    """When the message came that led to it: the same for every attempt at its run."""
     number: int = 0
     """Among the handoffs of its run, from 0."""
     preserve_state: bool = True
@@ -117,6 +132,21 @@ class HandoffRequest:
     def id(self) -> str:
         """Derived from its place, so that a run that is taken over makes no second one."""
         return handoff_id(self.thread_id, self.ordinal, self.number)
+
+    @property
+    def place(self) -> HandoffPlace:
+        """Where it is kept in its thread."""
+        return HandoffPlace(self.ordinal, self.number, to_millis(self.started_at))
+
+    @property
+    def audit_detail(self) -> dict[str, Any]:
+        """What the audit log says about it."""
+        return {
+            "handoffId": self.id,
+            "sourceAgentId": self.source_agent_id,
+            "targetAgentId": self.target_agent_id,
+            "reason": self.handoff_reason[:LONGEST_AUDITED],
+        }
 
     @property
     def conversation_history_count(self) -> int:

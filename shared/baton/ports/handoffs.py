@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from baton.domain.floor import HandoffPlace
-from baton.domain.handoff import HandoffRequest
+from baton.domain.handoff import HandoffPlace, HandoffRequest
 from baton.domain.identity import Scope
 from baton.ports.thread_store import Lease
 
@@ -14,7 +13,8 @@ from baton.ports.thread_store import Lease
 class HandoffStore(Protocol):
     """The handoffs of threads, kept as long as their thread. The thread's ownership must have been checked before.
 
-    Like every record of a run they count when they are written, not from the commit on.
+    A handoff's record is at the same time the audit log's: action ``handoff``, outcome ``started`` or ``refused``.
+    Like every record of a run it counts when it is written, not from the commit on.
     """
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:

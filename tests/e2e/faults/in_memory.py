@@ -43,18 +43,19 @@ class InMemory:
         self.gateway = _Gateway(self)
 
     def stores(self, clock: Clock) -> Stores:
+        audit = FakeAuditLog()
         ports = (
             FakeThreadStore(clock),
             FakeStreamLog(clock),
             FakeLiveRegistry(clock),
             FakeEpisodes(),
             FakeRunRecords(),
-            FakeHandoffs(),
+            FakeHandoffs(audit),
             FakeWorkflows(clock),
             FakeSkills(),
         )
         threads, log, live, episodes, *others = (cast("Any", _Port(port, self.wire)) for port in ports)
-        return Stores(threads, log, live, FakeAuditLog(), episodes, *others)
+        return Stores(threads, log, live, audit, episodes, *others)
 
     def close(self) -> None:
         """Nothing was opened."""

@@ -151,7 +151,7 @@ def in_memory(clock: FakeClock | None = None) -> House:
         FakeEpisodes(),
         FakeIdleThreads(store, clock),
         FakeRunRecords(),
-        FakeHandoffs(),
+        FakeHandoffs(audit),
         FakeWorkflows(clock),
         FakeSkills(),
         clock,

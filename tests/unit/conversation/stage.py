@@ -93,7 +93,7 @@ class Stage:
         self.closings = FakeClosings()
         self.sessions = Sessions(self.episodes, self.closings, self.audit)
         self.agents = Agents(FakeAgentCatalog(self.assistant, LIBRARIAN, *self.others))
-        self.handoffs = FakeHandoffs()
+        self.handoffs = FakeHandoffs(self.audit)
         self.workflows = FakeWorkflows(self.clock)
         self.skills = FakeSkills()
         self.floors = Floors(self.handoffs, self.workflows, self.skills, self.agents, self.audit, self.clock)

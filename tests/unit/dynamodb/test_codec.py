@@ -110,7 +110,7 @@ def test_the_same_value_is_always_packed_the_same(value: Any) -> None:
     assert pack(value) == pack(unpack(pack(value)))
 
 
-@pytest.mark.parametrize("packed", [b"", b"\x00abc", b"\x02abc", b"{}"])
+@pytest.mark.parametrize("packed", [b"", b"\x00abc", b"\x03abc", b"{}"])
 def test_another_format_is_named_instead_of_misread(packed: bytes) -> None:
     with pytest.raises(ValueError, match="format"):
         unpack(packed)

@@ -59,13 +59,6 @@ def test_the_records_of_a_run_lie_between_its_ordinal_and_the_next(one: int, oth
         assert not sort(0) <= keys.task_place(scope, "t", record_id)["SK"] <= sort(10**12 - 1)
 
 
-@given(*[st.integers(0, 10**12 - 1), st.integers(0, 99)] * 2)
-def test_handoffs_sort_by_their_place(one: int, number: int, other: int, other_number: int) -> None:
-    scope = Scope("acme", "ada")
-    first, second = (keys.handoff(scope, "t", *place)["SK"] for place in ((one, number), (other, other_number)))
-    assert (first < second) == ((one, number) < (other, other_number))
-
-
 @given(agents, agents, slugs, slugs, st.integers(1, 10**6 - 1), st.integers(1, 10**6 - 1))
 def test_every_skill_has_versions_of_its_own(
     agent: str, other_agent: str, slug: str, other_slug: str, version: int, later: int

@@ -66,10 +66,10 @@ class DynamoAuditLog:
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[AuditRecord], str | None]:
-        before = f"AUDIT#{decode_text(cursor)}" if cursor else "AUDIT#~"
+        before = f"{keys.AUDIT}{decode_text(cursor)}" if cursor else f"{keys.AUDIT}~"
         found: list[AuditRecord] = []
         async for page in self._table.query(
-            keys.partition(scope, thread_id), first="AUDIT#", last=before, newest_first=True, limit=limit + 2
+            keys.partition(scope, thread_id), first=keys.AUDIT, last=before, newest_first=True, limit=limit + 2
         ):
             found += [_record(item) for item in page if item["SK"] != before]
             if len(found) > limit:
@@ -99,7 +99,7 @@ class DynamoAuditLog:
 
 def _record(item: Item) -> AuditRecord:
     tenant_id, _, thread_id = item["PK"].partition("#")
-    sortable_id = item["SK"].removeprefix("AUDIT#")
+    sortable_id = item["SK"].removeprefix(keys.AUDIT)
     return AuditRecord(
         id=sortable_id,
         at=from_millis(int(sortable_id.partition("#")[0])),

@@ -15,11 +15,11 @@ from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 
-_FORMAT = b"\x01"
-"""First byte of every packed value: the version of this format and of the dictionary below."""
+_FIRST, _FORMAT = b"\x01", b"\x02"
+"""First byte of every packed value: which of the dictionaries below it was packed with. New ones have the last."""
 
-# Byte sequences that nearly every value holds, most frequent last, as zlib wants it. Changing this needs a new _FORMAT.
-_DICTIONARY = (
+# Byte sequences that nearly every value holds, most frequent last, as zlib wants it. Never change one: add another.
+_EVENTS = (
     b'"type":"RUN_ERROR","message":"code":"retryable":"type":"CUSTOM","name":"value":"STEP_STARTED","stepName":'
     b'"type":"STATE_SNAPSHOT","snapshot":{"activeAgent":{"id":"assistant","name":"Assistant","description":'
     b'"avatarUrl":null,"isMain":true},"workflow":null,"resumable":[],"status":"active"}},'
@@ -29,6 +29,20 @@ _DICTIONARY = (
     b'{"type":"TEXT_MESSAGE_END","messageId":"metadata":{"sources":[]}},'
     b'{"type":"TEXT_MESSAGE_CONTENT","messageId":"delta":" the , and to of in that is you for with "},'
 )
+_HANDOFFS = (
+    b'{"u":"s":"assistant","t":"m":"summary","c":"r":[],"h":"p":true,"x":true,"v":false,"w":"o":"returned","e":"d":{'
+    b'},"v":"u":17"x":17"t":"active"}]],"m":null,"o":null},"f":{"h":["w":["a":"skill-creation-agent","n":"your new s'
+    b'kill","s":"GATHERING_REQUIREMENTS","DEFINING_TRIGGERS","Defining Triggers","GENERATING_SKILL","TESTING","COMPL'
+    b'ETE"{"type":"ACTIVITY_SNAPSHOT","messageId":"activityType":"handoff","return","content":{"from":"assistant","t'
+    b'o":"skill-creation-agent","label":"Connecting you with Skill Creation Assistant...","reason":"trigger: },"repl'
+    b'ace":true},{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/activeAgent","value":{"id":"skill-creation-'
+    b'agent","name":"Skill Creation Assistant","description":"Builds custom skills through conversation.","avatarUrl'
+    b'":null,"isMain":false}}]},{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/workflow","value":{"id":"nam'
+    b'e":"your {name} skill","state":"GATHERING_REQUIREMENTS","label":"Gathering Requirements","step":1,"steps":5,"c'
+    b'anExit":true}}]},{"type":"STEP_FINISHED","stepName":"GATHERING_REQUIREMENTS"},"op":"replace","path":"/resumabl'
+    b'e","value":'
+)
+_DICTIONARIES = {_FIRST: _EVENTS, _FORMAT: _HANDOFFS + _EVENTS}
 
 
 def pack(value: Any) -> bytes:
@@ -38,15 +52,16 @@ def pack(value: Any) -> bytes:
         raw = text.encode()
     except UnicodeEncodeError:
         raw = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-    deflate = zlib.compressobj(level=6, wbits=-15, zdict=_DICTIONARY)
+    deflate = zlib.compressobj(level=6, wbits=-15, zdict=_DICTIONARIES[_FORMAT])
     return _FORMAT + deflate.compress(raw) + deflate.flush()
 
 
 def unpack(packed: bytes) -> Any:
     """Read what ``pack`` wrote. Raises ``ValueError`` for a format this version does not know."""
-    if packed[:1] != _FORMAT:
+    dictionary = _DICTIONARIES.get(packed[:1])
+    if dictionary is None:
         raise ValueError(f"unknown packing format {packed[:1]!r}: written by a newer version of Baton")
-    inflate = zlib.decompressobj(wbits=-15, zdict=_DICTIONARY)
+    inflate = zlib.decompressobj(wbits=-15, zdict=dictionary)
     return json.loads(inflate.decompress(packed[1:]) + inflate.flush())
 
 

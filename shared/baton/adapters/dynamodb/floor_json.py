@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton.domain.floor import Floor, FloorChange, HandoffPlace
-from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffRequest
+from baton.domain.floor import Floor, FloorChange
+from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.times import from_millis, to_millis
 from baton.domain.workflow import Workflow, WorkflowStatus
 
@@ -20,7 +20,6 @@ def handoff_as_json(request: HandoffRequest) -> dict[str, Any]:
         "c": request.context_summary,
         "r": list(request.recent_messages),
         "h": request.handoff_reason,
-        "b": to_millis(request.started_at),
         "p": request.preserve_state,
         "x": request.return_expected,
         "v": request.show_tool_calls,
@@ -47,7 +46,7 @@ def handoff_from_json(body: dict[str, Any], *, thread_id: str, tenant_id: str, p
         context_summary=body["c"],
         recent_messages=tuple(body["r"]),
         handoff_reason=body["h"],
-        started_at=from_millis(body["b"]),
+        started_at=from_millis(place.started),
         preserve_state=body["p"],
         return_expected=body["x"],
         show_tool_calls=body["v"],
@@ -117,7 +116,7 @@ def change_as_json(change: FloorChange) -> dict[str, Any]:
         "a": change.floor.agent_id,
         "f": floor_as_json(change.floor),
         "h": [
-            [request.tenant_id, request.thread_id, request.ordinal, request.number, handoff_as_json(request)]
+            [request.tenant_id, request.thread_id, list(request.place), handoff_as_json(request)]
             for request in change.handoffs
         ],
         "w": [_named(workflow) for workflow in change.workflows],
@@ -131,8 +130,8 @@ def change_from_json(body: dict[str, Any]) -> FloorChange:
     return FloorChange(
         floor=floor_from_json(body["a"], body["f"]),
         handoffs=tuple(
-            handoff_from_json(request, thread_id=thread_id, tenant_id=tenant_id, place=HandoffPlace(ordinal, number))
-            for tenant_id, thread_id, ordinal, number, request in body["h"]
+            handoff_from_json(request, thread_id=thread_id, tenant_id=tenant_id, place=HandoffPlace(*place))
+            for tenant_id, thread_id, place, request in body["h"]
         ),
         workflows=tuple(_from_named(each) for each in body["w"]),
         moved_from=body["m"],

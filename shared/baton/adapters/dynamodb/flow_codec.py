@@ -9,8 +9,7 @@ from baton.adapters.dynamodb.floor_json import (
     workflow_as_json,
     workflow_from_json,
 )
-from baton.domain.floor import HandoffPlace
-from baton.domain.handoff import HandoffRequest
+from baton.domain.handoff import HandoffPlace, HandoffRequest
 from baton.domain.skill import Skill, SkillDraft, SkillStatus, SkillStep
 from baton.domain.times import from_millis, to_millis
 from baton.domain.workflow import Workflow
@@ -21,9 +20,8 @@ def pack_handoff(request: HandoffRequest) -> bytes:
     return pack(handoff_as_json(request))
 
 
-def unpack_handoff(packed: bytes, *, thread_id: str, tenant_id: str, ordinal: int, number: int) -> HandoffRequest:
+def unpack_handoff(packed: bytes, *, thread_id: str, tenant_id: str, place: HandoffPlace) -> HandoffRequest:
     """The handoff whose keyed attributes are given and whose rest was packed."""
-    place = HandoffPlace(ordinal, number)
     return handoff_from_json(unpack(packed), thread_id=thread_id, tenant_id=tenant_id, place=place)
 
 

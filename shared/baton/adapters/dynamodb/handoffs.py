@@ -1,8 +1,9 @@
-"""Handoffs on DynamoDB, in the partition of their thread."""
+"""Handoffs on DynamoDB: records of the audit log, in the partition of their thread, that bear the whole request."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 
 from baton.adapters.dynamodb import keys
@@ -12,17 +13,19 @@ from baton.adapters.dynamodb.flow_codec import pack_handoff, unpack_handoff
 from baton.adapters.dynamodb.table import Item, Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.cursors import decode_text, encode_text
-from baton.domain.floor import HandoffPlace
-from baton.domain.handoff import HandoffRequest
+from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest, handoff_id
 from baton.domain.identity import Scope
 from baton.ports.thread_store import Lease
 
-_LAST = f"{keys.HANDOFF}~"
-"""Behind every handoff of a thread."""
+AUDITED = "handoff"
+"""What the audit log calls it."""
 
 
 class DynamoHandoffs:
-    """``HandoffStore`` on the conversation table, with large bodies in S3."""
+    """``HandoffStore`` on the conversation table, with large bodies in S3.
+
+    A record of its own beside the audit log's would cost every handoff a third write unit.
+    """
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
         self._table = table
@@ -30,41 +33,48 @@ class DynamoHandoffs:
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:
         scope, thread_id = lease.scope, lease.thread_id
+        sortable_id = _sortable_id(thread_id, request.place)
+        began = "refused" if request.outcome is HandoffOutcome.REFUSED else "started"
         item: Item = {
-            **keys.handoff(scope, thread_id, request.ordinal, request.number),
+            **keys.audit(scope, thread_id, sortable_id),
+            "user_id": request.user_id,
+            "action": AUDITED,
+            "outcome": began,
+            "detail": json.dumps(request.audit_detail),
+            "listing": keys.audit_listing(scope),
+            "listed_at": sortable_id,
+            "ordinal": request.ordinal,
+            "number": request.number,
             **await self._bodies.kept(scope, thread_id, pack_handoff(request)),
         }
         await put_fenced(self._table, lease, item)
 
     async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
-        item = await self._table.get(keys.handoff(scope, thread_id, *place))
-        return _request(scope, thread_id, item, await self._bodies.read(scope, thread_id, item)) if item else None
+        item = await self._table.get(keys.audit(scope, thread_id, _sortable_id(thread_id, place)))
+        return await self._request(scope, thread_id, item) if item else None
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[HandoffRequest], str | None]:
-        before = keys.HANDOFF + decode_text(cursor) if cursor else _LAST
+        before = keys.AUDIT + decode_text(cursor) if cursor else f"{keys.AUDIT}~"
         found: list[Item] = []
         async for page in self._table.query(
-            keys.partition(scope, thread_id), first=keys.HANDOFF, last=before, newest_first=True, limit=limit + 2
+            keys.partition(scope, thread_id), first=keys.AUDIT, last=before, newest_first=True
         ):
-            found += [item for item in page if item["SK"] != before]
+            found += [item for item in page if item["SK"] != before and item["action"] == AUDITED and "ordinal" in item]
             if len(found) > limit:
                 break
         shown = found[:limit]
-        bodies = await asyncio.gather(*(self._bodies.read(scope, thread_id, item) for item in shown))
-        requests = [_request(scope, thread_id, item, body) for item, body in zip(shown, bodies, strict=True)]
-        more = encode_text(_place(shown[-1])) if len(found) > limit else None
+        requests = await asyncio.gather(*(self._request(scope, thread_id, item) for item in shown))
+        more = encode_text(shown[-1]["SK"].removeprefix(keys.AUDIT)) if len(found) > limit else None
         return requests, more
 
+    async def _request(self, scope: Scope, thread_id: str, item: Item) -> HandoffRequest:
+        started = int(item["SK"].removeprefix(keys.AUDIT).partition("#")[0])
+        place = HandoffPlace(int(item["ordinal"]), int(item["number"]), started)
+        body = await self._bodies.read(scope, thread_id, item)
+        return unpack_handoff(body, thread_id=thread_id, tenant_id=scope.tenant_id, place=place)
 
-def _place(item: Item) -> str:
-    sort_key: str = item["SK"]
-    return sort_key.removeprefix(keys.HANDOFF)
 
-
-def _request(scope: Scope, thread_id: str, item: Item, body: bytes) -> HandoffRequest:
-    ordinal, _, number = _place(item).partition("#")
-    return unpack_handoff(
-        body, thread_id=thread_id, tenant_id=scope.tenant_id, ordinal=int(ordinal), number=int(number)
-    )
+def _sortable_id(thread_id: str, place: HandoffPlace) -> str:
+    return f"{place.started:015d}#{handoff_id(thread_id, place.ordinal, place.number)}"

@@ -9,7 +9,7 @@ from baton.domain.identity import Scope
 
 Key = dict[str, str]
 
-HANDOFF = "HANDOFF#"
+AUDIT = "AUDIT#"
 FLOW = "FLOW#"
 _LONGEST_ENCODED_USER = 512
 IDLE_SHARDS = 8
@@ -82,11 +82,6 @@ def task_place(scope: Scope, thread_id: str, task_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"TASKAT#{task_id}"}
 
 
-def handoff(scope: Scope, thread_id: str, ordinal: int, number: int) -> Key:
-    """A handoff, below the first ordinal of the run it was decided in: the same for every attempt, sorted by time."""
-    return {"PK": partition(scope, thread_id), "SK": f"{HANDOFF}{ordinal:012d}#{number:02d}"}
-
-
 def user_flow(scope: Scope, workflow_id: str) -> Key:
     """A workflow in its user's list, whichever thread it is in."""
     return {"PK": user_listing(scope), "SK": f"{FLOW}{workflow_id}"}
@@ -120,7 +115,7 @@ def active_skills(agent_id: str) -> str:
 def audit(scope: Scope, thread_id: str | None, sortable_id: str) -> Key:
     """An audit record, in its thread's partition or in the tenant's own."""
     hash_key = audit_listing(scope) if thread_id is None else partition(scope, thread_id)
-    return {"PK": hash_key, "SK": f"AUDIT#{sortable_id}"}
+    return {"PK": hash_key, "SK": f"{AUDIT}{sortable_id}"}
 
 
 def owner(thread_id: str) -> Key:

@@ -1,0 +1,182 @@
+"""What a handoff costs, in time and in DynamoDB: ``python -m benchmarks.handoff``.
+
+Whole turns through Baton's own adapters on DynamoDB Local, with the agents that ship; the models are scripted and
+answer at once. Two questions are answered: how long after the decision does the specialist's first token go out, and
+how many write units does a turn with a handoff cost beyond one without? Every figure is a median; the kinds of turns
+take turns, each in a conversation of its own that has had one plain turn before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from baton.conversation.requests import message_request
+from baton.conversation.turns import Turns
+from baton.domain.events import Event
+from baton.domain.identity import Scope
+from baton.domain.tool_call import TRANSFER, ToolCall
+from baton.domain.usage import Usage
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton.ports.files import ThreadFiles
+from benchmarks.capacity import Request
+from benchmarks.report import machine, table
+from benchmarks.turn_cost import Baton, started
+
+ROUNDS = 20
+ANSWER = "Which channel shall the alerts go to, and what shall set them off?"
+
+
+class Kind(StrEnum):
+    """Turns that are compared; each message is of the same length."""
+
+    PLAIN = "plain turn"
+    BY_MODEL = "handoff, decided by the model"
+    BY_TRIGGER = "handoff, by a trigger phrase"
+
+
+MESSAGES = {
+    Kind.PLAIN: "I want to know more about those Slack alerts.",
+    Kind.BY_MODEL: "I want to teach you to send Slack alerts now.",
+    Kind.BY_TRIGGER: "I want to create a skill that sends messages.",
+}
+
+
+@dataclass
+class Cast:
+    """``ChatModel`` of everybody: the main agent hands over if it is ``transferring``, others ask their question."""
+
+    transferring: bool = False
+    decided_at: float = 0.0
+    """Event loop time at which the last model before the specialist had said all it wanted to say."""
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """One model call, without delay."""
+        name = next((tool.name for tool in tools if tool.name.startswith(TRANSFER)), None)
+        if self.transferring and name is not None:
+            arguments = {"reason": "skill creation", "context_summary": "The user wants a skill for Slack alerts."}
+            yield ToolCall("call-1", name, json.dumps(arguments))
+            self.decided_at = asyncio.get_running_loop().time()
+            yield Finished(FinishReason.TOOL_CALLS, settings.model, Usage(100, 20))
+            return
+        if not tools:
+            yield TextDelta("The user wants a skill for Slack alerts.")
+            self.decided_at = asyncio.get_running_loop().time()
+        else:
+            yield TextDelta(ANSWER)
+        yield Finished(FinishReason.STOP, settings.model, Usage(100, 20))
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """One turn."""
+
+    seconds: float
+    """From the decision to the specialist's first token."""
+    write_units: float
+    requests: tuple[Request, ...]
+
+
+@dataclass
+class Bench:
+    """Turns of every kind."""
+
+    baton: Baton
+    turns: Turns
+    model: Cast
+
+    async def turn(self, kind: Kind) -> Took:
+        """A turn of this kind, the second one of a new conversation."""
+        thread_id = self.baton.clock.new_id()
+        # A user of its own: what earlier ones have left unfinished would be shown to this one.
+        scope = Scope("benchmark", f"{thread_id[:8]}@example.com", frozenset({"skill:create"}))
+        await self._say(scope, thread_id, "Hello, what can you do for me?", transferring=False)
+        self.baton.meter.take()
+        events, first_text = await self._say(scope, thread_id, MESSAGES[kind], transferring=kind is Kind.BY_MODEL)
+        requests = self.baton.meter.take()
+        handed_over = any(event.type == "ACTIVITY_SNAPSHOT" for event in events)
+        if events[-1].type != "RUN_FINISHED" or handed_over is (kind is Kind.PLAIN):
+            raise RuntimeError(f"no {kind.value}: {[event.json() for event in events]}")
+        took = first_text - self.model.decided_at if kind is not Kind.PLAIN else 0.0
+        return Took(took, sum(request.write_units for request in requests), requests)
+
+    async def _say(self, scope: Scope, thread_id: str, text: str, *, transferring: bool) -> tuple[list[Event], float]:
+        self.model.transferring = transferring
+        events: list[Event] = []
+        first_text = 0.0
+        loop = asyncio.get_running_loop()
+
+        def take(event: Event) -> None:
+            nonlocal first_text
+            events.append(event)
+            if event.type == "TEXT_MESSAGE_CONTENT" and not first_text:
+                first_text = loop.time()
+
+        request = message_request(scope, thread_id=thread_id, message_id=self.baton.clock.new_id(), content=text)
+        await self.turns.run(scope, request, take, seconds=60)
+        return events, first_text
+
+
+async def measure(rounds: int) -> tuple[str, str]:
+    """The report, and the requests of one turn of each kind."""
+    async with started() as baton:
+        model = Cast()
+        bench = Bench(baton, baton.turns_with(model=model), model)
+        for kind in Kind:
+            await bench.turn(kind)
+        took: dict[Kind, list[Took]] = {kind: [] for kind in Kind}
+        for _ in range(rounds):
+            for kind, turns in took.items():
+                turns.append(await bench.turn(kind))
+    plain = statistics.median(turn.write_units for turn in took[Kind.PLAIN])
+    rows: list[tuple[object, ...]] = []
+    for kind, turns in took.items():
+        seconds = [turn.seconds * 1000 for turn in turns]
+        units = statistics.median(turn.write_units for turn in turns)
+        times = (f"{statistics.median(seconds):.1f}", f"{max(seconds):.1f}") if kind is not Kind.PLAIN else ("", "")
+        rows.append((kind.value, *times, units, units - plain))
+    head = ["", "ms to the first token", "at most", "write units", "beyond a plain turn"]
+    return table(head, rows), "\n\n".join(_detail(kind, turns[-1]) for kind, turns in took.items())
+
+
+def _detail(kind: Kind, took: Took) -> str:
+    rows = [
+        (f"{request.operation} {request.target}", request.write_units, request.item_bytes or "")
+        for request in took.requests
+        if request.write_units
+    ]
+    return f"{kind.value}:\n\n" + table(["request", "write units", "item bytes"], rows)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.handoff", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="turns of each kind (default: %(default)s)")
+    parser.add_argument("--detail", action="store_true", help="also list the writes of one turn of each kind")
+    arguments = parser.parse_args()
+    before = os.getloadavg()[0]
+    report, detail = asyncio.run(measure(arguments.rounds))
+    print(f"Measured on {machine()}; load average before it {before:.1f}.")
+    print("Milliseconds are Baton's own, from the decision on: all models answer at once.\n")
+    print(report)
+    if arguments.detail:
+        print(f"\n{detail}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
