@@ -153,7 +153,8 @@ class RunExecution:
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             self._read(),
-            self._delivery.refresh(self._log.logged_seq),
+            # Nobody can have attached to a thread that begins now, nor asked for a run of it to be stopped.
+            _nothing() if lease.fence == 1 else self._delivery.refresh(self._log.logged_seq),
             calls_before(self._services.records, lease, self._run),
         )
         return known or opened
