@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.conversation.course import AnswerStep, Course
+from baton.conversation.answer_step import AnswerStep
+from baton.conversation.course import Course
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.events import run_started, state_snapshot

@@ -56,6 +56,14 @@ class Floors:
             floor.offer = next((each.workflow for each in unfinished if not each.is_offered), None)
         return floor
 
+    async def handoff(self, thread: Thread, scope: Scope, change: FloorChange | None) -> HandoffRequest | None:
+        """The handoff that a run with this ``change`` took place in, which has yet to be committed."""
+        begun = next((each for each in change.handoffs if each.outcome is None), None) if change is not None else None
+        place = thread.floor.handoff
+        if begun is not None or place is None:
+            return begun
+        return await self._handoffs.get(scope, thread.id, place)
+
     async def unfinished(self, scope: Scope, workflow_id: str) -> Workflow:
         """The caller's own workflow that can be continued, in whichever thread it is.
 

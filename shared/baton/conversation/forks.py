@@ -34,6 +34,8 @@ from baton.ports.thread_store import (
 )
 from baton.ports.token_counter import TokenCounter
 
+SPECIALIST = "specialist"
+"""The ``source`` of a message that was said in a fork and taken over."""
 MOST_COPIED = 200
 """Messages that a fork begins with."""
 PAGE = 100
@@ -49,8 +51,6 @@ class ForkedExchange:
     handoff: HandoffRequest
     agent: AgentDefinition
     run: Run
-    copied: Sequence[StoredMessage]
-    """What the fork begins with, if this exchange is its first."""
     question: StoredMessage
     messages: Sequence[StoredMessage]
 
@@ -98,21 +98,6 @@ class Forks:
         await self._audit.record(scope, "thread.fork", thread_id=parent.id, outcome="forked", detail=detail)
         return await self._store.get_thread(scope, lease.thread_id)
 
-    async def answer(self, scope: Scope, handoff: HandoffRequest, message_id: str) -> Sequence[StoredMessage]:
-        """What the specialist has answered to a message in the fork it works in; empty if it has not."""
-        child_id = handoff.child_thread_id or fork_id(handoff)
-        try:
-            child = await self._store.get_thread(scope, child_id)
-        except ThreadUnavailable:
-            return ()
-        known = await self._store.get_turn(scope, child_id, message_id)
-        if known is None or known.first_ordinal >= child.next_ordinal:
-            return ()
-        messages = await self._store.run_messages(
-            scope, child_id, first_ordinal=known.first_ordinal, below=child.next_ordinal
-        )
-        return messages[1:] if messages and messages[0].id == message_id else ()
-
     async def history(self, scope: Scope, handoff: HandoffRequest, *, token_budget: int) -> Sequence[StoredMessage]:
         """What was said so far in the fork that a specialist works in."""
         child = await self._store.get_thread(scope, handoff.child_thread_id or fork_id(handoff))
@@ -129,8 +114,8 @@ class Forks:
             try:
                 lease = await self._lease(scope, LeaseRequest(child_id))
             except NoSuchThread:
-                parent_id = exchange.handoff.thread_id
-                await self._begin(scope, child_id, parent_id, exchange.agent, exchange.copied)
+                copied = await self._granted(scope, exchange.handoff)
+                await self._begin(scope, child_id, exchange.handoff.thread_id, exchange.agent, copied)
                 lease = await self._lease(scope, LeaseRequest(child_id))
         else:
             lease = await self._lease(scope, LeaseRequest(child_id))
@@ -138,6 +123,19 @@ class Forks:
                 await self._store.release(lease)
                 return
         await self._write(lease, exchange, is_known=known is not None)
+
+    async def extend_again(self, scope: Scope, handoff: HandoffRequest, messages: Sequence[StoredMessage]) -> None:
+        """Make up for a worker that died between an answer and its fork: ``messages`` are the run's, in the parent.
+
+        Of the specialist's work the fork then has what its parent has. Nothing if it is written already, or if none of
+        the messages was said in a fork.
+        """
+        said_there = [message for message in messages if message.source == SPECIALIST]
+        agent = self._agents.describe(handoff.target_agent_id)
+        if said_there and agent is not None and handoff.child_thread_id is not None:
+            last = said_there[-1]
+            run = Run(last.run_id, messages[0].id, last.attempt)
+            await self.extend(scope, ForkedExchange(handoff, agent, run, messages[0], said_there))
 
     async def newest_answer(self, scope: Scope, fork_thread_id: str) -> tuple[Thread, StoredMessage]:
         """A fork of the caller's, and the last thing an agent has said in it. Raises ``ThreadUnavailable``."""
@@ -150,9 +148,19 @@ class Forks:
             raise ThreadUnavailable("Nothing has been answered in this fork yet.")
         return fork, answers[-1]
 
-    async def _last(self, scope: Scope, parent: Thread, count: int) -> list[StoredMessage]:
+    async def _granted(self, scope: Scope, handoff: HandoffRequest) -> list[StoredMessage]:
+        """The messages of the parent that a handoff's fork begins with."""
+        parent = await self._store.get_thread(scope, handoff.thread_id)
+        listed = set(handoff.recent_messages)
+        found = await self._last(scope, parent, len(listed), before=handoff.ordinal)
+        return [message for message in found if message.id in listed]
+
+    async def _last(
+        self, scope: Scope, parent: Thread, count: int, *, before: int | None = None
+    ) -> list[StoredMessage]:
+        """The last ``count`` messages that were said in the parent, or said ``before`` an ordinal."""
         found: list[StoredMessage] = []
-        before: int | None = parent.next_ordinal
+        before = parent.next_ordinal if before is None else before
         wanted = min(count, MOST_COPIED)
         while before is not None and before > 0 and len(found) < wanted:
             page = await self._store.read_messages(scope, parent, limit=PAGE, before=before)

@@ -17,7 +17,7 @@ from ag_ui.core import (
     TextMessageStartEvent,
 )
 
-from baton.conversation.forks import Forks
+from baton.conversation.forks import SPECIALIST, Forks
 from baton.conversation.requests import merge_request
 from baton.conversation.transcript import Transcript
 from baton.domain.agent import AgentDefinition
@@ -28,8 +28,6 @@ from baton.domain.message import StoredMessage
 if TYPE_CHECKING:
     from baton.conversation.turns import Turns
 
-SOURCE = "specialist"
-"""What a merged message's ``source`` says."""
 _SHOWN = (StateDeltaEvent, StepStartedEvent, StepFinishedEvent)
 _APART = "\n\n"
 
@@ -63,7 +61,7 @@ async def merged(
         is_whole = not stop.is_set()
     finally:
         if is_open:
-            into.add_answer(message_id, agent, text, is_whole=is_whole, sources=sources, source=SOURCE)
+            into.add_answer(message_id, agent, text, is_whole=is_whole, sources=sources, source=SPECIALIST)
     if is_open:
         yield text_end(message_id, sources)
 

@@ -13,9 +13,9 @@ from aws_lambda_powertools import Logger
 
 from baton.conversation.adoption import adoptable
 from baton.conversation.answer import Answer, answer_events, started
+from baton.conversation.answer_step import AnswerStep
 from baton.conversation.approvals import interrupts_of
 from baton.conversation.consult import settle_tasks
-from baton.conversation.course import AnswerStep
 from baton.conversation.delivery import Delivery
 from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
@@ -213,6 +213,9 @@ class RunExecution:
             ended = ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
         if ended is not None:
             await self._services.sessions.record(lease, ended)
+        handoff = await self._services.floors.handoff(self._thread, lease.scope, end.change)
+        if handoff is not None:
+            await self._services.forks.extend_again(lease.scope, handoff, messages)
         finished = await self._commit(
             messages, end, ended, self._pending(end.interrupts, known.permissions, last.agent_id or self._agent.id)
         )
@@ -330,11 +333,10 @@ class RunExecution:
             change=self._running_floor.change,
         )
         messages = (*messages[:-1], replace(messages[-1], end=end))
-        if answer.course is not None and answer.course.forked is not None:
-            # First: an attempt that finds it there tells it again, instead of asking the specialist once more.
-            await self._services.forks.extend(lease.scope, answer.course.forked)
         writes = (store.put_message(lease, each) for each in messages if each is not self._question)
         await asyncio.gather(self._writes.done(), *writes)
+        if answer.course is not None and answer.course.speaking.forked is not None:
+            await self._services.forks.extend(lease.scope, answer.course.speaking.forked)
         if ended is not None:
             await self._services.sessions.record(lease, ended)
         if self._run.attempt > 1:

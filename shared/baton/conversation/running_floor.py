@@ -15,6 +15,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.floor import Floor, FloorChange
 from baton.domain.floor_events import state_changes, step_finished, step_started
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
+from baton.domain.message import StoredMessage
 from baton.domain.thread import Describe, Thread, ThreadStatus, floor_state
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import WorkflowDefinition
@@ -101,6 +102,10 @@ class RunningFloor:
             return None
         handoffs, workflows = tuple(self._handoffs.values()), tuple(self._workflows.values())
         return FloorChange(floor, handoffs, workflows, self.moved_from, self._offered_id)
+
+    def was_handed_over_by(self, opening: StoredMessage) -> bool:
+        """Whether the specialist got the floor in the run that begins with ``opening``."""
+        return self.handoff is not None and self.handoff.ordinal == opening.ordinal
 
     @property
     def handoffs_so_far(self) -> int:

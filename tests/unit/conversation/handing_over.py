@@ -72,12 +72,12 @@ LOCKED = AgentDefinition.model_validate(
 class HandoffStage(Stage):
     """A stage whose assistant hands over."""
 
-    def __init__(self, *answers: Answer, **handoff: Any) -> None:
+    def __init__(self, *answers: Answer, maker: AgentDefinition = MAKER, **handoff: Any) -> None:
         handoffs = [{"agent": "maker", **handoff}, {"agent": "helper", **handoff}, {"agent": "locked"}]
         assistant = AgentDefinition.model_validate({**ASSISTANT.model_dump(), "handoffs": handoffs})
         model = ScriptedChatModel(otherwise=Answer(("What shall it be called?",)))
         model.script(*answers)
-        super().__init__(model=model, assistant=assistant, others=(MAKER, HELPER, LOCKED))
+        super().__init__(model=model, assistant=assistant, others=(maker, HELPER, LOCKED))
 
     async def act(self, request: Any, scope: Scope | None = None) -> Said:
         """Carry out an action of ada's."""

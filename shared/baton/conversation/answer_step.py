@@ -1,0 +1,43 @@
+"""What a run's answer is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baton.conversation.requests import FloorRequest, MergeRequest, TurnRequest
+from baton.conversation.run_context import RunContext
+from baton.conversation.running_floor import RunningFloor
+from baton.conversation.transcript import Transcript
+from baton.domain.interrupt import PendingInterrupts
+from baton.domain.message import StoredMessage
+from baton.domain.skill import Skill
+from baton.domain.thread import Thread
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStep:
+    """Everything needed to answer what was asked."""
+
+    context: RunContext
+    thread: Thread
+    floor: RunningFloor
+    request: TurnRequest
+    opening: StoredMessage
+    """The first message of the run: the user's, the result of a call that had waited, or what an action begins with."""
+    history: Sequence[StoredMessage]
+    """The messages before what is being answered."""
+    unfinished: Sequence[StoredMessage]
+    """The exchange that was interrupted, where the run goes on with one."""
+    transcript: Transcript
+    skills: Sequence[Skill]
+    """What the main agent's users have taught it."""
+    answered: PendingInterrupts | None
+    """What the run goes on with, all of it answered; None: it answers a user's message, or carries out an action."""
+    previous_seq: int | None
+    """Where the jump in the sequence begins that a worker's death has left; None: there is none."""
+
+    @property
+    def is_action(self) -> bool:
+        """Whether it was asked for without any words of the user's."""
+        return isinstance(self.request, FloorRequest | MergeRequest)

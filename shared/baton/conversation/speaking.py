@@ -1,0 +1,185 @@
+"""Letting whoever has the floor speak: an agent of this deployment, one elsewhere, in this thread or in a fork."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from ag_ui.core import BaseEvent
+
+from baton.conversation.agent_loop import AgentLoop
+from baton.conversation.answer_step import AnswerStep
+from baton.conversation.approvals import refusals
+from baton.conversation.call_outcome import Return, Transfer
+from baton.conversation.consult import Consultations
+from baton.conversation.forks import ForkedExchange, fork_id
+from baton.conversation.merging import merged
+from baton.conversation.own_tools import OwnTools
+from baton.conversation.prompting import CONTINUING, notes_for
+from baton.conversation.relay import Relay
+from baton.conversation.tool_kit import ToolKit, tool_kit
+from baton.conversation.transcript import Transcript
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import InterruptUnavailable
+from baton.domain.handoff import ContextMode, HandoffRequest
+from baton.domain.interrupt import PendingInterrupts
+from baton.domain.message import Role, StoredMessage
+from baton.domain.tool_call import ToolCall
+from baton.domain.usage import Usage
+from baton.memory.context import AssembledContext, assemble, history_budget
+from baton.memory.handoff_context import granted
+from baton.ports.chat_model import Prompt
+
+
+class Speaker(Protocol):
+    """An agent that has the floor, for one answer."""
+
+    agent: AgentDefinition
+    usage: Usage
+    model: str | None
+    waiting: list[ToolCall]
+    transfer: Transfer | None
+    returns: Return | None
+    ends_conversation: bool
+    has_answered: bool
+
+    def events(self) -> AsyncGenerator[BaseEvent, None]:
+        """Its answer. Raises the ``BatonError`` that ends it, after closing what was opened."""
+        ...
+
+
+class Speaking:
+    """Everything that agents say in one run."""
+
+    def __init__(self, step: AnswerStep) -> None:
+        context = step.context
+        self.speakers: list[Speaker] = []
+        """Who has spoken, in order."""
+        self.forked: ForkedExchange | None = None
+        """What was said in the specialist's fork, and has to be written there."""
+        self._step = step
+        self._context = context
+        self._floor = step.floor
+        self._services = context.services
+        self._text = step.opening.text
+        self._own = OwnTools(step.floor, context.scope, context.services.clock)
+        self._consultations = Consultations(context)
+
+    @property
+    def usage(self) -> Usage:
+        """Everything that agents' models have used."""
+        return sum((speaker.usage for speaker in self.speakers), self._consultations.usage)
+
+    async def speech(self) -> AsyncGenerator[BaseEvent, None]:
+        """What the agent says that has the floor; in this thread, or in its fork."""
+        handoff = self._floor.handoff
+        if handoff is None or handoff.context_mode is not ContextMode.FORKED:
+            parts = self._speech_in(self._step.transcript)
+        else:
+            parts = self._speech_in_fork(handoff)
+        async with contextlib.aclosing(parts) as events:
+            async for event in events:
+                yield event
+
+    async def _speech_in_fork(self, handoff: HandoffRequest) -> AsyncGenerator[BaseEvent, None]:
+        """What the specialist says in its fork, merged into this thread."""
+        step, agent, context = self._step, self._floor.agent, self._context
+        transcript = Transcript(
+            fork_id(handoff),
+            context.run,
+            first_ordinal=0,
+            clock=self._services.clock,
+            counter=self._services.counter,
+        )
+        parts = merged(self._speech_in(transcript), agent, step.transcript, context.stop)
+        try:
+            async with contextlib.aclosing(parts) as events:
+                async for event in events:
+                    yield event
+        finally:
+            if transcript.messages:
+                self.forked = ForkedExchange(handoff, agent, context.run, step.opening, transcript.messages)
+
+    async def _speech_in(self, transcript: Transcript) -> AsyncGenerator[BaseEvent, None]:
+        floor = self._floor
+        if floor.agent.remote is not None and floor.handoff is not None:
+            speaker: Speaker = await self._relay(floor.handoff, transcript)
+            self.speakers.append(speaker)
+        else:
+            kit = await tool_kit(
+                floor.agent, self._context.scope, self._services.agents, self._services.tools, floor=floor
+            )
+            loop = speaker = self._loop(kit, transcript)
+            self.speakers.append(speaker)
+            current: Sequence[StoredMessage] = () if self._step.is_action else (self._step.opening,)
+            if self._step.answered is not None and len(self.speakers) == 1:
+                async with contextlib.aclosing(self._go_on(loop, self._step.answered)) as events:
+                    async for event in events:
+                        yield event
+                current = (*self._step.unfinished, *self._step.transcript.messages)
+            loop.begin(await self._assembled(kit, current), notes_for(floor, kit, self._step.skills, self._text))
+        if not self._context.stop.is_set():
+            async with contextlib.aclosing(speaker.events()) as events:
+                async for event in events:
+                    yield event
+        if isinstance(speaker, Relay):
+            self._note_task(speaker)
+
+    async def _relay(self, handoff: HandoffRequest, transcript: Transcript) -> Relay:
+        history = await self._history()
+        earlier = [message for message in history if message.ordinal < handoff.ordinal and message.is_said]
+        is_first = self._floor.was_handed_over_by(self._step.opening)
+        text = self._text or CONTINUING.format(workflow="this")
+        return Relay(
+            self._context, self._floor.agent, transcript, handoff, text=text, earlier=earlier, is_first=is_first
+        )
+
+    def _loop(self, kit: ToolKit, transcript: Transcript) -> AgentLoop:
+        consult = self._consultations.ask
+        return AgentLoop(self._context, self._floor.agent, kit, transcript, consult=consult, own=self._own)
+
+    async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage]) -> AssembledContext:
+        """The prompt of the agent that has the floor."""
+        floor, counter = self._floor, self._services.counter
+        history, reserved = await self._history(), kit.tokens(counter)
+        made = assemble(floor.agent, history, current, counter, reserved=reserved, handoff=floor.handoff)
+        if not self._step.is_action or floor.workflow is None:
+            return made
+        asked = Prompt(Role.USER, CONTINUING.format(workflow=floor.workflow.name))
+        return replace(made, prompts=(*made.prompts, asked))
+
+    async def _history(self) -> Sequence[StoredMessage]:
+        """What the agent that has the floor may see of what was said before."""
+        step, handoff = self._step, self._floor.handoff
+        if handoff is None:
+            return step.history
+        history = step.history
+        if handoff.context_mode is ContextMode.FORKED and not self._floor.was_handed_over_by(self._step.opening):
+            return await self._services.forks.history(
+                self._context.scope, handoff, token_budget=self._floor.agent.memory.max_working_memory_tokens
+            )
+        if handoff.context_mode is ContextMode.FULL and self._floor.was_handed_over_by(self._step.opening):
+            # What was read for the main agent may be less than this one has room for.
+            budget = history_budget(self._floor.agent, step.opening.tokens, self._services.counter)
+            history = await self._services.store.recent_messages(self._context.scope, step.thread, token_budget=budget)
+        return granted(handoff, history)
+
+    async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
+        """Carry out the calls that were approved; the model is told what became of the others."""
+        known = {call.id: call for message in self._step.unfinished for call in message.tool_calls}
+        calls = [known[each.tool_call_id] for each in answered.interrupts if each.tool_call_id in known]
+        if not calls:
+            raise InterruptUnavailable
+        refused = refusals(answered)
+        approved = {call.id for call in calls} - refused.keys()
+        async with contextlib.aclosing(loop.go_on(calls, approved, refused)) as events:
+            async for event in events:
+                yield event
+
+    def _note_task(self, relay: Relay) -> None:
+        """Remember the task that a specialist elsewhere goes on with at the user's next message."""
+        handoff = self._floor.handoff
+        if handoff is not None and handoff.remote_task_id != relay.remote_task_id:
+            self._floor.describe_handoff(remote_task_id=relay.remote_task_id)
