@@ -78,6 +78,16 @@ def content_digest(content: Content) -> str:
     return hashlib.sha256(canonical_json(content)).hexdigest()
 
 
+def part_name(part: ImagePart | DocumentPart) -> str | None:
+    """The file's name that the part's metadata gives, without what has a meaning in paths and markup."""
+    if isinstance(part.metadata, dict):
+        for key in ("name", "filename", "fileName"):
+            name = part.metadata.get(key)
+            if isinstance(name, str) and name.strip():
+                return re.sub(r"[^\w .,()+@-]", "_", name.strip())[:200]
+    return None
+
+
 def check_media_type(mime_type: str, where: str) -> None:
     """Raise ``UnsupportedPart`` for audio and video, whatever kind of part they come as."""
     kind = mime_type.partition("/")[0].lower()

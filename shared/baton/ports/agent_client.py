@@ -21,6 +21,10 @@ class AgentFailed(Exception):
         super().__init__(reason)
 
 
+class TaskLost(AgentFailed):
+    """The remote agent no longer knows the task that a message goes on with, or has ended it: nothing was sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class HandedOver:
     """A conversation that another agent is given, with its first message."""
@@ -39,6 +43,17 @@ class AgentReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """An image or a document that goes with a message: its bytes, or where they are."""
+
+    name: str | None
+    media_type: str | None
+    data: bytes | None = None
+    url: str | None = None
+    """Whoever has it can read the file; that of an upload is good for some minutes."""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentTask:
     """What another agent is asked to do."""
 
@@ -49,10 +64,12 @@ class AgentTask:
     parent_task_id: str
     """The run it is done for."""
     message: str
+    """Empty only where there are attachments."""
     remote_task_id: str | None = None
     """The remote agent's own task that this message goes on with, if it had asked for more."""
     handoff: HandedOver | None = None
     """The handoff that this message begins; None: it is a consultation, or a later message."""
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +87,7 @@ class AgentDone:
     """Its task, if it waits for more input; None: it is done."""
     usage: Usage | None = None
     report: AgentReport | None = None
-    """Set if it hands the conversation back to the main agent."""
+    """Set if it hands the conversation back to whoever handed it over."""
 
 
 AgentChunk = TextDelta | AgentProgress | AgentDone
@@ -82,7 +99,8 @@ class AgentClient(Protocol):
     def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
         """Yield the answer's text as it comes, then one ``AgentDone``.
 
-        Closing the generator asks the remote agent to stop. Raises ``AgentFailed`` for everything that can go wrong:
+        Closing the generator asks the remote agent to stop. Raises ``TaskLost`` before anything was sent if
+        ``remote_task_id`` takes no more messages, and ``AgentFailed`` for everything else that can go wrong:
         unreachable, refused, not A2A, too large, an address that must not be called. How long the whole may take is
         the caller's to limit.
         """

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 
 from a2a.helpers import get_text_parts
 from a2a.types import Artifact, Message, Role, StreamResponse, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus
+from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 
+from baton.adapters.a2a.extension import report_in
 from baton.adapters.a2a.failures import AgentRefused, shortened
-from baton.ports.agent_client import AgentDone, AgentFailed, AgentProgress
+from baton.ports.agent_client import AgentDone, AgentFailed, AgentProgress, AgentReport
 from baton.ports.chat_model import TextDelta
 
 MAX_ANSWER_BYTES = 256 * 1024
@@ -21,6 +23,12 @@ MAX_LABEL = 200
 """Characters of what an agent says about its progress."""
 
 _AT_WORK = (TaskState.TASK_STATE_UNSPECIFIED, TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
+_ENDED = (
+    TaskState.TASK_STATE_COMPLETED,
+    TaskState.TASK_STATE_FAILED,
+    TaskState.TASK_STATE_REJECTED,
+    TaskState.TASK_STATE_CANCELED,
+)
 _FAILURES = {
     TaskState.TASK_STATE_FAILED: "The agent failed",
     TaskState.TASK_STATE_REJECTED: "The agent does not take this task",
@@ -44,6 +52,7 @@ class Answer:
         self._asides: dict[str, str] = {}
         """What was said while at work, by message."""
         self._bytes = 0
+        self._report: AgentReport | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -57,7 +66,8 @@ class Answer:
 
     def done(self) -> AgentDone:
         """The end of an answer that is over."""
-        return AgentDone(self.task_id if self._state == TaskState.TASK_STATE_INPUT_REQUIRED else None)
+        waits = self._state == TaskState.TASK_STATE_INPUT_REQUIRED
+        return AgentDone(self.task_id if waits else None, report=self._report)
 
     def skip(self, task: Task) -> None:
         """Take everything in ``task`` as said before: it belongs to an earlier answer."""
@@ -73,11 +83,13 @@ class Answer:
         """What is new in one event. Raises ``AgentFailed``."""
         if response.HasField("message"):
             yield from self._say(response.message)
+            self._note_report(response.message.metadata)
             self._state = TaskState.TASK_STATE_COMPLETED
         elif response.HasField("task"):
             yield from self.take_task(response.task)
         elif response.HasField("status_update"):
             self._belongs_to(response.status_update.task_id)
+            self._note_report(response.status_update.metadata)
             yield from self._status(response.status_update.status)
         elif response.HasField("artifact_update"):
             self._belongs_to(response.artifact_update.task_id)
@@ -88,6 +100,7 @@ class Answer:
     def take_task(self, task: Task) -> Iterator[TextDelta | AgentProgress]:
         """What is new in the task as a whole. Raises ``AgentFailed``."""
         self._belongs_to(task.id)
+        self._note_report(task.metadata)
         for artifact in task.artifacts:
             yield from self._say(artifact)
         for message in task.history:
@@ -115,9 +128,14 @@ class Answer:
             words = shortened(_text(status.message))
             raise AgentRefused(f"{_FAILURES[status.state]}: {words}" if words else f"{_FAILURES[status.state]}.")
         yield from self._say(status.message)
+        self._note_report(status.message.metadata)
         if not self._bytes:
             # Some agents say everything while at work, and end without another word.
             yield from self._give("".join(self._asides.values()))
+
+    def _note_report(self, metadata: Struct) -> None:
+        """Remember that the agent hands the conversation back, once its answer is over."""
+        self._report = report_in(metadata) or self._report
 
     def _artifact(self, event: TaskArtifactUpdateEvent) -> Iterator[TextDelta]:
         self._begun = True
@@ -160,6 +178,11 @@ class Answer:
     def _is_a_repetition(self, text: str) -> bool:
         told = text.strip()
         return any(told == said.strip() for key, said in self._said.items() if key not in self._earlier)
+
+
+def has_ended(task: Task) -> bool:
+    """Whether the task takes no more messages (A2A, section 6.3: terminal states)."""
+    return task.status.state in _ENDED
 
 
 def _key(whole: Message | Artifact) -> str:

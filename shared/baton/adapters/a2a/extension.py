@@ -1,24 +1,57 @@
-"""Baton's extension of A2A: which conversation, person and run a message belongs to.
+"""Baton's extension of A2A: which conversation, person and run a message belongs to, and who has the conversation.
 
 An A2A message's ``metadata`` carries them under the extension's URI, as extensions do, and once more as plain keys for
-agents that know nothing of extensions.
+agents that know nothing of extensions:
+
+- ``thread_id``, ``tenant_id``, ``user_id``, ``parent_task_id``: with every message.
+- ``handoff``: with the message that hands a conversation over (``domain.handoff.HandoffRequest.as_a2a``).
+
+An agent hands the conversation back with ``{"return": {"summary": "...", "outcome": "completed"}}`` in the metadata of
+its last message, of the status that ends its answer, or of its task: under the URI, or as a plain key.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from baton.ports.agent_client import AgentTask
+from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
+
+from baton.ports.agent_client import AgentReport, AgentTask
 
 EXTENSION_URI = "https://baton.dev/a2a/extensions/conversation/v1"
+MAX_SUMMARY = 4_000
+"""Characters of a report that are taken, as of one of an agent of this deployment."""
+MAX_OUTCOME = 200
 
 
 def conversation_metadata(task: AgentTask) -> dict[str, Any]:
     """The metadata of the message that asks for ``task``; keys in snake case, as everywhere in A2A's metadata."""
-    conversation = {
+    conversation: dict[str, Any] = {
         "thread_id": task.thread_id,
         "tenant_id": task.scope.tenant_id,
         "user_id": task.scope.user_id,
         "parent_task_id": task.parent_task_id,
     }
+    if task.handoff is not None:
+        recent = [{"role": role, "content": text} for role, text in task.handoff.recent_messages]
+        conversation["handoff"] = task.handoff.request.as_a2a(recent)
     return {**conversation, EXTENSION_URI: conversation}
+
+
+def report_in(metadata: Struct) -> AgentReport | None:
+    """The report with which an agent hands the conversation back; None if it does not.
+
+    What it leaves out of the report is empty; what is not of the shape is no report.
+    """
+    plain = MessageToDict(metadata)
+    for place in (plain.get(EXTENSION_URI), plain):
+        told = place.get("return") if isinstance(place, dict) else None
+        if isinstance(told, dict):
+            return AgentReport(_text(told, "summary")[:MAX_SUMMARY], _text(told, "outcome")[:MAX_OUTCOME])
+    return None
+
+
+def _text(told: dict[str, Any], key: str) -> str:
+    value = told.get(key)
+    return value.strip() if isinstance(value, str) else ""

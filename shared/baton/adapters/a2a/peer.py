@@ -15,18 +15,17 @@ from a2a.types import (
     AgentCard,
     CancelTaskRequest,
     GetTaskRequest,
-    Message,
-    Part,
-    Role,
-    SendMessageRequest,
     StreamResponse,
+    Task,
 )
 from a2a.utils.constants import TransportProtocol
+from a2a.utils.errors import TaskNotFoundError
 from aws_lambda_powertools import Logger
 
-from baton.adapters.a2a.answer import Answer
-from baton.adapters.a2a.extension import EXTENSION_URI, conversation_metadata
-from baton.ports.agent_client import AgentFailed, AgentProgress, AgentTask
+from baton.adapters.a2a.answer import Answer, has_ended
+from baton.adapters.a2a.extension import EXTENSION_URI
+from baton.adapters.a2a.outgoing import outgoing
+from baton.ports.agent_client import AgentFailed, AgentProgress, AgentTask, TaskLost
 from baton.ports.chat_model import TextDelta
 
 CANCEL_SECONDS = 2.0
@@ -67,14 +66,14 @@ class Peer:
         """Send the message and give out what comes of it until the answer is over.
 
         An agent that does not stream, or stops streaming too early, is asked for its task again and again, first
-        after ``poll_seconds``. Raises ``AgentFailed`` and whatever the SDK makes of what is no A2A.
+        after ``poll_seconds``. Raises ``TaskLost``, ``AgentFailed`` and whatever the SDK makes of what is no A2A.
         """
         if task.remote_task_id is not None:
             # The task's words so far were told when it asked for more.
-            answer.skip(await self.client.get_task(_look(task.remote_task_id), context=self.context))
+            answer.skip(await self._unfinished(task.remote_task_id))
         # The SDK promises an iterator, and gives a generator.
         sent = cast(
-            "AsyncGenerator[StreamResponse, None]", self.client.send_message(_message(task), context=self.context)
+            "AsyncGenerator[StreamResponse, None]", self.client.send_message(outgoing(task), context=self.context)
         )
         async with aclosing(sent) as responses:
             async for response in responses:
@@ -91,6 +90,16 @@ class Peer:
             for chunk in answer.take_task(await self.client.get_task(_look(answer.task_id), context=self.context)):
                 yield chunk
 
+    async def _unfinished(self, task_id: str) -> Task:
+        """The task as it is. Raises ``TaskLost`` if it takes no more messages."""
+        try:
+            task = await self.client.get_task(_look(task_id), context=self.context)
+        except TaskNotFoundError:
+            raise TaskLost("The agent does not know the task any more.") from None
+        if has_ended(task):
+            raise TaskLost("The agent has ended the task.")
+        return task
+
     async def cancel(self, task_id: str) -> None:
         """Ask the agent to stop, for two seconds at most; what it says to that changes nothing."""
         try:
@@ -98,19 +107,6 @@ class Peer:
                 await self.client.cancel_task(CancelTaskRequest(id=task_id), context=self.context)
         except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes do to three libraries: nobody waits for it
             Logger(child=True).info("A remote agent did not take a cancel", extra={"failure": type(error).__name__})
-
-
-def _message(task: AgentTask) -> SendMessageRequest:
-    message = Message(
-        message_id=task.task_id,
-        context_id=task.thread_id,
-        task_id=task.remote_task_id or "",
-        role=Role.ROLE_USER,
-        parts=[Part(text=task.message)],
-        extensions=[EXTENSION_URI],
-        metadata=conversation_metadata(task),
-    )
-    return SendMessageRequest(message=message)
 
 
 def _look(task_id: str) -> GetTaskRequest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 
 import httpx
 from aws_lambda_powertools import Logger
@@ -17,7 +18,15 @@ from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.domain.agent import AgentDefinition, RemoteAgent
 from baton.domain.errors import BatonError
 from baton.domain.secret import HeaderValue
-from baton.ports.agent_client import AgentChunk, AgentFailed, AgentProgress, AgentTask
+from baton.ports.agent_client import (
+    AgentChunk,
+    AgentDone,
+    AgentFailed,
+    AgentProgress,
+    AgentReport,
+    AgentTask,
+    TaskLost,
+)
 from baton.ports.chat_model import TextDelta
 
 FAILURES_BEFORE_OPEN = 3
@@ -71,9 +80,11 @@ class RemoteAgents:
         except CircuitOpen as left_alone:
             self._logger.warning("A remote agent is not asked", extra={"agent": agent.id, "text": str(left_alone)})
             raise AgentFailed("The agent failed repeatedly and is left alone for a moment.") from None
+        except TaskLost:
+            raise
         except AgentFailed as failure:
             raise AgentFailed(self._redacted(failure.reason)) from None
-        yield answer.done()
+        yield self._reported(answer.done())
 
     async def _credentials(self, agent_id: str, remote: RemoteAgent) -> dict[str, str]:
         try:
@@ -113,6 +124,12 @@ class RemoteAgents:
             return AgentProgress(self._redacted(chunk.label))
         return TextDelta(self._redacted(chunk.text))
 
+    def _reported(self, done: AgentDone) -> AgentDone:
+        report = done.report
+        if report is None:
+            return done
+        return replace(done, report=AgentReport(self._redacted(report.summary), self._redacted(report.outcome)))
+
     def _log(self, agent_id: str, error: Exception, failure: AgentFailed) -> None:
         details = {"agent": agent_id, "reason": self._redacted(failure.reason), "failure": type(error).__name__}
         if error is not failure:
@@ -121,4 +138,4 @@ class RemoteAgents:
 
 
 def _is_outage(error: Exception) -> bool:
-    return not isinstance(error, AgentRefused)
+    return not isinstance(error, AgentRefused | TaskLost)

@@ -27,6 +27,7 @@ from openai.types.chat import (
     ChatCompletionUserMessageParam,
 )
 
+from baton.domain.content import part_name
 from baton.domain.errors import NotFound
 from baton.domain.message import Content, Part, Role
 from baton.domain.tool_call import ToolCall
@@ -133,7 +134,7 @@ async def _part(part: Part, files: ThreadFiles) -> ChatCompletionContentPartPara
         return {"type": "text", "text": part.text}
     if isinstance(part.source, UrlSource):
         return _linked(part, part.source.value)
-    name = _part_name(part)
+    name = part_name(part)
     try:
         attachment = await _attachment(part, name, files)
     except NotFound:
@@ -150,7 +151,7 @@ def _linked(part: ImagePart | DocumentPart, url: str) -> ChatCompletionContentPa
     if isinstance(part, ImagePart):
         return {"type": "image_url", "image_url": {"url": url}}
     # Chat Completions takes no document by its address, and fetching a caller's URL from here would open our network.
-    name = _part_name(part)
+    name = part_name(part)
     return {"type": "text", "text": f"[Document{f' {name}' if name else ''} at {url}]"}
 
 
@@ -177,15 +178,6 @@ async def _attachment(part: ImagePart | DocumentPart, name: str | None, files: T
     if name is None:
         name = f"{'image' if isinstance(part, ImagePart) else 'document'}{mimetypes.guess_extension(mime_type) or ''}"
     return _Attachment(name, mime_type, data)
-
-
-def _part_name(part: ImagePart | DocumentPart) -> str | None:
-    if isinstance(part.metadata, dict):
-        for key in ("name", "filename", "fileName"):
-            name = part.metadata.get(key)
-            if isinstance(name, str) and name.strip():
-                return re.sub(r"[^\w .,()+@-]", "_", name.strip())[:200]
-    return None
 
 
 def _guessed_type(part: ImagePart | DocumentPart, name: str | None, data: bytes) -> str:
