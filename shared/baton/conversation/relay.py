@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import json
+import uuid
 from collections.abc import AsyncGenerator, Sequence
 
-from ag_ui.core import BaseEvent
+from ag_ui.core import BaseEvent, TextPart
 
+from baton.conversation.attachments import attachments
 from baton.conversation.call_outcome import Return, Transfer
 from baton.conversation.run_context import RunContext
 from baton.conversation.text_batches import batched
@@ -15,10 +19,10 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import AgentUnavailable, BatonError
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.handoff import HandoffRequest
-from baton.domain.message import StoredMessage
-from baton.domain.tool_call import ToolCall
+from baton.domain.message import Content, Part, StoredMessage
+from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
-from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask, HandedOver
+from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentTask, HandedOver, TaskLost
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 
 
@@ -35,8 +39,13 @@ class Relay:
         text: str,
         earlier: Sequence[StoredMessage],
         is_first: bool,
+        content: Content = "",
     ) -> None:
-        """``earlier`` are the messages that the handoff grants; they are sent along with the ``first`` message."""
+        """``earlier`` are the messages that the handoff grants; they are sent along with the ``first`` message.
+
+        ``text`` are the words to send; ``content`` is the user's message with its images and documents, if there is
+        one.
+        """
         self.agent = agent
         self.usage = Usage()
         self.model: str | None = None
@@ -51,7 +60,8 @@ class Relay:
         self._transcript = transcript
         self._handoff = handoff
         self._text = text
-        self._earlier = earlier if is_first else ()
+        self._content = content
+        self._earlier = earlier
         self._is_first = is_first
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
@@ -72,36 +82,107 @@ class Relay:
                     yield text_content(message_id, chunk.text)
         except BatonError as error:
             failure = error
+        is_stopped = context.stop.is_set()
         if is_open:
             yield text_end(message_id)
-            is_whole = failure is None and not context.stop.is_set()
-            self._transcript.add_answer(message_id, self.agent, text, is_whole=is_whole)
+            self._transcript.add_answer(message_id, self.agent, text, is_whole=failure is None and not is_stopped)
         self.has_answered = bool(text)
+        if failure is None and not is_stopped and not text and self.returns is None:
+            failure = AgentUnavailable(f"{self.agent.name} gave an empty answer.")
+        self._audit(failure)
         if failure is not None:
             raise failure
+        if self.returns is not None and not is_stopped:
+            self._keep_report(self.returns)
 
     async def _chunks(self) -> AsyncGenerator[ModelChunk, None]:
-        context, handoff = self._context, self._handoff
-        about = [(message.role.value, message.text) for message in self._earlier]
-        task = AgentTask(
-            scope=context.scope,
-            thread_id=context.thread_id,
-            task_id=self._transcript.new_activity_id(),
-            parent_task_id=context.run.run_id,
-            message=self._text,
-            remote_task_id=handoff.remote_task_id,
-            handoff=HandedOver(handoff, tuple(about)) if self._is_first else None,
-        )
+        handoff = self._handoff
         try:
-            async with contextlib.aclosing(context.services.agent_client.stream(self.agent, task)) as chunks:
-                async for chunk in chunks:
-                    if isinstance(chunk, TextDelta):
+            try:
+                async with contextlib.aclosing(self._sent(handoff.remote_task_id, hands_over=self._is_first)) as chunks:
+                    async for chunk in chunks:
                         yield chunk
-                    elif isinstance(chunk, AgentDone):
-                        self.remote_task_id = chunk.remote_task_id
-                        self.usage = chunk.usage or Usage()
-                        if chunk.report is not None:
-                            self.returns = Return(chunk.report.summary, chunk.report.outcome)
+            except TaskLost:
+                # It was told nothing yet, and what it knew is gone: it is handed the conversation once more.
+                async with contextlib.aclosing(self._sent(None, hands_over=True)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
         except AgentFailed as failed:
             raise AgentUnavailable(f"{self.agent.name} did not answer: {failed.reason}") from None
         yield Finished(FinishReason.STOP, self.agent.id, None)
+
+    async def _sent(self, remote_task_id: str | None, *, hands_over: bool) -> AsyncGenerator[TextDelta, None]:
+        """Send the message; give out the text that answers it. Raises ``AgentFailed`` and ``AgentUnavailable``."""
+        client = self._context.services.agent_client
+        task = await self._task(remote_task_id, hands_over=hands_over)
+        async with contextlib.aclosing(self._heard(client.stream(self.agent, task))) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, TextDelta):
+                    yield chunk
+                elif isinstance(chunk, AgentDone):
+                    self._take_end(chunk)
+
+    async def _task(self, remote_task_id: str | None, *, hands_over: bool) -> AgentTask:
+        context, run = self._context, self._context.run
+        sent, missing = await attachments(context, self._content)
+        words = self._text if isinstance(self._content, str) else _words(self._content)
+        about = tuple((message.role.value, message.text) for message in self._earlier)
+        return AgentTask(
+            scope=context.scope,
+            thread_id=context.thread_id,
+            # The same at every attempt at the run, so that the agent can tell a repeated message.
+            task_id=str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}")),
+            parent_task_id=run.run_id,
+            message="\n".join([*([words] if words else []), *missing]),
+            remote_task_id=remote_task_id,
+            handoff=HandedOver(self._handoff, about) if hands_over else None,
+            attachments=tuple(sent),
+        )
+
+    async def _heard(self, chunks: AsyncGenerator[AgentChunk, None]) -> AsyncGenerator[AgentChunk, None]:
+        """The same chunks. Raises ``AgentUnavailable`` when the agent stays silent for too long.
+
+        Its first word must come while the turn has time left to go on without it.
+        """
+        context, patience, has_spoken = self._context, self.agent.timeouts.consult_seconds, False
+        async with contextlib.aclosing(chunks):
+            while True:
+                try:
+                    async with asyncio.timeout(patience if has_spoken else context.work_seconds(patience)):
+                        chunk = await anext(chunks)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError:
+                    raise AgentUnavailable(f"{self.agent.name} did not answer in time.") from None
+                has_spoken |= isinstance(chunk, TextDelta)
+                yield chunk
+
+    def _take_end(self, end: AgentDone) -> None:
+        self.remote_task_id = end.remote_task_id
+        self.usage = end.usage or Usage()
+        if end.report is not None and self._handoff.return_expected:
+            self.returns = Return(end.report.summary, end.report.outcome)
+
+    def _keep_report(self, report: Return) -> None:
+        """Keep the report as if the agent had called ``return_to_main``: the main agent is told it from now on."""
+        arguments = json.dumps({"summary": report.summary, "outcome": report.outcome}, ensure_ascii=False)
+        result_id = self._transcript.new_id()
+        call = ToolCall(f"return-{result_id}", RETURN, arguments)
+        told = ": ".join(part for part in (report.outcome, report.summary) if part)
+        self._transcript.add_result(result_id, self.agent, call, told or "It is done.", is_handoff_summary=True)
+
+    def _audit(self, failure: BatonError | None) -> None:
+        """Record that a message has gone to another agent (S3)."""
+        context = self._context
+        outcome = "failed" if failure is not None else "cancelled" if context.stop.is_set() else "completed"
+        detail = {"agentId": self.agent.id, "handoffId": self._handoff.id, "runId": context.run.run_id}
+        context.writes.add(
+            context.services.audit.record(
+                context.scope, "agent.relay", thread_id=context.thread_id, outcome=outcome, detail=detail
+            )
+        )
+
+
+def _words(parts: Sequence[Part]) -> str:
+    """The text among the parts of a message; there may be none."""
+    return "\n".join(part.text for part in parts if isinstance(part, TextPart))
