@@ -13,7 +13,16 @@ import pytest
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
-from baton.ports.agent_client import AgentChunk, AgentClient, AgentDone, AgentFailed, AgentProgress, AgentTask
+from baton.ports.agent_client import (
+    AgentChunk,
+    AgentClient,
+    AgentDone,
+    AgentFailed,
+    AgentProgress,
+    AgentReport,
+    AgentTask,
+    TaskLost,
+)
 from baton.ports.chat_model import TextDelta
 
 
@@ -50,6 +59,10 @@ class Embassy(Protocol):
     def will_ask(self, question: str) -> str: ...
 
     def will_fail(self, reason: str) -> str: ...
+
+    def will_hand_back(self, report: AgentReport) -> str: ...
+
+    def will_have_lost_the_task(self) -> str: ...
 
     def will_hang_after(self, *words: str) -> str: ...
 
@@ -92,6 +105,17 @@ class AgentClientContract:
         with pytest.raises(AgentFailed) as failure:
             await consult(embassy, a_task(embassy.will_fail("no data today")))
         assert "no data today" in failure.value.reason
+
+    async def test_an_agent_may_hand_the_conversation_back(self, embassy: Embassy) -> None:
+        report = AgentReport("A table at eight.", "completed")
+        chunks = await consult(embassy, a_task(embassy.will_hand_back(report)))
+        assert text_of(chunks) == "Booked."
+        assert chunks[-1] == AgentDone(report=report)
+
+    async def test_a_task_that_the_agent_has_lost_is_told_from_other_failures(self, embassy: Embassy) -> None:
+        task = a_task(embassy.will_have_lost_the_task(), remote_task_id="no-such-task")
+        with pytest.raises(TaskLost):
+            await consult(embassy, task)
 
     async def test_closing_the_generator_stops_the_agent(self, embassy: Embassy) -> None:
         chunks = embassy.client.stream(embassy.agent, a_task(embassy.will_hang_after("One ")))

@@ -8,16 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from a2a.helpers import new_task_from_user_message, new_text_message
+from a2a.helpers import get_text_parts, new_task_from_user_message, new_text_message
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
-from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Message, Part, Role
+from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Message, Part, Role, TaskState
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+URI = "https://baton.dev/a2a/extensions/conversation/v1"
+RETURN = {"return": {"summary": "A table at eight.", "outcome": "completed"}}
+"""How the agent hands a conversation back."""
 
 
 @dataclass
@@ -81,7 +85,7 @@ class RemoteAgent:
 
 
 class _Executor(AgentExecutor):
-    """``verb word word ...``: what to do with the words."""
+    """``verb word word ...``, the last text of the message: what to do with the words."""
 
     def __init__(self, agent: RemoteAgent) -> None:
         self._agent = agent
@@ -90,10 +94,15 @@ class _Executor(AgentExecutor):
         assert context.message is not None
         self._agent.messages.append(MessageToDict(context.message, preserving_proto_field_name=True))
         known = context.task_id if context.current_task is not None else None
-        self._agent.heard.append((context.message.message_id, context.get_user_input(), known))
-        verb, *words = context.get_user_input().split(" ")
-        if verb == "say":
-            await event_queue.enqueue_event(new_text_message(" ".join(words), role=Role.ROLE_AGENT))
+        texts = get_text_parts(context.message.parts)
+        order = texts[-1] if texts else "say Thanks for the file."
+        self._agent.heard.append((context.message.message_id, order, known))
+        verb, *words = order.split(" ")
+        if verb in ("say", "bye"):
+            message = new_text_message(" ".join(words), role=Role.ROLE_AGENT)
+            if verb == "bye":
+                message.metadata.update(RETURN)
+            await event_queue.enqueue_event(message)
             return
         if context.current_task is None:
             await event_queue.enqueue_event(new_task_from_user_message(context.message))
@@ -137,6 +146,15 @@ class _Executor(AgentExecutor):
         await updater.start_work()
         await updater.add_artifact([Part(text=" ".join(words))])
         await updater.complete()
+
+    async def _return(self, updater: TaskUpdater, words: list[str]) -> None:
+        """Hand back, in the metadata of what the first word says: the last message, status or task."""
+        place, *said = words
+        message = updater.new_agent_message([Part(text=" ".join(said))], RETURN if place == "message" else None)
+        if place == "task":
+            await updater.update_status(TaskState.TASK_STATE_WORKING, metadata=RETURN)
+        metadata = {URI: RETURN} if place == "status" else None
+        await updater.update_status(TaskState.TASK_STATE_COMPLETED, message, metadata=metadata)
 
     async def _fail(self, updater: TaskUpdater, words: list[str]) -> None:
         await updater.failed(_said(updater, " ".join(words)))

@@ -9,11 +9,11 @@ import pytest
 
 from baton.adapters.a2a import RemoteAgents
 from baton.domain.agent import AgentDefinition
-from baton.ports.agent_client import AgentDone, AgentFailed
+from baton.ports.agent_client import AgentDone, AgentFailed, AgentReport, TaskLost
 from tests.contracts.agent_client import AgentClientContract, Embassy
 from tests.fakes.agent_client import Reply, ScriptedAgentClient
 from tests.integration.agents.conftest import defined
-from tests.integration.agents.remote_agent import RemoteAgent
+from tests.integration.agents.remote_agent import RETURN, RemoteAgent
 
 
 class FakeEmbassy:
@@ -31,6 +31,12 @@ class FakeEmbassy:
 
     def will_fail(self, reason: str) -> str:
         return self._scripted(Reply((), AgentFailed(reason)))
+
+    def will_hand_back(self, report: AgentReport) -> str:
+        return self._scripted(Reply(("Booked.",), end=AgentDone(report=report)))
+
+    def will_have_lost_the_task(self) -> str:
+        return self._scripted(Reply((), TaskLost("It is gone.")))
 
     def will_hang_after(self, *words: str) -> str:
         return self._scripted(Reply(words, gate=asyncio.Event(), gate_at=len(words)))
@@ -62,6 +68,13 @@ class RealEmbassy:
 
     def will_fail(self, reason: str) -> str:
         return f"fail {reason}"
+
+    def will_hand_back(self, report: AgentReport) -> str:
+        assert {"return": {"summary": report.summary, "outcome": report.outcome}} == RETURN
+        return "return status Booked."
+
+    def will_have_lost_the_task(self) -> str:
+        return "answer Yes."
 
     def will_hang_after(self, *words: str) -> str:
         [word] = words
