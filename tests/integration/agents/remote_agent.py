@@ -36,6 +36,8 @@ class RemoteAgent:
     """Messages as the SDK's server read them."""
     heard: list[tuple[str, str, str | None]] = field(default_factory=list)
     """Id and text of each message, and the task that it goes on with."""
+    tasks: dict[str, list[str]] = field(default_factory=dict)
+    """The texts of each task's messages."""
     rpc_base: str | None = None
     """Where the card says that it is spoken to, if not where the card is."""
     required_header: tuple[str, str] | None = None
@@ -108,6 +110,7 @@ class _Executor(AgentExecutor):
             await event_queue.enqueue_event(new_task_from_user_message(context.message))
         assert context.task_id is not None
         assert context.context_id is not None
+        self._agent.tasks.setdefault(context.task_id, []).append(order)
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
         await getattr(self, f"_{verb}")(updater, words)
 
@@ -141,6 +144,17 @@ class _Executor(AgentExecutor):
 
     async def _ask(self, updater: TaskUpdater, words: list[str]) -> None:
         await updater.requires_input(_said(updater, " ".join(words)))
+
+    async def _recall(self, updater: TaskUpdater, words: list[str]) -> None:
+        """Tell what the task's messages have said, and wait for another."""
+        await updater.requires_input(_said(updater, "; ".join(self._agent.tasks[updater.task_id])))
+
+    async def _drip(self, updater: TaskUpdater, words: list[str]) -> None:
+        """Say one word after the other, and wait for another message."""
+        for index, word in enumerate(words):
+            await updater.add_artifact([Part(text=f"{word} ")], artifact_id="drops", append=index > 0)
+            await asyncio.sleep(0.3)
+        await updater.requires_input()
 
     async def _answer(self, updater: TaskUpdater, words: list[str]) -> None:
         await updater.start_work()

@@ -1,6 +1,7 @@
 """The remote agent of these tests in a process of its own: ``python -m tests.integration.agents.remote_server``.
 
-It prints the base URL at which it serves, and ``working`` when it has begun something that it will never end.
+It prints the base URL at which it serves, ``working`` when it has begun something that it will never end, and then
+``cancelled`` when it was asked to stop.
 """
 
 import threading
@@ -17,6 +18,8 @@ def main() -> None:
         print(base, flush=True)  # noqa: T201 - whoever started the process reads it
         agent.working.wait()
         print("working", flush=True)  # noqa: T201
+        agent.cancelled.wait()
+        print("cancelled", flush=True)  # noqa: T201
         threading.Event().wait()
 
 
