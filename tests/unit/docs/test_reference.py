@@ -184,12 +184,15 @@ def test_the_agent_of_the_how_to_is_valid(tmp_path: Path) -> None:
     assert AgentFiles.load(tmp_path, "assistant").get("tutor") is not None
 
 
-def test_the_remote_agent_of_the_how_to_is_valid(tmp_path: Path) -> None:
-    page = ROOT / "docs/how-to/consult-a-remote-agent.md"
-    [example] = [block.text for block in blocks(page) if block.mark == "remote_agent"]
-    (tmp_path / "weather.yaml").write_text(example)
+@pytest.mark.parametrize(
+    ("page", "file"), [("consult-a-remote-agent", "weather.yaml"), ("hand-over-to-a-remote-agent", "booking.yaml")]
+)
+def test_the_remote_agent_of_a_how_to_is_valid(tmp_path: Path, page: str, file: str) -> None:
+    path = ROOT / f"docs/how-to/{page}.md"
+    [example] = [block.text for block in blocks(path) if block.mark == "remote_agent"]
+    (tmp_path / file).write_text(example)
 
-    assert load_agent(tmp_path / "weather.yaml").remote is not None
+    assert load_agent(tmp_path / file).remote is not None
 
 
 def test_every_field_of_a_remote_agent_is_listed() -> None:
