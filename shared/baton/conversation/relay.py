@@ -88,7 +88,7 @@ class Relay:
             self._transcript.add_answer(message_id, self.agent, text, is_whole=failure is None and not is_stopped)
         self.has_answered = bool(text)
         if failure is None and not is_stopped and not text and self.returns is None:
-            failure = AgentUnavailable(f"{self.agent.name} gave an empty answer.")
+            failure = self._unavailable("its answer was empty")
         self._audit(failure)
         if failure is not None:
             raise failure
@@ -108,7 +108,7 @@ class Relay:
                     async for chunk in chunks:
                         yield chunk
         except AgentFailed as failed:
-            raise AgentUnavailable(f"{self.agent.name} did not answer: {failed.reason}") from None
+            raise self._unavailable(failed.reason.rstrip(".")) from None
         yield Finished(FinishReason.STOP, self.agent.id, None)
 
     async def _sent(self, remote_task_id: str | None, *, hands_over: bool) -> AsyncGenerator[TextDelta, None]:
@@ -153,7 +153,7 @@ class Relay:
                 except StopAsyncIteration:
                     return
                 except TimeoutError:
-                    raise AgentUnavailable(f"{self.agent.name} did not answer in time.") from None
+                    raise self._unavailable("it stayed silent for too long") from None
                 has_spoken |= isinstance(chunk, TextDelta)
                 yield chunk
 
@@ -170,6 +170,11 @@ class Relay:
         call = ToolCall(f"return-{result_id}", RETURN, arguments)
         told = ": ".join(part for part in (report.outcome, report.summary) if part)
         self._transcript.add_result(result_id, self.agent, call, told or "It is done.", is_handoff_summary=True)
+
+    def _unavailable(self, reason: str) -> AgentUnavailable:
+        return AgentUnavailable(
+            f"{self.agent.name} did not answer ({reason}). Please try again, or leave it with exit."
+        )
 
     def _audit(self, failure: BatonError | None) -> None:
         """Record that a message has gone to another agent (S3)."""

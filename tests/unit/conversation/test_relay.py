@@ -21,6 +21,7 @@ from baton.ports.agent_client import (
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.files import FakeFiles
 from tests.unit.conversation.handing_over import HandoffStage, texts, transfer
 from tests.unit.conversation.stage import ASSISTANT, Said, Stage
 
@@ -134,9 +135,15 @@ async def test_later_messages_go_on_with_the_agents_task_and_ask_no_model() -> N
 async def test_its_words_come_through_as_they_are_said() -> None:
     stage, gate = RelayStage(), asyncio.Event()
     stage.agent_client.script("booker", Reply((AgentProgress("Looking"), "For ", "when?"), gate=gate, gate_at=2))
+    said = Said([], None)
+    running = asyncio.create_task(stage.turns.run(stage.ada, stage.request(), said.events.append, seconds=20))
+    async with asyncio.timeout(10):
+        while not deltas(said):  # noqa: ASYNC110 - events are told to nobody else
+            await asyncio.sleep(0.01)
+    assert deltas(said) == ["For "]
     gate.set()
-    said = await stage.say()
-    assert "".join(deltas(said)) == "For when?"
+    await running
+    assert deltas(said) == ["For ", "when?"]
     assert said.types.count("TEXT_MESSAGE_START") == 1
     [message] = [each for each in await stage.messages() if each.agent_id == "booker"]
     assert (message.text, message.status.value) == ("For when?", "complete")
@@ -202,6 +209,8 @@ async def test_a_failure_later_is_told_and_exit_still_works() -> None:
     failed = await stage.say("m2", "Tonight")
 
     assert (failed.last["type"], failed.last["code"]) == ("RUN_ERROR", "agent_unavailable")
+    told = "Booker did not answer (The connection broke). Please try again, or leave it with exit."
+    assert failed.last["message"] == told
     assert await stage.active() == "booker"
     await stage.say("m3", "Tonight, I said")
     assert stage.sent[-1].remote_task_id == "remote-1"
@@ -299,13 +308,24 @@ async def test_every_relayed_message_is_audited() -> None:
 @pytest.mark.xfail(strict=True, reason="the course gives the relay the words of the message alone")
 async def test_images_and_documents_of_the_message_go_along() -> None:
     stage = RelayStage()
+    files = stage.services.files
+    assert isinstance(files, FakeFiles)
+    upload = await files.presign_upload(stage.ada, stage.thread_id, "menu.pdf", "application/pdf", 4)
+    files.put(upload, b"menu")
+    missing = {"type": "file", "provider": "baton", "value": f"file_{'0' * 32}"}
     image = {"type": "image", "source": {"type": "data", "value": "aGk=", "mimeType": "image/png"}}
     link = {"type": "document", "source": {"type": "url", "value": "https://example.com/a.pdf"}}
     text = {"type": "text", "text": "A table like this"}
-    await stage.say("m1", [text, {**image, "metadata": {"name": "a.png"}}, link])
-    [task] = stage.sent
-    assert task.message == "A table like this"
-    assert task.attachments == (
+    menu = {"type": "document", "source": {**missing, "value": upload.file_id}, "metadata": {"name": "menu.pdf"}}
+    await stage.say("m1", [text, {**image, "metadata": {"name": "a.png"}}, link, menu])
+    await stage.say("m2", [image])
+    await stage.say("m3", [{"type": "document", "source": missing}])
+    first, alone, lost = stage.sent
+    assert first.message == "A table like this"
+    assert first.attachments == (
         Attachment("a.png", "image/png", data=b"hi"),
         Attachment(None, None, url="https://example.com/a.pdf"),
+        Attachment("menu.pdf", None, url=f"https://files.invalid/{upload.file_id}?download"),
     )
+    assert (alone.message, len(alone.attachments)) == ("", 1)
+    assert (lost.message, lost.attachments) == ("[The document that was announced has not been uploaded.]", ())
