@@ -133,7 +133,14 @@ class Speaking:
         is_first = self._floor.was_handed_over_by(self._step.opening)
         text = self._text or CONTINUING.format(workflow="this")
         return Relay(
-            self._context, self._floor.agent, transcript, handoff, text=text, earlier=earlier, is_first=is_first
+            self._context,
+            self._floor.agent,
+            transcript,
+            handoff,
+            text=text,
+            earlier=earlier,
+            is_first=is_first,
+            content=self._step.opening.content if not self._step.is_action else "",
         )
 
     def _loop(self, kit: ToolKit, transcript: Transcript) -> AgentLoop:

@@ -305,7 +305,6 @@ async def test_every_relayed_message_is_audited() -> None:
     assert {record.detail["agentId"] for record in relayed} == {"booker"}
 
 
-@pytest.mark.xfail(strict=True, reason="the course gives the relay the words of the message alone")
 async def test_images_and_documents_of_the_message_go_along() -> None:
     stage = RelayStage()
     files = stage.services.files

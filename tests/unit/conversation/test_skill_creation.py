@@ -1,4 +1,4 @@
-"""Creating a skill with the specialist that ships, by a scripted model: from the trigger to a skill that answers (W3)."""
+"""Creating a skill with the specialist that ships, by a scripted model: from trigger to a skill that answers (W3)."""
 
 from __future__ import annotations
 
