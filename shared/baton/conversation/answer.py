@@ -13,8 +13,10 @@ from aws_lambda_powertools import Logger
 from baton.conversation.answer_step import AnswerStep
 from baton.conversation.course import Course
 from baton.domain.agent import AgentDefinition
+from baton.domain.episode import EpisodeRef
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
-from baton.domain.events import run_started, state_snapshot
+from baton.domain.events import run_error, run_finished, run_started, state_snapshot, thread_closed
+from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
@@ -107,3 +109,20 @@ def started(step: AnswerStep) -> BaseEvent:
         parent_run_id=answered.run_id if answered else None,
         answers=[each.answer for each in answered.interrupts if each.answer is not None] if answered else (),
     )
+
+
+def end_events(
+    thread_id: str, run_id: str, answer: Answer, pending: PendingInterrupts | None, ended: EpisodeRef | None
+) -> list[BaseEvent]:
+    """How a run ends that left the thread ``pending``, and with it the session, if it has ``ended``."""
+    if answer.error is not None:
+        return [run_error(answer.error, answer.usage, answer.model)]
+    finished = run_finished(
+        thread_id,
+        run_id,
+        usage=answer.usage,
+        model=answer.model,
+        cancelled=answer.is_cancelled,
+        interrupts=pending.interrupts if pending else (),
+    )
+    return [thread_closed(ended.reason, ended.id), finished] if ended is not None else [finished]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
-from baton.domain.interrupt import Interrupt, InterruptAnswer, PendingInterrupts, interrupt_id
+from baton.domain.interrupt import Interrupt, InterruptAnswer, PendingInterrupts, answer_message_id, interrupt_id
 from baton.domain.sentences import sentence
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall
@@ -74,6 +74,25 @@ def interrupts_of(
             expires_at=expires_at,
         )
         for number, call in enumerate(calls, start=1)
+    )
+
+
+def pending_interrupts(
+    interrupts: tuple[Interrupt, ...], run: Run, agent_id: str, permissions: Iterable[str], *, first_ordinal: int
+) -> PendingInterrupts | None:
+    """What a thread waits for after a run that came with ``permissions``; None: nothing.
+
+    ``first_ordinal`` is that of the user's message which all this answers.
+    """
+    if not interrupts:
+        return None
+    return PendingInterrupts(
+        run_id=run.run_id,
+        message_id=answer_message_id(interrupts[0].id),
+        agent_id=agent_id,
+        permissions=tuple(sorted(permissions)),
+        first_ordinal=first_ordinal,
+        interrupts=interrupts,
     )
 
 

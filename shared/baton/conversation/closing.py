@@ -7,14 +7,14 @@ import asyncio
 from baton.conversation.delivery import send_to
 from baton.conversation.endings import Closed, Endings, last_episode
 from baton.conversation.listener import Listener
+from baton.conversation.reading import messages_between
 from baton.conversation.run_context import RunServices
 from baton.conversation.turns import Turns
-from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus
+from baton.domain.episode import EndReason, Episode, EpisodeStatus
 from baton.domain.errors import NotFound, ThreadBusy, ThreadUnavailable
 from baton.domain.events import thread_closed, unsequenced
 from baton.domain.identity import Scope
-from baton.domain.message import StoredMessage
-from baton.domain.thread import Thread, ThreadStatus
+from baton.domain.thread import ThreadStatus
 from baton.domain.usage import Usage
 from baton.ports.audit import AuditLog
 from baton.ports.episodes import Episodes
@@ -111,7 +111,7 @@ class EpisodeWriter:
         if ref is None:
             raise NotFound("This session has not ended.")
         thread = await self._store.get_thread(scope, thread_id)
-        messages = await self._messages(scope, thread, ref)
+        messages = await messages_between(self._store, scope, thread, ref.first_ordinal, ref.end_ordinal)
         agents = dict.fromkeys(m.agent_id for m in messages if m.agent_id is not None)
         episode = Episode(
             ref=ref,
@@ -131,12 +131,3 @@ class EpisodeWriter:
         ref = await self._episodes.get_ref(scope, thread_id, number)
         if ref is not None:
             await self._episodes.fail(scope, ref)
-
-    async def _messages(self, scope: Scope, thread: Thread, ref: EpisodeRef) -> list[StoredMessage]:
-        found: list[StoredMessage] = []
-        before: int | None = ref.end_ordinal
-        while before is not None and before > ref.first_ordinal:
-            page = await self._store.read_messages(scope, thread, limit=100, before=before)
-            found = [*(m for m in page.messages if m.ordinal >= ref.first_ordinal), *found]
-            before = page.next_before
-        return found

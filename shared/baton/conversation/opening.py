@@ -17,8 +17,6 @@ from baton.memory.context import NOT_CARRIED_OUT, message_tokens
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
 
-PAGE = 100
-
 
 def opening_message(
     request: TurnRequest, thread: Thread, run: Run, services: RunServices, answered: PendingInterrupts | None
@@ -53,17 +51,6 @@ def opening_message(
         tool_name=first.tool_name,
         tool_call_id=first.tool_call_id,
     )
-
-
-async def exchange_from(store: ThreadStore, lease: Lease, first_ordinal: int) -> tuple[StoredMessage, ...]:
-    """Everything said since the message at ``first_ordinal``, which a run goes on with."""
-    found: list[StoredMessage] = []
-    before: int | None = lease.thread.next_ordinal
-    while before is not None and before > first_ordinal:
-        page = await store.read_messages(lease.scope, lease.thread, limit=PAGE, before=before)
-        found = [*(message for message in page.messages if message.ordinal >= first_ordinal), *found]
-        before = page.next_before
-    return tuple(found)
 
 
 def tell_results(

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.conversation.adoption import adoptable
-from baton.conversation.answer import Answer, answer_events, started
+from baton.conversation.answer import Answer, answer_events, end_events, started
 from baton.conversation.answer_step import AnswerStep
-from baton.conversation.approvals import interrupts_of
+from baton.conversation.approvals import interrupts_of, pending_interrupts
 from baton.conversation.consult import settle_tasks
 from baton.conversation.delivery import Delivery
 from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
-from baton.conversation.opening import calls_before, dated_as_before, exchange_from, opening_message, tell_results
+from baton.conversation.opening import calls_before, dated_as_before, opening_message, tell_results
+from baton.conversation.reading import Known, messages_between, read_thread
 from baton.conversation.requests import AnswerRequest, TurnRequest
 from baton.conversation.run_context import LONGEST_RESERVE_SECONDS, RESERVED_SHARE, RunContext, RunServices, Writes
 from baton.conversation.running_floor import RunningFloor
@@ -27,21 +27,17 @@ from baton.conversation.transcript import Transcript
 from baton.conversation.upkeep import LeaseHolder, Upkeep
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
 from baton.domain.errors import BatonError, InternalError, Interrupted, LeaseLost, ModelUnavailable, StoreUnavailable
-from baton.domain.events import Event, RunStamp, run_error, run_finished, thread_closed
+from baton.domain.events import Event, RunStamp
 from baton.domain.handoff import HandoffOutcome
 from baton.domain.identity import Scope
-from baton.domain.interrupt import Interrupt, PendingInterrupts, answer_message_id
+from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
-from baton.domain.skill import Skill
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.tool_call import ToolCallRecord
-from baton.memory.context import history_budget
 from baton.ports.thread_store import Commit, Lease, TurnRecord
 
 logger = Logger()
 
-CLOCK_SKEW = timedelta(seconds=1)
-"""By which two workers' clocks may differ."""
 MAX_ATTEMPTS = 3
 """The attempt that gives a run up: whatever killed two workers would kill a third."""
 
@@ -84,8 +80,7 @@ class RunExecution:
         self._listener = listener
         self._gives_up = gives_up or run.attempt >= MAX_ATTEMPTS
         self._agent = services.agents.answering(lease.thread)
-        self._floor: RunningFloor | None = None
-        self._skills: Sequence[Skill] = ()
+        self._known: Known | None = None
         self._log = EventLog(
             services.log, RunStamp(lease.thread_id, run.run_id, run.attempt), first_seq=lease.first_seq
         )
@@ -108,7 +103,6 @@ class RunExecution:
             counter=services.counter,
             first_id=request.message_id if self._question.role is not Role.USER else None,
         )
-        self._history: Sequence[StoredMessage] = ()
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
         self._unfinished: Sequence[StoredMessage] = ()
@@ -148,46 +142,17 @@ class RunExecution:
             if known is not None:
                 self._question = await dated_as_before(store, lease, known, self._question)
         if self._answered is not None:
-            self._unfinished = await exchange_from(store, lease, self._answered.first_ordinal)
-        opened, _, _, _, self._journal = await asyncio.gather(
+            first, end = self._answered.first_ordinal, lease.thread.next_ordinal
+            self._unfinished = await messages_between(store, lease.scope, lease.thread, first, end)
+        opened, _, self._known, _, self._journal = await asyncio.gather(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
-            self._read(),
+            read_thread(self._services, self._scope, self._thread, self._agent, self._question, self._unfinished),
             # Nobody can have attached to a thread that begins now, nor asked for a run of it to be stopped.
             _nothing() if lease.fence == 1 else self._delivery.refresh(self._log.logged_seq),
             calls_before(self._services.records, lease, self._run),
         )
         return known or opened
-
-    async def _read(self) -> None:
-        """Read what the agent has to know."""
-        self._history, self._floor, self._skills = await asyncio.gather(
-            self._messages_before(),
-            self._services.floors.load(self._thread, self._scope),
-            self._active_skills(),
-        )
-
-    async def _active_skills(self) -> Sequence[Skill]:
-        """What the main agent has been taught, as far as it may matter to this run."""
-        thread, now = self._thread, self._services.clock.now()
-        if thread.is_handed_over or self._question.role is not Role.USER:
-            return ()
-        taught_at = thread.floor.taught_at
-        since = now if thread.is_new_session else taught_at + CLOCK_SKEW if taught_at is not None else None
-        return await self._services.active_skills.of(self._scope, thread.agent_id, since=since)
-
-    async def _messages_before(self) -> Sequence[StoredMessage]:
-        """The history before what is being answered, as much of it as fits a prompt."""
-        lease = self._holder.lease
-        if lease.thread.next_ordinal == 0:
-            return ()
-        tokens = self._question.tokens + sum(message.tokens for message in self._unfinished)
-        return await self._services.store.recent_messages(
-            lease.scope,
-            lease.thread,
-            token_budget=history_budget(self._agent, tokens, self._services.counter),
-            before=self._first_of_exchange if self._answered is not None else None,
-        )
 
     @property
     def _first_of_exchange(self) -> int:
@@ -216,9 +181,10 @@ class RunExecution:
         handoff = await self._services.floors.handoff(self._thread, lease.scope, end.change)
         if handoff is not None:
             await self._services.forks.extend_again(lease.scope, handoff, messages)
-        finished = await self._commit(
-            messages, end, ended, self._pending(end.interrupts, known.permissions, last.agent_id or self._agent.id)
-        )
+        waits_for = last.agent_id or self._agent.id
+        first = self._first_of_exchange
+        pending = pending_interrupts(end.interrupts, self._run, waits_for, known.permissions, first_ordinal=first)
+        finished = await self._commit(messages, end, ended, pending)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         for seq, body in enumerate(end.tail, end.tail_seq):
             self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])
@@ -288,11 +254,11 @@ class RunExecution:
         return AnswerStep(
             context=context,
             thread=self._thread,
-            floor=self._running_floor,
+            floor=self._floor,
             request=self._request,
-            skills=self._skills,
+            skills=self._read.skills,
             opening=self._question,
-            history=self._history,
+            history=self._read.history,
             unfinished=self._unfinished,
             transcript=self._transcript,
             answered=self._answered,
@@ -311,13 +277,18 @@ class RunExecution:
         messages = (*(() if said[0].ordinal == self._question.ordinal else (self._question,)), *said)
         waits = answer.waiting if answer.outcome is OutcomeType.INTERRUPT else ()
         interrupts = interrupts_of(waits, self._run, agent, self._thread.id, self._services.clock)
-        pending = self._pending(interrupts, self._scope.permissions, agent.id)
+        pending = pending_interrupts(
+            interrupts, self._run, agent.id, self._scope.permissions, first_ordinal=self._first_of_exchange
+        )
         ended = self._ended(answer, messages[-1])
         left = self._left_floor() if ended is not None else ()
         if self._log.is_tail_too_long:
             await self._log.write_piece(lease)
         # Never in the log: whoever reads it before the commit would tell of an end that may not be the end.
-        final = [self._log.number(event) for event in (*left, *self._end_events(answer, pending, ended))]
+        final = [
+            self._log.number(event)
+            for event in (*left, *end_events(self._thread.id, self._run.run_id, answer, pending, ended))
+        ]
         tail_seq, tail = self._log.tail(messages[-1].text, messages[-1].id)
         end = RunEnd(
             outcome=answer.outcome,
@@ -330,7 +301,7 @@ class RunExecution:
             first_seq=self._first_seq,
             interrupts=pending.interrupts if pending else (),
             parent_run_id=self._answered.run_id if self._answered else None,
-            change=self._running_floor.change,
+            change=self._floor.change,
         )
         messages = (*messages[:-1], replace(messages[-1], end=end))
         writes = (store.put_message(lease, each) for each in messages if each is not self._question)
@@ -352,31 +323,20 @@ class RunExecution:
         return finished
 
     @property
-    def _running_floor(self) -> RunningFloor:
-        assert self._floor is not None  # noqa: S101 - read by ``open``
-        return self._floor
+    def _read(self) -> Known:
+        assert self._known is not None  # noqa: S101 - read by ``open``
+        return self._known
+
+    @property
+    def _floor(self) -> RunningFloor:
+        return self._read.floor
 
     def _left_floor(self) -> list[BaseEvent]:
         """Give the floor back to the main agent because the conversation ends; what clients are shown of it."""
-        floor = self._running_floor
+        floor = self._floor
         before = floor.state
         self._services.floors.leave(floor, HandoffOutcome.CLOSED)
         return list(floor.news_since(before))
-
-    def _pending(
-        self, interrupts: tuple[Interrupt, ...], permissions: Iterable[str], agent_id: str
-    ) -> PendingInterrupts | None:
-        """What the thread waits for after this run, which came with ``permissions``."""
-        if not interrupts:
-            return None
-        return PendingInterrupts(
-            run_id=self._run.run_id,
-            message_id=answer_message_id(interrupts[0].id),
-            agent_id=agent_id,
-            permissions=tuple(sorted(permissions)),
-            first_ordinal=self._first_of_exchange,
-            interrupts=interrupts,
-        )
 
     async def _commit(
         self,
@@ -420,21 +380,6 @@ class RunExecution:
             return None
         now = self._services.clock.now()
         return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
-
-    def _end_events(
-        self, answer: Answer, pending: PendingInterrupts | None, ended: EpisodeRef | None
-    ) -> list[BaseEvent]:
-        if answer.error is not None:
-            return [run_error(answer.error, answer.usage, answer.model)]
-        finished = run_finished(
-            self._thread.id,
-            self._run.run_id,
-            usage=answer.usage,
-            model=answer.model,
-            cancelled=answer.is_cancelled,
-            interrupts=pending.interrupts if pending else (),
-        )
-        return [thread_closed(ended.reason, ended.id), finished] if ended is not None else [finished]
 
     def _check_lease(self) -> None:
         """Raise ``LeaseLost`` once the lease has run out: a worker that was held up must not speak for the thread."""

@@ -1,0 +1,95 @@
+"""Reading a thread: what a run has to know before it can answer, and stretches of its messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from baton.conversation.run_context import RunServices
+from baton.conversation.running_floor import RunningFloor
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+from baton.domain.message import Role, StoredMessage
+from baton.domain.skill import Skill
+from baton.domain.thread import Thread
+from baton.memory.context import history_budget
+from baton.ports.thread_store import ThreadStore
+
+PAGE = 100
+CLOCK_SKEW = timedelta(seconds=1)
+"""By which two workers' clocks may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a run knows of its thread."""
+
+    history: Sequence[StoredMessage]
+    """The messages before what is being answered, as many as fit a prompt."""
+    floor: RunningFloor
+    skills: Sequence[Skill]
+    """What the main agent has been taught, as far as it may matter to the run."""
+
+
+async def read_thread(
+    services: RunServices,
+    scope: Scope,
+    thread: Thread,
+    agent: AgentDefinition,
+    question: StoredMessage,
+    unfinished: Sequence[StoredMessage] = (),
+) -> Known:
+    """Read it all at once. ``unfinished`` is the exchange that the run goes on with, if it answers no new ``question``.
+
+    Raises ``StoreUnavailable``.
+    """
+    history, floor, skills = await asyncio.gather(
+        _history(services, scope, thread, agent, question, unfinished),
+        services.floors.load(thread, scope),
+        _skills(services, scope, thread, question),
+    )
+    return Known(history, floor, skills)
+
+
+async def messages_between(
+    store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
+) -> list[StoredMessage]:
+    """Every message from ``first_ordinal`` on, below ``end_ordinal``."""
+    found: list[StoredMessage] = []
+    before: int | None = end_ordinal
+    while before is not None and before > first_ordinal:
+        page = await store.read_messages(scope, thread, limit=PAGE, before=before)
+        found = [*(message for message in page.messages if message.ordinal >= first_ordinal), *found]
+        before = page.next_before
+    return found
+
+
+async def _history(
+    services: RunServices,
+    scope: Scope,
+    thread: Thread,
+    agent: AgentDefinition,
+    question: StoredMessage,
+    unfinished: Sequence[StoredMessage],
+) -> Sequence[StoredMessage]:
+    if thread.next_ordinal == 0:
+        return ()
+    tokens = question.tokens + sum(message.tokens for message in unfinished)
+    return await services.store.recent_messages(
+        scope,
+        thread,
+        token_budget=history_budget(agent, tokens, services.counter),
+        before=unfinished[0].ordinal if unfinished else None,
+    )
+
+
+async def _skills(services: RunServices, scope: Scope, thread: Thread, question: StoredMessage) -> Sequence[Skill]:
+    if thread.is_handed_over or question.role is not Role.USER:
+        return ()
+    taught_at = thread.floor.taught_at
+    since = taught_at + CLOCK_SKEW if taught_at is not None else None
+    if thread.is_new_session:
+        since = services.clock.now()
+    return await services.active_skills.of(scope, thread.agent_id, since=since)
