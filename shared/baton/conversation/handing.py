@@ -13,6 +13,7 @@ from baton.conversation.answer_step import AnswerStep
 from baton.conversation.call_outcome import Transfer
 from baton.conversation.forks import fork_id
 from baton.conversation.handoff_summary import summarised
+from baton.conversation.own_tools import LONGEST_SUMMARY
 from baton.conversation.running_floor import Trouble
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import text_content, text_end, text_start
@@ -67,7 +68,7 @@ class Handing:
         if wanted.summary is None:
             summary, usage = await summarised(self._context, step.history, self._text)
             self.usage += usage
-            floor.describe_handoff(context_summary=summary)
+            floor.describe_handoff(context_summary=summary[:LONGEST_SUMMARY])
 
     def _resumed(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> Resumed | None:
         """The workflow as it goes on in this thread; None if its agent leads through none (any more)."""
@@ -89,7 +90,7 @@ class Handing:
             source_agent_id=floor.agent.id,
             target_agent_id=wanted.target.id,
             context_mode=handoff.context_mode,
-            context_summary=wanted.summary or self._text,
+            context_summary=wanted.summary or self._text[:LONGEST_SUMMARY],
             recent_messages=granted_ids(handoff.context_mode, handoff.recent_messages, step.history),
             handoff_reason=wanted.reason,
             started_at=step.opening.timestamp,
