@@ -141,10 +141,10 @@ def approvals() -> Approvals:
 
 @cache
 def controls() -> Controls:
-    """Stops runs and ends sessions at a user's wish."""
+    """Carries out what users wish besides talking."""
     from baton.conversation.controls import Controls
 
-    return Controls(store(), _live(), _turn_queue(), audit())
+    return Controls(store(), _live(), _turn_queue(), floors(), audit())
 
 
 @cache

@@ -12,12 +12,14 @@ from baton.conversation.controls import Controls
 from baton.conversation.delivery import send_to
 from baton.conversation.replay import Replays
 from baton.conversation.requests import (
+    FloorRequest,
     integer,
     interrupt_answer,
     message_request,
     named_thread,
     optional_run_id,
     queued,
+    queued_action,
     queued_answer,
 )
 from baton.domain.errors import (
@@ -43,7 +45,7 @@ from baton.ports.turn_queue import TurnQueue
 CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""
 RECONNECT_BEFORE = timedelta(minutes=10)
-ACTIONS = ("message", "resume", "cancel", "close", "answer", "ping")
+ACTIONS = ("message", "resume", "cancel", "exit", "continue", "close", "answer", "ping")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,10 @@ class Actions:
                 await self._resume(caller, fields)
             case "cancel":
                 await self._cancel(caller, fields)
+            case "exit":
+                await self._exit(caller, fields)
+            case "continue":
+                await self._continue(caller, fields)
             case "close":
                 await self._close(caller, fields)
             case "answer":
@@ -174,6 +180,26 @@ class Actions:
     async def _cancel(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread_id = named_thread(caller.scope, fields.get("threadId")).id
         await self._services.controls.cancel(caller.scope, thread_id, optional_run_id(fields.get("runId")))
+
+    async def _exit(self, caller: Caller, fields: dict[str, Any]) -> None:
+        thread_id = named_thread(caller.scope, fields.get("threadId")).id
+        request = await self._services.controls.leaving(caller.scope, thread_id, request_id=caller.request_id)
+        await self._queue_action(caller, request)
+
+    async def _continue(self, caller: Caller, fields: dict[str, Any]) -> None:
+        thread = named_thread(caller.scope, fields.get("threadId"))
+        request = await self._services.controls.continuing(caller.scope, thread, fields.get("workflowId"))
+        await self._queue_action(caller, request)
+
+    async def _queue_action(self, caller: Caller, request: FloorRequest) -> None:
+        waiting = queued_action(
+            caller.scope,
+            request,
+            connection_id=caller.connection_id,
+            connection_expires_at=int(caller.token_expires_at.timestamp()),
+            request_id=caller.request_id,
+        )
+        await self._services.queue.send(caller.scope, waiting)
 
     async def _close(self, caller: Caller, fields: dict[str, Any]) -> None:
         await self._services.controls.close(

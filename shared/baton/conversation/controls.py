@@ -1,15 +1,18 @@
-"""Stopping a run and asking for the end of a session: what must not wait in line behind the run itself."""
+"""What users do to a thread besides talking: stop a run, leave a specialist, take a workflow up, end the session."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from baton.conversation.endings import Closed, last_episode
+from baton.conversation.floors import Floors
+from baton.conversation.requests import FloorRequest, continue_request, exit_request, named_workflow
 from baton.domain.episode import episode_id
-from baton.domain.errors import ThreadUnavailable
-from baton.domain.identity import Scope
+from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadUnavailable
+from baton.domain.identity import Scope, ThreadRef
 from baton.domain.queued import QueuedClose, QueuedTakeover
 from baton.domain.thread import RunStatus, Thread, ThreadStatus
+from baton.domain.times import to_millis
 from baton.ports.audit import AuditLog
 from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
@@ -19,10 +22,13 @@ from baton.ports.turn_queue import TurnQueue
 class Controls:
     """The user's hand on a thread; each act checks that the thread is the caller's own, and is audited."""
 
-    def __init__(self, store: ThreadStore, live: LiveRegistry, queue: TurnQueue, audit: AuditLog) -> None:
+    def __init__(
+        self, store: ThreadStore, live: LiveRegistry, queue: TurnQueue, floors: Floors, audit: AuditLog
+    ) -> None:
         self._store = store
         self._live = live
         self._queue = queue
+        self._floors = floors
         self._audit = audit
 
     async def cancel(self, scope: Scope, thread_id: str, run_id: str | None) -> str | None:
@@ -34,10 +40,39 @@ class Controls:
         stopping = run_id or (thread.run.run_id if thread.run else None)
         if stopping is None:
             return None
-        await self._live.request_cancel(scope, thread_id, stopping)
-        detail = {"runId": stopping}
-        await self._audit.record(scope, "run.cancel", thread_id=thread_id, outcome="requested", detail=detail)
+        await self._stop(scope, thread_id, stopping)
         return stopping
+
+    async def leaving(self, scope: Scope, thread_id: str, *, request_id: str) -> FloorRequest:
+        """The request for the run that leaves the specialist. The specialist's run in progress is stopped (W2).
+
+        However often one handoff is left, it is the same request. Raises ``ThreadUnavailable``, and ``NotInHandoff``
+        unless a run in progress may yet hand over.
+        """
+        thread = await self._own(scope, thread_id, "thread.exit")
+        place = thread.floor.handoff
+        if place is None:
+            if thread.run is None:
+                raise NotInHandoff
+            return exit_request(thread_id, key=request_id)
+        request = exit_request(thread_id, key=f"{place.ordinal}.{place.number}")
+        if thread.run is not None and thread.run.message_id != request.message_id:
+            await self._stop(scope, thread_id, thread.run.run_id)
+        return request
+
+    async def continuing(self, scope: Scope, thread: ThreadRef, workflow_id: object) -> FloorRequest:
+        """The request for the run that takes up an unfinished workflow, in this thread or a new one.
+
+        Repeated before the workflow has changed, it is the same request. Raises ``InvalidRequest``,
+        ``ThreadUnavailable``, ``WorkflowUnavailable`` and ``HandoffInProgress``.
+        """
+        named = named_workflow(workflow_id)
+        known = await self._own_if_begun(scope, thread, "thread.continue")
+        workflow = await self._floors.unfinished(scope, named)
+        if known is not None and known.is_handed_over:
+            raise HandoffInProgress
+        changed_at = to_millis(workflow.updated_at)
+        return continue_request(thread.id, named, key=str(changed_at), may_create=thread.may_create)
 
     async def close(
         self,
@@ -86,12 +121,35 @@ class Controls:
         )
         await self._queue.send(owner, takeover)
 
+    async def _stop(self, scope: Scope, thread_id: str, run_id: str) -> None:
+        await self._live.request_cancel(scope, thread_id, run_id)
+        detail = {"runId": run_id}
+        await self._audit.record(scope, "run.cancel", thread_id=thread_id, outcome="requested", detail=detail)
+
+    async def _own_if_begun(self, scope: Scope, thread: ThreadRef, action: str) -> Thread | None:
+        """The caller's own thread; None if nobody has begun it yet and the caller may."""
+        try:
+            await self._store.check_writable(scope, thread.id)
+        except ThreadUnavailable:
+            await self._denied(scope, thread.id, action)
+            raise
+        try:
+            return await self._store.get_thread(scope, thread.id)
+        except ThreadUnavailable:
+            if thread.may_create:
+                return None
+            await self._denied(scope, thread.id, action)
+            raise
+
     async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
         try:
             thread = await self._store.get_thread(scope, thread_id)
             if thread.user_id != scope.user_id:  # thread:read_all reads, it does not write
                 raise ThreadUnavailable
         except ThreadUnavailable:
-            await self._audit.record(scope, action, thread_id=thread_id, outcome="denied", detail={})
+            await self._denied(scope, thread_id, action)
             raise
         return thread
+
+    async def _denied(self, scope: Scope, thread_id: str, action: str) -> None:
+        await self._audit.record(scope, action, thread_id=thread_id, outcome="denied", detail={})

@@ -150,11 +150,13 @@ def exit_request(thread_id: str, *, key: str) -> FloorRequest:
     return _floor_request(thread_id, FloorAction.EXIT, key, None)
 
 
-def continue_request(thread_id: str, workflow_id: object, *, key: str) -> FloorRequest:
-    """Take up an unfinished workflow; requests with the same ``key`` are one. Raises ``InvalidRequest``."""
-    if not isinstance(workflow_id, str) or not is_printable(workflow_id, MAX_MESSAGE_ID):
-        raise InvalidRequest("workflowId must be the id of a workflow.")
-    return _floor_request(thread_id, FloorAction.CONTINUE, key, workflow_id)
+def continue_request(thread_id: str, workflow_id: object, *, key: str, may_create: bool = False) -> FloorRequest:
+    """Take up an unfinished workflow; requests with the same ``key`` are one. Raises ``InvalidRequest``.
+
+    With ``may_create`` a conversation may begin with it.
+    """
+    named = named_workflow(workflow_id)
+    return _floor_request(thread_id, FloorAction.CONTINUE, key, named, may_create=may_create)
 
 
 def merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> MergeRequest:
@@ -176,10 +178,12 @@ def request_again(
     return FloorRequest(thread, message_id, run_id, FloorAction(action), about or None)
 
 
-def _floor_request(thread_id: str, action: FloorAction, key: str, workflow_id: str | None) -> FloorRequest:
+def _floor_request(
+    thread_id: str, action: FloorAction, key: str, workflow_id: str | None, *, may_create: bool = False
+) -> FloorRequest:
     message_id = f"{action.value}-{derived_record_id(thread_id, action.value, key)}"
     run_id = derived_run_id(thread_id, message_id)
-    return FloorRequest(ThreadRef(thread_id, may_create=False), message_id, run_id, action, workflow_id)
+    return FloorRequest(ThreadRef(thread_id, may_create), message_id, run_id, action, workflow_id)
 
 
 def answer_request(thread_id: str, answers: Sequence[InterruptAnswer], *, run_id: object = None) -> AnswerRequest:
@@ -249,6 +253,13 @@ def named_thread(scope: Scope, thread_id: object) -> ThreadRef:
     return thread_ref(scope, thread_id)
 
 
+def named_workflow(workflow_id: object) -> str:
+    """The workflow a caller names. Raises ``InvalidRequest``."""
+    if not isinstance(workflow_id, str) or not is_printable(workflow_id, MAX_MESSAGE_ID):
+        raise InvalidRequest("workflowId must be the id of a workflow.")
+    return workflow_id
+
+
 def queued(
     scope: Scope, request: MessageRequest, *, connection_id: str, connection_expires_at: int, request_id: str
 ) -> QueuedMessage:
@@ -306,6 +317,7 @@ def queued_action(
         request_id=request_id,
         thread_id=request.thread.id,
         action=request.action.value,
+        may_create=request.thread.may_create,
         message_id=request.message_id,
         workflow_id=request.workflow_id,
     )
@@ -315,7 +327,7 @@ def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedFloorAction) -> Turn
     """The request that waited in the queue; it was checked before."""
     if isinstance(queued, QueuedFloorAction):
         run_id = derived_run_id(queued.thread_id, queued.message_id)
-        thread = ThreadRef(queued.thread_id, may_create=False)
+        thread = ThreadRef(queued.thread_id, queued.may_create)
         return FloorRequest(thread, queued.message_id, run_id, FloorAction(queued.action), queued.workflow_id)
     if isinstance(queued, QueuedAnswer):
         answer = InterruptAnswer(queued.interrupt_id, queued.status, queued.payload, queued.answered_by)

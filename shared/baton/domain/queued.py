@@ -63,6 +63,7 @@ class QueuedFloorAction(_Queued):
     """A user's wish to leave the specialist, or to continue a workflow."""
 
     action: Literal["exit", "continue"]
+    may_create: bool = False
     message_id: str
     workflow_id: str | None = None
 

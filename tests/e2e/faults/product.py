@@ -84,7 +84,7 @@ class Product:
             ActionServices(
                 store=self.store,
                 queue=queue,
-                controls=Controls(self.store, live, queue, audit),
+                controls=Controls(self.store, live, queue, floors, audit),
                 approvals=Approvals(self.store, audit),
                 live=live,
                 connections=connections,

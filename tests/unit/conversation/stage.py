@@ -122,7 +122,7 @@ class Stage:
         self.replays = Replays(self.store, self.log, self.clock)
         self.turns = Turns(self.services, self.agents, self.replays, self.audit)
         self.closer = Closer(self.services, self.turns, self.audit)
-        self.controls = Controls(self.store, self.live, self.queue, self.audit)
+        self.controls = Controls(self.store, self.live, self.queue, self.floors, self.audit)
         self.idle = FakeIdleThreads(self.store, self.clock)
         endings = Endings(self.store, self.log, self.live, self.connections, self.sessions, self.floors, self.clock)
         self.sweeper = Sweeper(self.idle, self.store, endings, self.controls, self.episodes, self.sessions, self.clock)
