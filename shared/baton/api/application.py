@@ -12,7 +12,19 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse, HTMLResponse
 
 from baton import __version__
-from baton.api import agents, audit, controls, files, health, messages, problems, run_records, runs, threads
+from baton.api import (
+    agents,
+    audit,
+    controls,
+    files,
+    health,
+    messages,
+    problems,
+    run_records,
+    runs,
+    threads,
+    workflows,
+)
 from baton.api.body_limit import BodyLimit
 from baton.api.described import DescribedApi
 from baton.api.services import ApiServices
@@ -57,7 +69,7 @@ def create_app(
         allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
         max_age=3600,
     )
-    nouns = (runs, messages, threads, run_records, controls, files, audit, agents)
+    nouns = (runs, messages, threads, run_records, controls, workflows, files, audit, agents)
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")
     app.include_router(health.router)

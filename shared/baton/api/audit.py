@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query
 
 from baton.api.authentication import Caller
 from baton.api.problems import responses
-from baton.api.schemas import AuditRecord, Listing
+from baton.api.record_schemas import AuditRecord
+from baton.api.schemas import Listing
 from baton.api.services import Services
 from baton.api.threads import Cursor, Limit, ThreadId
 from baton.api.threads_access import readable_thread

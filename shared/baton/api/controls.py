@@ -1,4 +1,4 @@
-"""Cancel and close, over HTTP."""
+"""What users do to a thread besides talking, over HTTP: cancel, exit, continue, close."""
 
 from __future__ import annotations
 
@@ -6,13 +6,27 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request
 
+from baton.api.answers import whole_answer
 from baton.api.authentication import Caller
 from baton.api.problems import request_id, responses
-from baton.api.schemas import CancelAnswer, CancelRequest, CloseAnswer
+from baton.api.schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest, MessageAnswer
 from baton.api.services import Services
 from baton.api.threads import ThreadId
 from baton.conversation.requests import optional_run_id
-from baton.domain.errors import InvalidRequest, StoreUnavailable, ThreadUnavailable, TokenExpired, Unauthorized
+from baton.domain.errors import (
+    HandoffInProgress,
+    InvalidRequest,
+    MalformedJson,
+    ModelError,
+    NotInHandoff,
+    StoreUnavailable,
+    ThreadBusy,
+    ThreadUnavailable,
+    TokenExpired,
+    Unauthorized,
+    UnknownAgent,
+    WorkflowUnavailable,
+)
 from baton.domain.identity import thread_ref
 
 router = APIRouter(prefix="/threads", tags=["threads"])
@@ -35,6 +49,53 @@ async def cancel(
     canonical = thread_ref(scope, thread_id).id
     named = optional_run_id(asked.run_id if asked else None)
     return {"threadId": canonical, "runId": await services.controls.cancel(scope, canonical, named)}
+
+
+@router.post(
+    "/{thread_id}/exit",
+    summary="Leave the specialist",
+    response_model=MessageAnswer,
+    responses=responses(
+        Unauthorized, TokenExpired, ThreadUnavailable, NotInHandoff, InvalidRequest, ThreadBusy, StoreUnavailable
+    ),
+)
+async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, services: Services) -> dict[str, Any]:
+    """Return to the main agent at once, in a turn of its own that asks no model, and give that turn's messages.
+
+    The specialist's answer in progress is stopped; its workflow can be continued later.
+    """
+    canonical = thread_ref(scope, thread_id).id
+    asked = await services.controls.leaving(scope, canonical, request_id=request_id(request))
+    return await whole_answer(services, scope, asked)
+
+
+@router.post(
+    "/{thread_id}/continue",
+    summary="Continue a workflow",
+    response_model=MessageAnswer,
+    responses=responses(
+        MalformedJson,
+        Unauthorized,
+        TokenExpired,
+        ThreadUnavailable,
+        UnknownAgent,
+        WorkflowUnavailable,
+        HandoffInProgress,
+        InvalidRequest,
+        ModelError,
+        ThreadBusy,
+        StoreUnavailable,
+    ),
+)
+async def continue_workflow(
+    thread_id: ThreadId, scope: Caller, services: Services, asked: ContinueRequest
+) -> dict[str, Any]:
+    """Take up one of the caller's unfinished workflows, and give the turn's messages.
+
+    From any conversation: one that is in another goes on in this one; a new one begins with the default agent.
+    """
+    request = await services.controls.continuing(scope, thread_ref(scope, thread_id), asked.workflow_id)
+    return await whole_answer(services, scope, request)
 
 
 @router.post(

@@ -24,6 +24,8 @@ def _services() -> ApiServices:
         turns=composition.turns(),
         store=composition.store(),
         records=composition.run_records(),
+        handoffs=composition.handoffs(),
+        workflows=composition.workflows(),
         replays=composition.replays(),
         follower=composition.follower(),
         controls=composition.controls(),

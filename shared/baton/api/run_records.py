@@ -1,4 +1,4 @@
-"""What the agents of a thread did besides talking: tool calls and sub-tasks."""
+"""What the agents of a thread did besides talking: tool calls, sub-tasks and handoffs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from fastapi import APIRouter, Path
 
 from baton.api.authentication import Caller
 from baton.api.problems import responses
-from baton.api.schemas import TASK_ID, Listing, Task, TaskWithMessages, ToolCall
+from baton.api.record_schemas import TASK_ID, Handoff, Task, TaskWithMessages, ToolCall
+from baton.api.schemas import Listing
 from baton.api.services import Services
 from baton.api.threads import Cursor, Limit, ThreadId
 from baton.api.threads_access import readable_thread
@@ -62,3 +63,18 @@ async def get_task(thread_id: ThreadId, task_id: TaskId, caller: Caller, service
     if task is None:
         raise NotFound("There is no such sub-task in this conversation.")
     return {**task.as_json(), "messages": [message.as_json() for message in task.messages]}
+
+
+@router.get(
+    "/handoffs",
+    summary="List handoffs",
+    response_model=Listing[Handoff],
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
+)
+async def list_handoffs(
+    thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
+) -> dict[str, Any]:
+    """Every handoff from one agent to another in this conversation, the newest first, those that were refused too."""
+    thread = await readable_thread(services, caller, thread_id)
+    requests, next_cursor = await services.handoffs.of_thread(caller, thread.id, limit=limit, cursor=cursor)
+    return {"items": [request.as_json() for request in requests], "nextCursor": next_cursor}

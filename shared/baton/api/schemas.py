@@ -11,16 +11,17 @@ T = TypeVar("T")
 
 THREAD_ID = "550e8400-e29b-41d4-a716-446655440000"
 RUN_ID = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
-CALL_ID = "call_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"
-TASK_ID = "7b0f2f0e-58f3-5f0a-9c37-2f6d1a9b8c3d"
+WORKFLOW_ID = "c1f0a6de-9d0b-5a5e-8a53-0e1b6d9c7f42"
 TIMESTAMP = "2026-03-14T09:26:53.589Z"
 
 
-class _Shape(BaseModel):
+class Shape(BaseModel):
+    """Base of every shape."""
+
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
-class Listing(_Shape, Generic[T]):
+class Listing(Shape, Generic[T]):
     """A page of a list."""
 
     items: list[T]
@@ -29,7 +30,7 @@ class Listing(_Shape, Generic[T]):
     )
 
 
-class Usage(_Shape):
+class Usage(Shape):
     """Tokens spent."""
 
     input_tokens: int = Field(examples=[412])
@@ -37,7 +38,7 @@ class Usage(_Shape):
     total_tokens: int = Field(examples=[470])
 
 
-class ActiveAgent(_Shape):
+class ActiveAgent(Shape):
     """Who answers the next message."""
 
     id: str = Field(examples=["assistant"])
@@ -47,16 +48,47 @@ class ActiveAgent(_Shape):
     is_main: bool = Field(examples=[True])
 
 
-class State(_Shape):
+class WorkflowInProgress(Shape):
+    """The guided workflow that a conversation is in."""
+
+    id: str = Field(examples=[WORKFLOW_ID])
+    name: str = Field(description="What the user knows it by.", examples=["your Slack Alert skill"])
+    state: str = Field(examples=["DEFINING_TRIGGERS"])
+    label: str = Field(description="The state, as the user sees it.", examples=["Defining Triggers"])
+    step: int | None = Field(
+        description="From 1; null in a state that the workflow's definition lacks now.", examples=[2]
+    )
+    steps: int | None = Field(examples=[5])
+    can_exit: bool = Field(description="Whether to offer to leave it in this state.", examples=[True])
+
+
+class Workflow(Shape):
+    """A guided workflow that can be continued."""
+
+    id: str = Field(examples=[WORKFLOW_ID])
+    agent_id: str = Field(description="The specialist that leads through it.", examples=["skill-creation-agent"])
+    name: str = Field(description="What the user knows it by.", examples=["your Slack Alert skill"])
+    state: str = Field(examples=["DEFINING_TRIGGERS"])
+    label: str = Field(description="The state, as the user sees it.", examples=["Defining Triggers"])
+    step: int | None = Field(description="From 1; null where its definition is gone or lacks the state.", examples=[2])
+    steps: int | None = Field(examples=[5])
+    thread_id: str = Field(description="The conversation it is in, or was left in.", examples=[THREAD_ID])
+    updated_at: str = Field(examples=[TIMESTAMP])
+    expires_at: str = Field(description="Until when it can be continued.", examples=["2026-04-13T09:26:53.589Z"])
+
+
+class State(Shape):
     """What every screen of a thread shows."""
 
     active_agent: ActiveAgent
-    workflow: dict[str, Any] | None = Field(description="The guided workflow in progress.", examples=[None])
-    resumable: list[dict[str, Any]] = Field(description="Unfinished workflows.", examples=[[]])
+    workflow: WorkflowInProgress | None
+    resumable: list[Workflow] = Field(
+        description="Unfinished workflows that can be continued here, the one changed last first."
+    )
     status: Literal["active", "closed"]
 
 
-class Run(_Shape):
+class Run(Shape):
     """The run a thread is in the middle of."""
 
     run_id: str = Field(examples=[RUN_ID])
@@ -65,7 +97,7 @@ class Run(_Shape):
     attempt: int = Field(examples=[1])
 
 
-class Thread(_Shape):
+class Thread(Shape):
     """A conversation."""
 
     id: str = Field(examples=[THREAD_ID])
@@ -82,7 +114,7 @@ class Thread(_Shape):
     last_activity_at: str = Field(examples=[TIMESTAMP])
 
 
-class MessageMetadata(_Shape):
+class MessageMetadata(Shape):
     """What is known about a message."""
 
     ordinal: int = Field(examples=[1])
@@ -99,7 +131,7 @@ class MessageMetadata(_Shape):
     sources: list[dict[str, Any]] = Field(examples=[[]])
 
 
-class Message(_Shape):
+class Message(Shape):
     """An AG-UI message with Baton's metadata."""
 
     model_config = ConfigDict(extra="allow")
@@ -110,7 +142,7 @@ class Message(_Shape):
     metadata: MessageMetadata
 
 
-class Outcome(_Shape):
+class Outcome(Shape):
     """How a run ended."""
 
     model_config = ConfigDict(extra="allow")
@@ -120,7 +152,7 @@ class Outcome(_Shape):
     )
 
 
-class MessageRequest(_Shape):
+class MessageRequest(Shape):
     """A message that asks for an answer."""
 
     model_config = ConfigDict(
@@ -150,7 +182,7 @@ class MessageRequest(_Shape):
     agent_id: str | None = Field(default=None, description="The main agent; matters on the first message only.")
 
 
-class MessageAnswer(_Shape):
+class MessageAnswer(Shape):
     """The messages of a finished turn."""
 
     session_id: str = Field(examples=[THREAD_ID])
@@ -161,7 +193,7 @@ class MessageAnswer(_Shape):
     outcome: Outcome
 
 
-class Agent(_Shape):
+class Agent(Shape):
     """An agent's definition."""
 
     model_config = ConfigDict(extra="allow")
@@ -173,7 +205,7 @@ class Agent(_Shape):
     main: bool = Field(description="Whether a conversation may begin with it.", examples=[True])
 
 
-class UploadRequest(_Shape):
+class UploadRequest(Shape):
     """A file that is to be uploaded."""
 
     name: str = Field(examples=["invoice.pdf"])
@@ -181,7 +213,7 @@ class UploadRequest(_Shape):
     size: int = Field(description="Bytes.", examples=[48213])
 
 
-class UploadTarget(_Shape):
+class UploadTarget(Shape):
     """Where and how to put the file."""
 
     url: str = Field(examples=["https://bucket.s3.amazonaws.com/..."])
@@ -190,7 +222,7 @@ class UploadTarget(_Shape):
     expires_at: str = Field(examples=[TIMESTAMP])
 
 
-class UploadAnswer(_Shape):
+class UploadAnswer(Shape):
     """How to upload a file, and the part that refers to it in a message."""
 
     file_id: str = Field(examples=["file_0123456789abcdef0123456789abcdef"])
@@ -211,20 +243,26 @@ class UploadAnswer(_Shape):
     )
 
 
-class CancelRequest(_Shape):
+class CancelRequest(Shape):
     """Which run to stop."""
 
     run_id: str | None = Field(default=None, description="Absent: the run in progress.", examples=[RUN_ID])
 
 
-class CancelAnswer(_Shape):
+class CancelAnswer(Shape):
     """Which run will stop."""
 
     thread_id: str = Field(examples=[THREAD_ID])
     run_id: str | None = Field(examples=[RUN_ID])
 
 
-class CloseAnswer(_Shape):
+class ContinueRequest(Shape):
+    """Which workflow to take up."""
+
+    workflow_id: str = Field(description="Of those that `GET /v1/workflows` lists.", examples=[WORKFLOW_ID])
+
+
+class CloseAnswer(Shape):
     """What closing comes to."""
 
     thread_id: str = Field(examples=[THREAD_ID])
@@ -232,73 +270,7 @@ class CloseAnswer(_Shape):
     episode_id: str | None = Field(examples=["0f2d5c1e-3b64-5c9e-8f0e-3a1c2f7f9f10"])
 
 
-class ToolCall(_Shape):
-    """One call of one tool, with what came of it."""
-
-    id: str = Field(examples=[CALL_ID])
-    run_id: str = Field(examples=[RUN_ID])
-    task_id: str | None = Field(
-        description="The sub-task it was made in, or the one it made; null: by the run's own agent.", examples=[None]
-    )
-    agent_id: str = Field(description="Who called.", examples=["assistant"])
-    tool_name: str = Field(examples=["get_weather"])
-    input: dict[str, Any] | str = Field(
-        description="The arguments; text where the model wrote no JSON object.", examples=[{"city": "Bern"}]
-    )
-    output: str | None = Field(description="Whole, whatever the model was shown of it.", examples=["Sunny, 21 °C"])
-    succeeded: bool
-    error_message: str | None = Field(examples=[None])
-    called_at: str = Field(examples=[TIMESTAMP])
-    duration_ms: int = Field(examples=[412])
-
-
-class Task(_Shape):
-    """What one agent asked another to do, and what came of it."""
-
-    task_id: str = Field(examples=[TASK_ID])
-    parent_task_id: str = Field(description="The run.", examples=[RUN_ID])
-    run_id: str = Field(examples=[RUN_ID])
-    tool_call_id: str = Field(examples=[CALL_ID])
-    agent_id: str = Field(description="Who was asked.", examples=["librarian"])
-    status: Literal["working", "completed", "failed", "timed_out", "cancelled"]
-    message: str = Field(description="The question.", examples=["Which edition is the oldest?"])
-    result: str | None = Field(examples=["The one of 1561."])
-    error: str | None = Field(examples=[None])
-    started_at: str = Field(examples=[TIMESTAMP])
-    ended_at: str | None = Field(examples=[TIMESTAMP])
-    duration_ms: int | None = Field(examples=[3120])
-    usage: Usage
-
-
-class TaskMessage(_Shape):
-    """A message of a sub-task: the asking agent's, the asked agent's or a tool's."""
-
-    role: Literal["user", "assistant", "tool"]
-    content: str = Field(examples=["Which edition is the oldest?"])
-    timestamp: str = Field(examples=[TIMESTAMP])
-    tool_name: str | None = Field(examples=[None])
-
-
-class TaskWithMessages(Task):
-    """A sub-task with what was said in it."""
-
-    messages: list[TaskMessage]
-
-
-class AuditRecord(_Shape):
-    """That somebody did, or tried to do, something."""
-
-    id: str = Field(examples=["001773480413589#7c1e..."])
-    timestamp: str = Field(examples=[TIMESTAMP])
-    tenant_id: str = Field(examples=["acme"])
-    user_id: str = Field(examples=["alice"])
-    thread_id: str | None = Field(examples=[THREAD_ID])
-    action: str = Field(examples=["thread.close"])
-    outcome: str = Field(examples=["closed"])
-    detail: dict[str, Any] = Field(examples=[{"reason": "UserClosed"}])
-
-
-class Health(_Shape):
+class Health(Shape):
     """That the service answers."""
 
     status: Literal["ok"]

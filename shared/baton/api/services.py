@@ -16,9 +16,11 @@ from baton.conversation.turns import Turns
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.files import Files
+from baton.ports.handoffs import HandoffStore
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
+from baton.ports.workflows import WorkflowStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class ApiServices:
     turns: Turns
     store: ThreadStore
     records: RunRecords
+    handoffs: HandoffStore
+    workflows: WorkflowStore
     replays: Replays
     follower: Follower
     controls: Controls

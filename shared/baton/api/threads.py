@@ -38,6 +38,10 @@ MOST_READS = 10
 router = APIRouter(prefix="/threads", tags=["threads"])
 
 ThreadId = Annotated[str, Path(description="The thread's UUID, or the host's own id.", examples=[THREAD_ID])]
+ParentThreadId = Annotated[
+    str | None,
+    Query(alias="parentThreadId", description="List the forks of this conversation.", examples=[THREAD_ID]),
+]
 Limit = Annotated[int, Query(ge=1, le=100, description="Items a page.")]
 Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the page before.")]
 
@@ -46,7 +50,7 @@ Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` o
     "",
     summary="List threads",
     response_model=Listing[Thread],
-    responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
+    responses=responses(Unauthorized, TokenExpired, Forbidden, ThreadUnavailable, InvalidRequest),
 )
 async def list_threads(
     caller: Caller,
@@ -56,12 +60,19 @@ async def list_threads(
     scope: Annotated[
         Literal["user", "tenant"], Query(description="`tenant` lists everybody's; it needs `thread:read_all`.")
     ] = "user",
+    parent: ParentThreadId = None,
 ) -> dict[str, Any]:
-    """The caller's conversations, the most recently active first; the tenant's, the most recently begun first."""
+    """The caller's conversations, the most recently active first; the tenant's, the most recently begun first.
+
+    Forks are in neither list, but in that of their parent alone: `parentThreadId`.
+    """
+    if parent is not None and scope == "tenant":
+        raise InvalidRequest("parentThreadId: leave scope out, it lists the forks of one conversation.")
     if scope == "tenant":
         caller.require(Permission.THREAD_READ_ALL, "thread.list")
+    parent_id = (await readable_thread(services, caller, parent)).id if parent is not None else None
     threads, next_cursor = await services.store.list_threads(
-        caller, limit=limit, cursor=cursor, whole_tenant=scope == "tenant"
+        caller, limit=limit, cursor=cursor, whole_tenant=scope == "tenant", parent_thread_id=parent_id
     )
     return {"items": [_shown(services, thread) for thread in threads], "nextCursor": next_cursor}
 

@@ -49,6 +49,8 @@ class Served:
             turns=stage.turns,
             store=stage.store,
             records=stage.records,
+            handoffs=stage.handoffs,
+            workflows=stage.workflows,
             replays=stage.replays,
             follower=Follower(stage.store, stage.replays, poll_seconds=0.01),
             controls=stage.controls,

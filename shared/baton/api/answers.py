@@ -1,0 +1,53 @@
+"""Turns whose answer is one body, whatever they were asked for with."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from baton.api.runs import TURN_SECONDS
+from baton.api.services import ApiServices
+from baton.conversation.requests import TurnRequest
+from baton.conversation.run import FinishedRun
+from baton.domain.errors import error_from_code
+from baton.domain.identity import Scope
+from baton.domain.message import OutcomeType, RunEnd
+from baton.domain.thread import thread_state
+from baton.domain.usage import Usage
+
+
+async def whole_answer(services: ApiServices, scope: Scope, asked: TurnRequest) -> dict[str, Any]:
+    """Run the turn and give its messages. Raises what refuses it, and the error it ends with."""
+    # Shielded: a caller that hangs up must not stop the turn it has begun.
+    finished = await asyncio.shield(
+        asyncio.ensure_future(services.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
+    )
+    return _answer(services, finished)
+
+
+def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
+    last = finished.messages[-1]
+    end = last.end
+    if end is not None and end.outcome is OutcomeType.ERROR:
+        raise error_from_code(end.error_code or "", end.error_detail)
+    thread = finished.thread
+    return {
+        "sessionId": thread.id,
+        "runId": last.run_id,
+        "messages": [
+            message.as_ag_ui().model_dump(by_alias=True, mode="json")
+            for message in finished.messages
+            if message.is_said
+        ],
+        "state": thread_state(services.agents.describe, thread),
+        "usage": (end.usage if end else Usage()).as_json(),
+        "outcome": _outcome(end),
+    }
+
+
+def _outcome(end: RunEnd | None) -> dict[str, Any]:
+    """How the run ended, as RUN_FINISHED tells it."""
+    if end is None or end.outcome is not OutcomeType.INTERRUPT:
+        return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}
+    interrupts = [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in end.interrupts]
+    return {"type": end.outcome.value, "interrupts": interrupts}

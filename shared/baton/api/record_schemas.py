@@ -1,0 +1,103 @@
+"""The shapes of what is on record of a conversation: calls, sub-tasks, handoffs, audit."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from baton.api.schemas import RUN_ID, THREAD_ID, TIMESTAMP, Shape, Usage
+
+CALL_ID = "call_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"
+TASK_ID = "7b0f2f0e-58f3-5f0a-9c37-2f6d1a9b8c3d"
+HANDOFF_ID = "3f5d8a52-6f0e-5c1b-9b7c-4d2e1a0f9c88"
+
+
+class ToolCall(Shape):
+    """One call of one tool, with what came of it."""
+
+    id: str = Field(examples=[CALL_ID])
+    run_id: str = Field(examples=[RUN_ID])
+    task_id: str | None = Field(
+        description="The sub-task it was made in, or the one it made; null: by the run's own agent.", examples=[None]
+    )
+    agent_id: str = Field(description="Who called.", examples=["assistant"])
+    tool_name: str = Field(examples=["get_weather"])
+    input: dict[str, Any] | str = Field(
+        description="The arguments; text where the model wrote no JSON object.", examples=[{"city": "Bern"}]
+    )
+    output: str | None = Field(description="Whole, whatever the model was shown of it.", examples=["Sunny, 21 °C"])
+    succeeded: bool
+    error_message: str | None = Field(examples=[None])
+    called_at: str = Field(examples=[TIMESTAMP])
+    duration_ms: int = Field(examples=[412])
+
+
+class Task(Shape):
+    """What one agent asked another to do, and what came of it."""
+
+    task_id: str = Field(examples=[TASK_ID])
+    parent_task_id: str = Field(description="The run.", examples=[RUN_ID])
+    run_id: str = Field(examples=[RUN_ID])
+    tool_call_id: str = Field(examples=[CALL_ID])
+    agent_id: str = Field(description="Who was asked.", examples=["librarian"])
+    status: Literal["working", "completed", "failed", "timed_out", "cancelled"]
+    message: str = Field(description="The question.", examples=["Which edition is the oldest?"])
+    result: str | None = Field(examples=["The one of 1561."])
+    error: str | None = Field(examples=[None])
+    started_at: str = Field(examples=[TIMESTAMP])
+    ended_at: str | None = Field(examples=[TIMESTAMP])
+    duration_ms: int | None = Field(examples=[3120])
+    usage: Usage
+
+
+class TaskMessage(Shape):
+    """A message of a sub-task: the asking agent's, the asked agent's or a tool's."""
+
+    role: Literal["user", "assistant", "tool"]
+    content: str = Field(examples=["Which edition is the oldest?"])
+    timestamp: str = Field(examples=[TIMESTAMP])
+    tool_name: str | None = Field(examples=[None])
+
+
+class TaskWithMessages(Task):
+    """A sub-task with what was said in it."""
+
+    messages: list[TaskMessage]
+
+
+class Handoff(Shape):
+    """That one agent handed the conversation over to another, or was refused to."""
+
+    id: str = Field(examples=[HANDOFF_ID])
+    source_agent_id: str = Field(examples=["assistant"])
+    target_agent_id: str = Field(examples=["skill-creation-agent"])
+    context_mode: Literal["summary", "recent", "full", "forked"] = Field(
+        description="What the target was told of the conversation."
+    )
+    context_summary: str = Field(examples=["User wants to create a skill that sends Slack alerts."])
+    conversation_history_count: int = Field(description="Messages it was given besides the summary.", examples=[0])
+    handoff_reason: str = Field(examples=["trigger: create skill"])
+    preserve_state: bool = Field(description="Whether its workflow is kept when the user leaves.")
+    return_expected: bool
+    outcome: Literal["returned", "exited", "closed", "refused", "failed"] | None = Field(
+        description="How it ended; null while it lasts.", examples=["returned"]
+    )
+    child_thread_id: str | None = Field(
+        description="The conversation that the target works in, if it has one of its own.", examples=[None]
+    )
+    started_at: str = Field(examples=[TIMESTAMP])
+    ended_at: str | None = Field(examples=[TIMESTAMP])
+
+
+class AuditRecord(Shape):
+    """That somebody did, or tried to do, something."""
+
+    id: str = Field(examples=["001773480413589#7c1e..."])
+    timestamp: str = Field(examples=[TIMESTAMP])
+    tenant_id: str = Field(examples=["acme"])
+    user_id: str = Field(examples=["alice"])
+    thread_id: str | None = Field(examples=[THREAD_ID])
+    action: str = Field(examples=["thread.close"])
+    outcome: str = Field(examples=["closed"])
+    detail: dict[str, Any] = Field(examples=[{"reason": "UserClosed"}])
