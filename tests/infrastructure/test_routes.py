@@ -6,7 +6,13 @@ import pytest
 
 from tests.infrastructure.stack import Stack, referred, text
 
-STREAMED = {("POST", "/v1/runs"), ("POST", "/v1/messages"), ("GET", "/v1/threads/{thread_id}/events")}
+STREAMED = {
+    ("POST", "/v1/runs"),
+    ("POST", "/v1/messages"),
+    ("POST", "/v1/threads/{thread_id}/exit"),
+    ("POST", "/v1/threads/{thread_id}/continue"),
+    ("GET", "/v1/threads/{thread_id}/events"),
+}
 
 
 def answered_by(stack: Stack, method: str, path: str) -> str:
@@ -37,6 +43,10 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
         ("POST", "/v1/runs", "StreamsFunction"),
         ("POST", "/v1/messages", "StreamsFunction"),
         ("GET", "/v1/threads/t1/events", "StreamsFunction"),
+        ("POST", "/v1/threads/t1/exit", "StreamsFunction"),
+        ("POST", "/v1/threads/t1/continue", "StreamsFunction"),
+        ("OPTIONS", "/v1/threads/t1/exit", "HttpFunction"),
+        ("GET", "/v1/threads/t1/continue", "HttpFunction"),
         ("OPTIONS", "/v1/runs", "HttpFunction"),
         ("OPTIONS", "/v1/threads/t1/events", "HttpFunction"),
         ("GET", "/v1/runs", "HttpFunction"),
@@ -49,6 +59,10 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
         ("GET", "/v1/threads/t1/messages", "HttpFunction"),
         ("POST", "/v1/threads/t1/files", "HttpFunction"),
         ("GET", "/v1/threads/t1/runs/r1/context", "HttpFunction"),
+        ("POST", "/v1/threads/t1/close", "HttpFunction"),
+        ("POST", "/v1/threads/t1/fork", "HttpFunction"),
+        ("GET", "/v1/threads/t1/handoffs", "HttpFunction"),
+        ("GET", "/v1/workflows", "HttpFunction"),
         ("GET", "/v1/threads/t1/tool-calls", "HttpFunction"),
         ("GET", "/v1/threads/t1/tasks/task-1", "HttpFunction"),
         ("GET", "/v1/agents/assistant", "HttpFunction"),

@@ -235,14 +235,20 @@ def test_every_kind_of_key_is_described() -> None:
         keys.task(scope, thread, 0, "t"),
         keys.task_place(scope, thread, "t"),
         keys.handoff(scope, thread, 0, 0),
-        keys.flow(scope, thread, "w"),
+        keys.user_flow(scope, "w"),
         keys.skill_version(scope, "assistant", "s", 1),
         keys.active_skill(scope, "assistant", "s"),
         keys.audit(scope, thread, "1#2"),
         keys.owner(thread),
         keys.connection("c", "p"),
     ]
-    listings = [keys.user_listing(scope), keys.tenant_listing(scope), keys.audit_listing(scope), keys.skills(scope)]
+    listings = [
+        keys.user_listing(scope),
+        keys.fork_listing(scope, thread),
+        keys.tenant_listing(scope),
+        keys.audit_listing(scope),
+        keys.skills(scope),
+    ]
 
     kinds = {re.findall(r"^(?:LIVE#)?[A-Z]+#?", key["SK"])[0] for key in made}
     kinds |= {"~" + listing.split("~")[1].split("#")[0] for listing in listings} | {"~THREAD#", "~CONN#", "~IDLE#"}
