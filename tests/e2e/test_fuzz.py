@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+from baton.conversation.actions import ACTIONS
 from tests.e2e.ag_ui_rules import check_ag_ui
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.problems import check_any_problem
@@ -48,13 +49,20 @@ bad_content: st.SearchStrategy[Any] = (
     )
 )
 ids = any_text | st.none() | st.integers() | st.uuids().map(str) | st.just("m-1") | st.text(min_size=200, max_size=300)
-actions = st.sampled_from(["message", "resume", "cancel", "close", "answer", "", "$default"]) | any_json
+actions = st.sampled_from([*ACTIONS, "", "$default"]) | any_json
 frames = (
     any_text.map(lambda text: text.encode(errors="replace").decode())
     | any_json.map(json.dumps)
     | st.fixed_dictionaries(
         {"action": actions, "content": bad_content},
-        optional={"messageId": ids, "threadId": ids, "after": any_json, "agentId": any_json, "extra": any_json},
+        optional={
+            "messageId": ids,
+            "threadId": ids,
+            "workflowId": ids,
+            "after": any_json,
+            "agentId": any_json,
+            "extra": any_json,
+        },
     ).map(json.dumps)
 )
 
@@ -119,7 +127,7 @@ def test_any_frame_is_answered_by_a_typed_error(line: Line, frame: str) -> None:
     | st.fixed_dictionaries(
         {"message": bad_content}, optional={"sessionId": ids, "messageId": ids, "agentId": any_json, "extra": any_json}
     ).map(json.dumps),
-    path=st.sampled_from(["/v1/messages", "/v1/runs", "/v1/threads/a-thread/files"]),
+    path=st.sampled_from(["/v1/messages", "/v1/runs", "/v1/threads/a-thread/files", "/v1/threads/a-thread/continue"]),
 )
 def test_any_body_is_answered_by_a_problem(client: httpx.Client, body: str, path: str) -> None:
     check_refused(client.post(path, content=body.encode(), headers={"Content-Type": "application/json"}))
@@ -150,14 +158,16 @@ def test_any_run_input_is_answered_by_a_problem(
     method=st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]),
     segments=st.lists(
         st.sampled_from(
-            ["v1", "threads", "messages", "events", "files", "cancel", "close", "audit", "agents", "health", "runs"]
+            ["v1", "threads", "messages", "events", "files", "cancel", "exit", "continue", "close", "audit", "handoffs"]
         )
+        | st.sampled_from(["agents", "health", "runs", "workflows"])
         | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20),
         min_size=1,  # the address / is the local cloud's own
         max_size=5,
     ),
     query=st.dictionaries(
-        st.sampled_from(["limit", "cursor", "scope", "roles", "after"]) | st.text(max_size=5).map(ascii),
+        st.sampled_from(["limit", "cursor", "scope", "parentThreadId", "roles", "after"])
+        | st.text(max_size=5).map(ascii),
         st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.integers().map(str),
         max_size=3,
     ),

@@ -25,11 +25,15 @@ PROTECTED = [
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/events"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/files"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/cancel"),
+    ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/exit"),
+    ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/continue"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/close"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/audit"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tool-calls"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tasks"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tasks/task-1"),
+    ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/handoffs"),
+    ("GET", "/v1/workflows"),
     ("GET", "/v1/audit"),
     ("GET", "/v1/agents"),
     ("GET", "/v1/agents/assistant"),
@@ -89,6 +93,9 @@ async def test_an_unknown_address_is_a_problem(alice: User, method: str, path: s
         ("POST", "/v1/agents"),
         ("POST", "/health"),
         ("POST", "/v1/threads/a/events"),
+        ("GET", "/v1/threads/a/exit"),
+        ("PUT", "/v1/threads/a/continue"),
+        ("POST", "/v1/workflows"),
     ],
 )
 async def test_a_method_that_is_not_there_is_a_problem(alice: User, method: str, path: str) -> None:
@@ -191,7 +198,13 @@ async def test_audio_is_refused(alice: User, cloud: RunningCloud, tenant: str) -
 
 async def test_a_web_page_of_any_origin_may_call(alice: User) -> None:
     origin = "https://shop.example"
-    for method, path in (("POST", "/v1/runs"), ("POST", "/v1/messages"), ("GET", f"/v1/threads/{new_id()}/events")):
+    for method, path in (
+        ("POST", "/v1/runs"),
+        ("POST", "/v1/messages"),
+        ("POST", f"/v1/threads/{new_id()}/exit"),
+        ("POST", f"/v1/threads/{new_id()}/continue"),
+        ("GET", f"/v1/threads/{new_id()}/events"),
+    ):
         preflight = await alice.client.options(
             path,
             headers={
