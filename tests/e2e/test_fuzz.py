@@ -127,7 +127,9 @@ def test_any_frame_is_answered_by_a_typed_error(line: Line, frame: str) -> None:
     | st.fixed_dictionaries(
         {"message": bad_content}, optional={"sessionId": ids, "messageId": ids, "agentId": any_json, "extra": any_json}
     ).map(json.dumps),
-    path=st.sampled_from(["/v1/messages", "/v1/runs", "/v1/threads/a-thread/files", "/v1/threads/a-thread/continue"]),
+    path=st.sampled_from(
+        ["/v1/messages", "/v1/runs", *(f"/v1/threads/a-thread/{what}" for what in ("files", "continue", "fork"))]
+    ),
 )
 def test_any_body_is_answered_by_a_problem(client: httpx.Client, body: str, path: str) -> None:
     check_refused(client.post(path, content=body.encode(), headers={"Content-Type": "application/json"}))
@@ -160,7 +162,7 @@ def test_any_run_input_is_answered_by_a_problem(
         st.sampled_from(
             ["v1", "threads", "messages", "events", "files", "cancel", "exit", "continue", "close", "audit", "handoffs"]
         )
-        | st.sampled_from(["agents", "health", "runs", "workflows"])
+        | st.sampled_from(["agents", "fork", "health", "runs", "workflows"])
         | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20),
         min_size=1,  # the address / is the local cloud's own
         max_size=5,

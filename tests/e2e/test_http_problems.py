@@ -27,6 +27,7 @@ PROTECTED = [
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/cancel"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/exit"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/continue"),
+    ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/fork"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/close"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/audit"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tool-calls"),

@@ -29,6 +29,7 @@ def _services() -> ApiServices:
         replays=composition.replays(),
         follower=composition.follower(),
         controls=composition.controls(),
+        forks=composition.forks(),
         approvals=composition.approvals(),
         agents=composition.run_services().agents,
         files=composition.files(),

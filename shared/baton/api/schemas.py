@@ -262,6 +262,17 @@ class ContinueRequest(Shape):
     workflow_id: str = Field(description="Of those that `GET /v1/workflows` lists.", examples=[WORKFLOW_ID])
 
 
+class ForkRequest(Shape):
+    """How to branch a conversation."""
+
+    agent_id: str = Field(
+        min_length=1, max_length=64, description="The main agent of the new conversation.", examples=["research"]
+    )
+    include_history_messages: int = Field(
+        default=5, strict=True, ge=0, le=200, description="How many of the last messages it begins with."
+    )
+
+
 class CloseAnswer(Shape):
     """What closing comes to."""
 

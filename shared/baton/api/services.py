@@ -11,6 +11,7 @@ from baton.conversation.agents import Agents
 from baton.conversation.approvals import Approvals
 from baton.conversation.controls import Controls
 from baton.conversation.follow import Follower
+from baton.conversation.forks import Forks
 from baton.conversation.replay import Replays
 from baton.conversation.turns import Turns
 from baton.ports.audit import AuditLog
@@ -36,6 +37,7 @@ class ApiServices:
     replays: Replays
     follower: Follower
     controls: Controls
+    forks: Forks
     approvals: Approvals
     agents: Agents
     files: Files

@@ -54,6 +54,7 @@ class Served:
             replays=stage.replays,
             follower=Follower(stage.store, stage.replays, poll_seconds=0.01),
             controls=stage.controls,
+            forks=stage.forks,
             approvals=Approvals(stage.store, stage.audit),
             agents=stage.agents,
             files=FakeFiles(),

@@ -1,0 +1,49 @@
+"""Branching conversations over HTTP, against the real table."""
+
+from __future__ import annotations
+
+import uuid
+
+from tests.e2e.cloud import RunningCloud
+from tests.e2e.fixtures import NewUser
+from tests.e2e.problems import check_problem
+from tests.e2e.users import User
+
+
+async def test_a_fork_goes_its_own_way_and_is_listed_under_its_parent_only(alice: User, new_user: NewUser) -> None:
+    parent_id = (await alice.ask("Hello"))["sessionId"]
+    made = await alice.post(f"/threads/{parent_id}/fork", {"agentId": "impatient", "includeHistoryMessages": 1})
+    assert made.status_code == 201
+    child = made.json()
+    assert (child["agentId"], child["parentThreadId"]) == ("impatient", parent_id)
+    answer = await alice.ask("And here?", sessionId=child["id"])
+    assert [message["metadata"]["ordinal"] for message in answer["messages"]] == [1, 2]
+
+    assert [message["content"] for message in await alice.messages(parent_id)] == ["Hello", "Hello"]
+    assert [message["content"] for message in await alice.messages(child["id"])] == ["Hello", "And here?", "And here?"]
+    assert [thread["id"] for thread in (await alice.read("/threads"))["items"]] == [parent_id]
+    of_it = (await alice.read("/threads", parentThreadId=parent_id))["items"]
+    assert [thread["id"] for thread in of_it] == [child["id"]]
+    admin = new_user("admin", "thread:read_all")
+    assert (await admin.read("/threads", parentThreadId=parent_id))["items"] == of_it
+    assert [thread["id"] for thread in (await admin.read("/threads", scope="tenant"))["items"]] == [parent_id]
+
+
+async def test_nobody_forks_or_lists_the_forks_of_what_is_not_theirs(
+    alice: User, new_user: NewUser, cloud: RunningCloud, tenant: str
+) -> None:
+    parent_id = (await alice.ask("Our secret"))["sessionId"]
+    elsewhere = f"t-{uuid.uuid4().hex}"
+    before = cloud.stored(tenant)
+    for stranger in (
+        new_user("bob"),
+        new_user("admin", "thread:read_all"),
+        new_user("alice", "thread:read_all", tenant=elsewhere),
+    ):
+        body = {"agentId": "impatient"}
+        check_problem(await stranger.post(f"/threads/{parent_id}/fork", body), 404, "thread_unavailable")
+    for stranger in (new_user("bob"), new_user("alice", tenant=elsewhere)):
+        check_problem(await stranger.get("/threads", parentThreadId=parent_id), 404, "thread_unavailable")
+    assert cloud.stored(tenant) == before
+    assert cloud.stored(elsewhere) == []
+    check_problem(await alice.post(f"/threads/{parent_id}/fork", {"agentId": "guarded"}), 404, "unknown_agent")
