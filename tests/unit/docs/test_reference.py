@@ -234,7 +234,6 @@ def test_every_kind_of_key_is_described() -> None:
         keys.call(scope, thread, 0, "c"),
         keys.task(scope, thread, 0, "t"),
         keys.task_place(scope, thread, "t"),
-        keys.handoff(scope, thread, 0, 0),
         keys.user_flow(scope, "w"),
         keys.skill_version(scope, "assistant", "s", 1),
         keys.active_skill(scope, "assistant", "s"),
