@@ -1,0 +1,142 @@
+"""The pages on handoffs, workflows and forks: their agents load, their snippets work, their events are those sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from baton.adapters.agent_files import AgentFiles
+from baton.domain.agent import AgentDefinition
+from baton.domain.events import Event
+from baton.domain.message import StoredMessage
+from baton.domain.sentences import SENTENCES
+from baton.domain.thread import Thread
+from baton.domain.triggers import matching
+from baton.domain.workflow import progress
+from baton.domain.workflow_moves import IllegalTransition, advance, begin, open_ways
+from tests.fakes.chat_model import Answer
+from tests.unit.conversation.handing_over import HandoffStage, transfer
+from tests.unit.conversation.handing_over import advance as advancing
+from tests.unit.conversation.stage import Stage
+from tests.unit.docs.pages import ROOT, blocks, table
+
+SPECIALISTS = ROOT / "docs" / "how-to" / "hand-users-over.md"
+WORKFLOWS = ROOT / "docs" / "how-to" / "guide-users-through-a-workflow.md"
+FORKS = ROOT / "docs" / "how-to" / "fork-a-conversation.md"
+EVENTS = ROOT / "docs" / "reference" / "events.md"
+AGENTS = ROOT / "docs" / "reference" / "agents-yaml.md"
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def marked(page: Path, mark: str) -> str:
+    [text] = [block.text for block in blocks(page) if block.mark == mark]
+    return text
+
+
+def function(page: Path, mark: str, name: str) -> Callable[..., Awaitable[Any]]:
+    """What a snippet of Python defines."""
+    defined: dict[str, Any] = {}
+    exec(compile(marked(page, mark), page.name, "exec"), defined)  # noqa: S102 - our own page
+    made: Callable[..., Awaitable[Any]] = defined[name]
+    return made
+
+
+@pytest.fixture
+def returns() -> AgentDefinition:
+    return AgentDefinition.model_validate(yaml.safe_load(marked(WORKFLOWS, "workflow")))
+
+
+def test_the_specialist_and_the_main_agent_of_the_how_to_load(tmp_path: Path) -> None:
+    main = {"id": "assistant", "name": "Assistant", "description": "Answers.", "system_prompt": "Answer.", "main": True}
+    handoffs = yaml.safe_load(marked(SPECIALISTS, "handoffs"))
+    (tmp_path / "assistant.yaml").write_text(yaml.safe_dump(main | handoffs))
+    (tmp_path / "travel.yaml").write_text(marked(SPECIALISTS, "specialist"))
+
+    travel = AgentFiles.load(tmp_path, "assistant").get("travel")
+    assert travel is not None
+    assert matching(travel.triggers, "Could you book me a train to Turin?") == "book train"
+    assert matching(travel.triggers, "How do business trips work here?") is not None
+
+
+def test_the_workflow_of_the_how_to_leads_a_damaged_order_past_the_photo(returns: AgentDefinition) -> None:
+    assert returns.workflow is not None
+    steps, workflow = returns.workflow, begin(returns.workflow, id="w", agent_id="returns", thread_id="t", now=NOW)
+    with pytest.raises(IllegalTransition, match="number"):
+        advance(steps, workflow, "REASON", {}, NOW)
+    workflow = advance(steps, workflow, "REASON", {"number": "123456"}, NOW)
+    at = progress(steps, workflow)
+    assert (workflow.name, f"{at}: {at.label if at else ''}") == (
+        "the return of order 123456",
+        "Step 2 of 5: What Is Wrong",
+    )
+    kept = advance(steps, workflow, "REASON", {"reason": "unwanted"}, NOW)
+    assert open_ways(steps, kept) == ("AGREEING", "ORDER")
+    for state, data in (
+        ("PHOTO", {"reason": "damaged"}),
+        ("AGREEING", {"damage": "A crack."}),
+        ("DONE", {"agreed": True}),
+    ):
+        workflow = advance(steps, workflow, state, data, NOW)
+    assert workflow.status == "completed"
+
+
+def test_the_agents_of_the_how_tos_say_only_sentences_there_are(returns: AgentDefinition) -> None:
+    travel = AgentDefinition.model_validate(yaml.safe_load(marked(SPECIALISTS, "specialist")))
+
+    assert {name for agent in (travel, returns) for words in agent.sentences.values() for name in words} <= set(
+        SENTENCES
+    )
+
+
+def test_every_sentence_is_listed_with_its_words() -> None:
+    listed = {name: row[0] for name, row in table(AGENTS, "sentence").items()}
+
+    assert listed == SENTENCES
+
+
+async def test_the_snippets_on_forks_branch_and_merge() -> None:
+    research = AgentDefinition(id="research", name="Research", description="Looks.", system_prompt="Look.")
+    stage = Stage(others=(research,))
+    await stage.say("m1", "Hello")
+    parent_id = stage.thread_id
+    fork: Thread = await function(FORKS, "fork", "branch")(stage.forks, stage.ada, parent_id)
+    stage.thread_id = fork.id
+    await stage.say("m2", "Look it up")
+    merged: StoredMessage = await function(FORKS, "merge", "merge_back")(stage.turns, stage.forks, stage.ada, fork.id)
+
+    assert (fork.agent_id, fork.parent_thread_id) == ("research", parent_id)
+    assert (merged.agent_id, merged.source, merged.text) == ("research", "specialist", "Hello there.")
+
+
+async def test_the_examples_of_events_have_the_fields_of_those_that_are_sent() -> None:
+    stage = HandoffStage(transfer(), Answer(("Name?",)), advancing("BUILD", name="Box"), Answer(("Building.",)))
+    runs = [await stage.say(), await stage.say("m2", "Box"), await stage.exit()]
+    sent = {_kind(event.body): _fields(event.body) for said in runs for event in said.events if _is_shown(event)}
+
+    shown = [json.loads(block.text) for block in blocks(EVENTS) if block.language == "json"]
+    assert {_kind(example): _fields(example) for example in shown} == sent
+
+
+def _is_shown(event: Event) -> bool:
+    """Whether the page has an example of it; ``/resumable`` holds workflows, whose fields another page has."""
+    is_floor = event.type in ("ACTIVITY_SNAPSHOT", "STATE_DELTA", "STEP_STARTED", "STEP_FINISHED")
+    return is_floor and _value(event.body) not in (None, []) and "/resumable" not in _kind(event.body)
+
+
+def _kind(body: dict[str, Any]) -> str:
+    return f"{body['type']} {body.get('activityType', '')}{body['delta'][0]['path'] if 'delta' in body else ''}"
+
+
+def _value(body: dict[str, Any]) -> Any:
+    return body["delta"][0]["value"] if "delta" in body else body.get("content", body.get("stepName"))
+
+
+def _fields(body: dict[str, Any]) -> tuple[set[str], set[str]]:
+    value = _value(body)
+    return set(body) - {"metadata"}, set(value) if isinstance(value, dict) else set()
