@@ -22,6 +22,7 @@ from baton.conversation.turn_call import Emit, StillWaiting, TurnCall, once_each
 from baton.domain.errors import (
     AgentMismatch,
     BatonError,
+    HandoffInProgress,
     InterruptUnavailable,
     LeaseLost,
     MessageIdConflict,
@@ -30,6 +31,7 @@ from baton.domain.errors import (
     ThreadLed,
     ThreadUnavailable,
     UnknownAgent,
+    WorkflowUnavailable,
 )
 from baton.domain.events import Event
 from baton.domain.identity import Scope
@@ -39,6 +41,18 @@ from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThrea
 
 POLL_SECONDS = 0.25
 """How often a message that waits its turn looks whether the thread is free; a GetItem each."""
+
+_REFUSALS = (
+    MessageIdConflict,
+    AgentMismatch,
+    UnknownAgent,
+    InterruptUnavailable,
+    NotInHandoff,
+    HandoffInProgress,
+    WorkflowUnavailable,
+    ThreadLed,
+)
+"""What refuses a request before its run begins; nothing of it is stored."""
 
 ORPHAN_SECONDS = 300.0
 GIVE_UP_SECONDS = 40.0
@@ -201,15 +215,7 @@ class Turns:
             return await self._work(call, lease)
         except LeaseLost:
             raise
-        except (
-            MessageIdConflict,
-            AgentMismatch,
-            UnknownAgent,
-            InterruptUnavailable,
-            NotInHandoff,
-            ThreadLed,
-            StillWaiting,
-        ):
+        except (*_REFUSALS, StillWaiting):
             await self._give_back(lease)
             raise
         except BaseException:
@@ -242,8 +248,9 @@ class Turns:
         if is_led_by_parent(lease.thread):
             raise ThreadLed
         if isinstance(request, FloorRequest):
-            if request.action is FloorAction.EXIT and not lease.thread.is_handed_over:
-                return await self._done_before(call, lease, NotInHandoff())
+            refusal = await self._refused_action(lease, request)
+            if refusal is not None:
+                return await self._done_before(call, lease, refusal)
         elif not isinstance(request, AnswerRequest | MergeRequest):
             self._agents.check_main(lease.scope, lease.thread)
         elif isinstance(request, AnswerRequest) and lease.thread.pending is None:
@@ -293,6 +300,18 @@ class Turns:
         if answered.open:
             raise StillWaiting
         return replace(lease, thread=replace(lease.thread, pending=answered))
+
+    async def _refused_action(self, lease: Lease, request: FloorRequest) -> BatonError | None:
+        """Why the action cannot be carried out, as the thread is now; it may have been carried out before."""
+        if request.action is FloorAction.EXIT:
+            return None if lease.thread.is_handed_over else NotInHandoff()
+        if lease.thread.is_handed_over:
+            return HandoffInProgress()
+        try:
+            await self._services.floors.unfinished(lease.scope, request.workflow_id or "")
+        except WorkflowUnavailable as unavailable:
+            return unavailable
+        return None
 
     async def _done_before(self, call: TurnCall, lease: Lease, refusal: BatonError) -> FinishedRun:
         """Replay the run that this request asked for before. Raises ``refusal`` if there never was one."""

@@ -310,14 +310,14 @@ async def test_an_unknown_finished_or_expired_workflow_is_not_continued() -> Non
     assert (refusal["code"], refusal["metadata"]["threadId"]) == ("workflow_unavailable", socket.stage.thread_id)
 
 
-async def test_a_workflow_that_expires_while_it_waits_in_the_queue_is_an_error_of_its_run() -> None:
+async def test_a_workflow_that_expires_while_it_waits_in_the_queue_is_refused_there() -> None:
     socket, workflow_id = await left()
     await socket.send("continue", workflowId=workflow_id)
     socket.stage.clock.advance(timedelta(days=31).total_seconds())
     await socket.work()
-    run = socket.received()
-    check_run(run)
-    assert (run[-1]["type"], run[-1]["code"]) == ("RUN_ERROR", "workflow_unavailable")
+    [refusal] = socket.received()
+    assert (refusal["type"], refusal["code"]) == ("RUN_ERROR", "workflow_unavailable")
+    assert refusal["metadata"]["action"] == "continue"
     assert (await state(socket))["activeAgent"]["isMain"]
 
 
