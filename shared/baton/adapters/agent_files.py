@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.tool_call import ASK, tool_name
+from baton.domain.tool_call import ASK, TRANSFER, tool_name
 
 
 class AgentFileError(Exception):
@@ -65,29 +65,38 @@ class AgentFiles:
 
 def _references(definitions: Sequence[AgentDefinition], paths: Sequence[Path]) -> list[str]:
     """What is wrong with the agents that agents name: unknown ones, themselves, two under one tool's name."""
-    problems: list[str] = []
     known = {definition.id for definition in definitions}
     if len(definitions) < len(paths):
-        return problems  # a file that cannot be read may be the one that is missed
+        return []  # a file that cannot be read may be the one that is missed
+    problems: list[str] = []
     for definition, path in zip(definitions, paths, strict=True):
-        tools: dict[str, str] = {}
-        for asked in definition.sub_agents:
-            if asked not in known:
-                problems.append(f"{path}:1: sub_agents: there is no agent {asked!r}")
-            elif asked == definition.id:
-                problems.append(f"{path}:1: sub_agents: {asked!r} cannot ask itself")
-            other = tools.setdefault(tool_name(ASK, asked), asked)
-            if other != asked:
-                problems.append(f"{path}:1: sub_agents: {other!r} and {asked!r} would have the same tool's name")
+        asked, targets = definition.sub_agents, [handoff.agent for handoff in definition.handoffs]
+        told = [*_unusable("sub_agents", ASK, asked, known), *_unusable("handoffs", TRANSFER, targets, known)]
+        if definition.id in asked:
+            told.append(f"sub_agents: {definition.id!r} cannot ask itself")
+        problems += [f"{path}:1: {problem}" for problem in told]
     return problems
+
+
+def _unusable(field: str, prefix: str, named: Sequence[str], known: Collection[str]) -> Iterator[str]:
+    """Agents that are named and not there, and those whose tools would share a name."""
+    tools: dict[str, str] = {}
+    for agent_id in named:
+        if agent_id not in known:
+            yield f"{field}: there is no agent {agent_id!r}"
+        other = tools.setdefault(tool_name(prefix, agent_id), agent_id)
+        if other != agent_id:
+            yield f"{field}: {other!r} and {agent_id!r} would have the same tool's name"
 
 
 def load_agent(path: Path) -> AgentDefinition:
     """Read one agent file. Raises ``AgentFileError``."""
     try:
-        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        # One reading for the values and their lines. Not libyaml's, which deep nesting brings down with the process.
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
         _refuse_duplicate_keys(path, node)
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = loader.construct_document(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise AgentFileError(f"{path}:{line}: {error.problem}") from None

@@ -152,6 +152,37 @@ def test_agents_that_agents_ask_must_be_there_and_tell_apart(folder: Path, asked
         AgentFiles.load(folder)
 
 
+@pytest.mark.parametrize(
+    ("targets", "problem"),
+    [
+        ("[nobody]", "handoffs: there is no agent 'nobody'"),
+        ("[{agent: nobody, reason: Never.}]", "handoffs: there is no agent 'nobody'"),
+        ("[web-x, web_x]", "handoffs: 'web-x' and 'web_x' would have the same tool's name"),
+    ],
+)
+def test_agents_that_agents_hand_over_to_must_be_there_and_tell_apart(
+    folder: Path, targets: str, problem: str
+) -> None:
+    for other in ("web-x", "web_x"):
+        text = GOOD.replace("id: assistant", f"id: {other}").replace("main: true", "main: false")
+        (folder / f"{other}.yaml").write_text(text)
+    (folder / "assistant.yaml").write_text(GOOD + f"handoffs: {targets}\n")
+    with pytest.raises(AgentFileError) as refusal:
+        AgentFiles.load(folder)
+    assert str(refusal.value) == f"{folder / 'assistant.yaml'}:1: {problem}"
+
+
+def test_one_agent_may_be_asked_and_handed_over_to(folder: Path) -> None:
+    (folder / "web.yaml").write_text(GOOD.replace("id: assistant", "id: web").replace("main: true", "main: false"))
+    (folder / "assistant.yaml").write_text(GOOD + "sub_agents: [web]\nhandoffs: [web]\n")
+    assert [handoff.agent for handoff in AgentFiles.load(folder).default_main().handoffs] == ["web"]
+
+
+def test_deep_nesting_is_a_problem_of_the_file_and_of_nothing_else(tmp_path: Path) -> None:
+    [problem] = problems(tmp_path / "agent.yaml", "id: " + "[" * 20_000)
+    assert problem.startswith("1: ")
+
+
 def test_a_folder_without_agents_is_named(tmp_path: Path) -> None:
     with pytest.raises(AgentFileError, match="no agent files"):
         AgentFiles.load(tmp_path)

@@ -8,6 +8,7 @@ import pytest
 
 from baton.adapters.agent_files import AgentFiles
 from baton.domain.agent import AgentDefinition
+from baton.domain.handoff import ContextMode
 from baton.domain.sentences import SENTENCES, sentence
 from baton.domain.skill import collected_fields, draft_from
 from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
@@ -121,3 +122,12 @@ def test_what_it_collects_makes_a_skill(agent: AgentDefinition) -> None:
     assert title(steps, workflow.data, agent.sentence("workflow_title", "de")) == "deinen Skill „Slack Alert“"
     draft = draft_from(collected_fields(workflow.data))
     assert parse_skill_markdown(skill_markdown(draft)) == draft
+
+
+def test_the_main_agent_hands_over_to_it_and_its_workflow_makes_a_skill(agent: AgentDefinition) -> None:
+    main = AgentFiles.load(ROOT / "agents").default_main()
+    [handoff] = [each for each in main.handoffs if each.agent == agent.id]
+    assert handoff.context_mode is ContextMode.SUMMARY
+    assert handoff.reason
+    assert agent.workflow is not None
+    assert agent.workflow.produces == "skill"
