@@ -70,8 +70,8 @@ def variables(
     merged.update(chosen)
     merged["BATON_AGENTS_DIR"] = str(Path(merged["BATON_AGENTS_DIR"]).absolute())
     if merged["OPENAI_BASE_URL"] == demo:
-        for name in ("BATON_CHAT_MODEL", "BATON_LIGHT_MODEL"):
-            merged[name] = chosen.get(name, DEMO_MODEL)
+        for name, model in (("BATON_CHAT_MODEL", DEMO_MODEL), ("BATON_LIGHT_MODEL", f"{DEMO_MODEL}-light")):
+            merged[name] = chosen.get(name, model)
     return merged | {
         "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,

@@ -18,7 +18,9 @@ from baton.adapters.token_counter import TiktokenCounter
 from local.demo_model.completion import Completion
 from local.demo_model.wire import ChatRequest
 
-MODELS = ("baton-demo", "baton-demo-light")
+LIGHT = "baton-demo-light"
+"""The quick one, for what nobody reads along: it answers without a pause."""
+MODELS = ("baton-demo", LIGHT)
 DEFAULT_DELAY_MS = 25
 
 _TOKENIZER = Path(__file__).parents[2] / "layers" / "tokenizer"
@@ -58,7 +60,7 @@ def create_app(environ: Mapping[str, str] = os.environ) -> FastAPI:
         completion = await asyncio.to_thread(Completion.of, request, counter)
         if not request.stream:
             return JSONResponse(completion.whole())
-        delay = _delay_seconds(environ)
+        delay = 0.0 if request.model == LIGHT else _delay_seconds(environ)
         include_usage = request.stream_options is not None and request.stream_options.include_usage
         return StreamingResponse(_events(completion, include_usage, delay), media_type="text/event-stream")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from local.demo_model.advice import KNOWLEDGE, RESEARCH, points_about
 from local.demo_model.conversation import Conversation, Result
+from local.demo_model.handing_over import TRANSFER
 from local.demo_model.outside_tools import LONGEST_WISH, arguments_for, search_tool
 from local.demo_model.reply import Call, Reply
 from local.demo_model.wire import OfferedFunction
@@ -89,7 +90,8 @@ def consult(conversation: Conversation) -> Reply | None:
 
 def answer_from_results(conversation: Conversation) -> Reply | None:
     """One answer from everything that agents and tools have told; what failed is left out or named."""
-    results = [result for result in conversation.results if result.tool != "end_conversation"]
+    own = (TRANSFER, "end_conversation", "return_to_main", "advance_workflow")
+    results = [result for result in conversation.results if not result.tool.startswith(own)]
     if not results:
         return None
     question = conversation.now.text

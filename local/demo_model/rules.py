@@ -12,9 +12,12 @@ from local.demo_model.arithmetic import evaluate, expression_in, formatted
 from local.demo_model.consulting import answer_from_results, asked_agent, consult, offered_agents
 from local.demo_model.conversation import Conversation
 from local.demo_model.facts import facts_of, key_of
+from local.demo_model.following import matched_skill
+from local.demo_model.handing_over import TRANSFER, colleague_summary, hand_over
 from local.demo_model.outside_tools import tools_asked_for
 from local.demo_model.prose import story, words_about
 from local.demo_model.reply import Call, Reply, Rule
+from local.demo_model.specialist import specialist
 from local.demo_model.wording import count, described, in_quotes, is_goodbye, quoted, sentence_list, short, topic
 
 MAX_WORDS = 5000
@@ -72,9 +75,14 @@ def what_it_can(conversation: Conversation) -> Reply | None:
         if offered_agents(conversation)
         else ""
     )
+    skill = (
+        "- say `I want to create a skill that sends Slack alerts` to meet an agent that builds it with you\n"
+        if any(name.startswith(TRANSFER) and "skill" in name for name in conversation.tools)
+        else ""
+    )
     return Reply(
         "I am the offline demo model, a rule-based stand-in, but you can try a few things with me:\n\n"
-        f"{research}"
+        f"{research}{skill}"
         "- tell me a fact (`my name is Ada`, `my favourite colour is green`, `remember that the meeting is at noon`) "
         "and ask me about it later\n"
         "- ask `what did I say before?` or `summarize our conversation`\n"
@@ -318,8 +326,12 @@ def default(conversation: Conversation) -> Reply:
 
 
 RULES: tuple[Rule, ...] = (
+    colleague_summary,
+    specialist,
     asked_agent,
     goodbye,
+    matched_skill,
+    hand_over,
     answer_from_results,
     tools_asked_for,
     what_it_is,
