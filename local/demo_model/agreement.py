@@ -38,7 +38,7 @@ _WITH_VAGUE = _set(
 _LEAVES = re.compile(
     r"(?:please )?"
     r"(?:(?:i )?(?:never ?mind|forget (?:it|that|about it)|changed my mind|give up|want to (?:stop|leave|quit|give up))"
-    r"|(?:let'?s )?(?:stop|quit|leave)(?: (?:it|this|here|now))?"
+    r"|(?:let'?s )?(?:stop|quit|leave)(?: (?:it|this|here))?(?: now)?"
     r"|(?:take|bring|send|get|transfer) me back\b.*"
     r"|(?:go |i want )?back to (?:the )?(?:main )?(?:assistant|agent|menu|start).*|return to (?:the )?main.*"
     r"|i (?:do not|don'?t) want (?:this|it|a skill)(?: any ?more)?)"

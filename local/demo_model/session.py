@@ -69,6 +69,12 @@ class Session:
         return WHAT_TO_CHANGE in self.assistant_said
 
     @property
+    def goes_on(self) -> bool:
+        """Whether there was something collected already when the user spoke."""
+        start = first_guide(self.conversation)
+        return start is not None and bool(start.known)
+
+    @property
     def has_arrived(self) -> bool:
         """Whether the workflow came into its state since the user spoke."""
         start = first_guide(self.conversation)

@@ -16,7 +16,8 @@ OFF_TOPIC = "What is the weather like today?"
 """A message that should start no skill but one about the weather."""
 _KIND = r"\b(?:skills?|workflows?|assistants?)\b"
 _THAT = re.compile(
-    rf"{_KIND}\s*,?\s+(?:of mine )?(?:that|which|to|for)\s+(?:can |will |should |helps? (?:me )?(?:to )?)?([^.?!\n]+)",
+    rf"{_KIND}(?:\s+(?:called|named)\s+[^.?!,]{{1,64}}?)?\s*,?\s+(?:of mine )?"
+    r"(?:that|which|to|for)\s+(?:can |will |should |helps? (?:me )?(?:to )?)?([^.?!\n]+)",
     re.IGNORECASE,
 )
 _AS = re.compile(
@@ -43,6 +44,10 @@ _OBJECT_ENDS = re.compile(
 )
 _DETERMINERS = re.compile(
     r"^(?:(?:my|the|a|an|our|your|all|any|new|some|me|us|their|user's|these|those|up)\s+)+", re.IGNORECASE
+)
+_WHOM = re.compile(
+    r"^(?:(?:me|us|them|him|her|people|everybody|everyone|the user)\s+)?(?:(?:about|of|on|for|to|at|after)\s+)?",
+    re.IGNORECASE,
 )
 _DEED = (
     ("summar", "Summary"),
@@ -87,6 +92,7 @@ class SkillWish:
     def object(self) -> str:
         """What it works on: ``Slack alerts``."""
         _, _, rest = self.does.partition(" ")
+        rest = _WHOM.sub("", rest)
         return _DETERMINERS.sub("", _OBJECT_ENDS.sub("", rest)).strip()
 
     @property
@@ -163,6 +169,11 @@ def samples_for(triggers: Sequence[str]) -> list[str]:
 def is_proposed(sample: str) -> bool:
     """Whether a sample message is one that ``samples_for`` makes up."""
     return sample == OFF_TOPIC or sample.endswith(_POLITE)
+
+
+def to_the_user(text: str) -> str:
+    """A text about the user, as it is said to them."""
+    return re.sub(r"\bthe user('s|s')?(?!\w)", lambda of: "your" if of[1] else "you", text)
 
 
 def _wish(clause: str) -> SkillWish | None:

@@ -20,12 +20,13 @@ from local.demo_model.skill_words import (
     phrase_for,
     samples_for,
     steps_for,
+    to_the_user,
     tools_in,
     wish_in,
 )
 from local.demo_model.wording import in_quotes, is_goodbye
 
-LINE = "\n\n"
+PARAGRAPH = "\n\n"
 _CHANGE = re.compile(
     r"\s*(?:(?:please|no|nope|wait|actually|oh|well|can (?:you|we)|could (?:you|we)|i(?:'d| would) like(?: to)?"
     r"|i want(?: to)?|let'?s|go)[\s,]+)*"
@@ -81,6 +82,8 @@ class _Specialist:
 
     def _read(self) -> Reply:
         """Make of the message what it can be."""
+        if leaves(self.session.text) or (is_goodbye(self.session.text) and not is_no(self.session.text)):
+            return self._given_up()
         if self.session.asks_what_to_change:
             return self._read_agreement()
         asked = self.session.asked
@@ -144,7 +147,7 @@ class _Specialist:
             return {}
         wish = next(filter(None, (wish_in(line, is_answer=is_answer) for line in text.splitlines())), None)
         if wish is None:
-            return {}
+            return {"name": name_in(text)} if name_in(text) else {}
         name = name_in(text) or self.guide.known.get("name") or wish.name
         return {"description": wish.description, **({"name": name} if name else {})}
 
@@ -257,15 +260,11 @@ class _Specialist:
         return _hand_back(summary, "completed")
 
     def _ask_again(self, asked: Field) -> Reply:
-        text = self.session.text
-        if leaves(text) or is_goodbye(text):
-            return self._given_up()
+        text, told = self.session.text, "I did not quite get that."
         if text.endswith("?") and not is_vague(text):
-            return Reply(
-                f"Here I can only help with {self.guide.workflow}, step “{self.guide.label}”. {self._asking(asked)}"
-            )
+            told = f"Here I can only help with {self.guide.workflow}, and we are at “{self.guide.label}”."
         question = self._asking(asked)
-        return Reply(f"I did not quite get that.{LINE if question[0].isdigit() else ' '}{question}")
+        return Reply(f"{told}{PARAGRAPH if question[0].isdigit() else ' '}{question}")
 
     def _given_up(self) -> Reply:
         if RETURN not in self.conversation.tools:
@@ -290,29 +289,27 @@ class _Specialist:
     def _with_news(self, question: str) -> str:
         """The question, after what there is to say first."""
         parts = [self._greeting()] if not self.session.assistant_said else []
-        if self.session.markdown:
-            parts.append(
-                f"Here is the SKILL.md:\n\n```markdown\n{self.session.markdown}\n```" if not self.session.trials else ""
-            )
-        parts.append(self.session.trials)
+        markdown, trials = self.session.markdown, self.session.trials
+        if markdown and not trials:
+            parts.append(f"Here is the SKILL.md:\n\n```markdown\n{markdown}\n```")
+        parts.append(trials)
         if not any(parts) and moves(self.conversation):
             parts.append("Got it." if not self.session.has_arrived else f"Got it. Next: {self.guide.label.lower()}.")
         return "\n\n".join(part for part in (*parts, question) if part)
 
     def _greeting(self) -> str:
+        """The first words of the session."""
         guide, known = self.guide, self.guide.known
+        name = in_quotes(str(known["name"])) if "name" in known else ""
+        if self.session.goes_on:
+            subject = name if guide.is_of_skill and name else f"{guide.workflow}, at “{guide.label}”"
+            return f"Let's go on with {subject}. So far I have:\n\n{points(known)}"
         if not guide.is_of_skill:
-            told = self.session.told_of_all()
-            return f"Hi! I'm here to help you with {guide.workflow}." + (f" So far I have: {told}" if told else "")
-        if guide.others:
-            name = in_quotes(str(known.get("name", guide.workflow)))
-            return f"Let's go on with {name}. So far I have:\n\n{points(known)}"
+            return f"Hi! I'm here to help you with {guide.workflow}."
         if "description" not in known:
             return "Hi! I'm here to help you create a skill. Let's start with the basics."
-        does = str(known["description"]).rstrip(".")
-        named = (
-            f" I'll call it {in_quotes(str(known['name']))} unless you name it otherwise." if "name" in known else ""
-        )
+        does = to_the_user(str(known["description"])).rstrip(".")
+        named = f" I'll call it {name} unless you name it otherwise." if name else ""
         doing = f"{does[0].lower()}{does[1:]}"
         return f"Hi! I'm here to help you create a skill that {doing}.{named}\n\nLet's start with the basics:"
 

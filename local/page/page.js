@@ -12,7 +12,7 @@ import { drawState } from "./state_view.js";
 import { drawThreads, rememberTitle } from "./thread_list.js";
 import { Transcript } from "./transcript.js";
 
-const WHO = { tenant: "demo", user: "ada", permissions: "" }; // until the reader says otherwise
+const WHO = { tenant: "demo", user: "ada", permissions: "skill:create" }; // until the reader says otherwise
 const SILENCE_MS = 15_000;
 const RECENT_EVENTS = 500; // told again when a conversation is opened: they have what messages lack
 const uuid = () =>

@@ -166,3 +166,10 @@ async def test_what_is_not_json_and_what_does_not_exist_get_openais_error_too(ap
 async def test_the_models_are_listed(api: httpx.AsyncClient) -> None:
     listed = (await api.get("/models")).json()
     assert [model["id"] for model in listed["data"]] == ["baton-demo", "baton-demo-light"]
+
+
+async def test_the_light_model_answers_without_a_pause() -> None:
+    app = create_app({"BATON_DEMO_DELAY_MS": "3600000"})
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://demo") as client:
+        *_, finish = await events(client, HELLO | {"model": "baton-demo-light"})
+    assert finish["choices"][0]["finish_reason"] == "stop"
