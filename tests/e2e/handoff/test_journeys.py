@@ -1,0 +1,163 @@
+"""Skill creation as users see it: made to the end, given up, left alone, and asked for in other words."""
+
+from __future__ import annotations
+
+from tests.e2e.fixtures import NewUser
+from tests.e2e.handoff.doors import Door, Heard, OverMessages, OverSocket
+from tests.e2e.sockets import new_id
+from tests.e2e.users import User
+
+WISH = "I want to create a skill that sends Slack alerts"
+MAIN, SPECIALIST = "Assistant", "Skill Creation Assistant"
+CONNECTING = "Connecting you with Skill Creation Assistant..."
+WELCOME = "Welcome back! Would you like to continue creating your Slack Alert skill?"
+STATES = ["GATHERING_REQUIREMENTS", "DEFINING_TRIGGERS", "GENERATING_SKILL", "TESTING", "COMPLETE"]
+
+
+def check_place(heard: Heard, step: int, label: str) -> None:
+    """The user is with the specialist, and sees how far they are."""
+    assert heard.state["activeAgent"]["name"] == SPECIALIST
+    assert heard.state["activeAgent"]["isMain"] is False
+    workflow = heard.state["workflow"]
+    assert (workflow["step"], workflow["steps"], workflow["label"]) == (step, 5, label)
+    assert workflow["name"] == "your Slack Alert skill"
+    assert workflow["canExit"] is True
+    assert {name for name, _ in heard.said} == {SPECIALIST}
+
+
+async def test_a_skill_is_made_in_a_conversation_and_works(door: Door, new_demo_user: NewUser) -> None:
+    thread_id = new_id()
+    heard = await door.say(WISH, thread_id)
+    check_place(heard, 1, "Gathering Requirements")
+    if heard.events is not None:
+        assert heard.notices == [CONNECTING]
+        assert heard.steps == STATES[:1]
+    assert "What should its result look like?" in heard.last
+
+    heard = await door.say("Post them to #ops, with the severity.", thread_id)
+    check_place(heard, 2, "Defining Triggers")
+    heard = await door.say("send slack alert, page the team", thread_id)
+    check_place(heard, 3, "Generating Skill")
+    assert "Here is the SKILL.md:" in heard.last
+    assert "name: Slack Alert" in heard.last
+    heard = await door.say("looks good", thread_id)
+    check_place(heard, 4, "Testing")
+    assert "“Send slack alert, please” starts it" in heard.last
+    assert "does not start it" in heard.last
+
+    heard = await door.say("yes", thread_id)
+    assert heard.said == [
+        (SPECIALIST, "Your skill is ready! Returning you to the main assistant."),
+        (MAIN, "Great, your 'Slack Alert' skill is now active."),
+    ]
+    assert (heard.state["activeAgent"]["name"], heard.state["workflow"], heard.state["resumable"]) == (MAIN, None, [])
+    if heard.events is not None:
+        assert heard.steps == STATES[3:]
+        assert heard.notices == ["You are talking to Assistant again."]
+
+    heard = await door.say("Please send a Slack alert", thread_id)
+    assert heard.said[0][1].startswith("I am following your skill **Slack Alert**:")
+    heard = await door.say("Could you page the whole team?", new_id())
+    [(name, followed)] = heard.said
+    assert name == MAIN
+    assert followed.startswith("I am following your skill **Slack Alert**:")
+    assert "Post them to #ops, with the severity." in followed
+    assert "I am following" not in (await door.say("Tell me about the team", new_id())).last
+
+    async with OverMessages.of(new_demo_user("eve", tenant=f"{door.user.tenant}-2")) as stranger:
+        assert "I am following" not in (await stranger.say("Please send a Slack alert", new_id())).last
+    async with OverMessages.of(new_demo_user("bob")) as colleague:
+        heard = await colleague.say("Please send a Slack alert", new_id())
+        assert heard.last.startswith("I am following your skill **Slack Alert**:")
+
+
+async def test_a_skill_that_was_given_up_waits_to_be_continued(door: Door) -> None:
+    thread_id = new_id()
+    await door.say(WISH, thread_id)
+    await door.say("nothing", thread_id)
+    heard = await door.say("cancel", thread_id)
+    assert heard.said == [
+        (SPECIALIST, "No problem! Returning you to the main assistant."),
+        (MAIN, "Let me know if you'd like to continue creating that skill later."),
+    ]
+    assert (heard.state["activeAgent"]["name"], heard.state["workflow"]) == (MAIN, None)
+    [unfinished] = heard.state["resumable"]
+    assert (unfinished["name"], unfinished["step"]) == ("your Slack Alert skill", 2)
+
+    heard = await door.say("What is 2 + 2?", thread_id)
+    assert heard.said == [(MAIN, "2 + 2 = 4")]
+    heard = await door.say("I'd like to continue your Slack Alert skill", thread_id)
+    check_place(heard, 2, "Defining Triggers")
+    assert heard.state["resumable"] == []
+    assert heard.last.startswith("Let's go on with “Slack Alert”.")
+    for text in ("yes", "ok"):
+        await door.say(text, thread_id)
+    heard = await door.say("approved", thread_id)
+    assert heard.last == "Great, your 'Slack Alert' skill is now active."
+
+
+async def test_whoever_disappears_is_welcomed_back_once(ada: User) -> None:
+    first = new_id()
+    async with OverSocket.of(ada) as door:
+        await door.say(WISH, first)
+        await door.say("nothing", first)
+    await close(ada, first)
+
+    second = new_id()
+    async with OverSocket.of(ada) as door:
+        heard = await door.say("Hello", second)
+        assert heard.said[0] == (MAIN, WELCOME)
+        assert heard.said[1][1].startswith("Hello!")
+        assert heard.state["activeAgent"]["name"] == MAIN
+        assert [each["name"] for each in heard.state["resumable"]] == ["your Slack Alert skill"]
+        other = await door.say("Hello", new_id())
+        assert WELCOME not in [text for _, text in other.said]
+        heard = await door.say("yes", second)
+        check_place(heard, 2, "Defining Triggers")
+        assert heard.notices == [CONNECTING]
+        for text in ("send slack alert", "go on"):
+            await door.say(text, second)
+        heard = await door.say("yes", second)
+        assert heard.last == "Great, your 'Slack Alert' skill is now active."
+        assert WELCOME not in [text for _, text in (await door.say("Hello", new_id())).said]
+
+
+async def test_without_the_permission_the_main_agent_stays(door: Door, new_demo_user: NewUser) -> None:
+    async with type(door).of(new_demo_user("bob")) as denied:
+        thread_id = new_id()
+        heard = await denied.say(WISH, thread_id)
+        assert heard.said == [(MAIN, "You don't have permission to create skills. Can I help with something else?")]
+        assert (heard.state["activeAgent"]["name"], heard.state["workflow"]) == (MAIN, None)
+        assert heard.notices == []
+        heard = await denied.say("could you help me automate my weekly report as a skill?", thread_id)
+        assert heard.last == "You don't have permission to create skills. Can I help with something else?"
+        assert (await denied.say("What is 2 + 2?", thread_id)).said == [(MAIN, "2 + 2 = 4")]
+        denials = [each for each in denied.user.cloud.audits(denied.user.tenant) if each.get("outcome") == "denied"]
+        assert len(denials) == 2
+
+
+async def test_a_wish_in_other_words_is_handed_over_by_the_main_agent(door: Door) -> None:
+    heard = await door.say("could you help me automate my weekly report as a skill?", new_id())
+    assert {name for name, _ in heard.said} == {SPECIALIST}
+    assert heard.state["workflow"]["name"] == "your Weekly Report skill"
+    if heard.events is not None:
+        assert heard.notices == [CONNECTING]
+
+
+async def test_german_words_lead_in_and_out(door: Door) -> None:
+    thread_id = new_id()
+    heard = await door.say("Ich möchte einen neuen Skill", thread_id)
+    assert heard.state["activeAgent"]["name"] == SPECIALIST
+    heard = await door.say("Abbrechen", thread_id)
+    assert heard.said == [
+        (SPECIALIST, "Kein Problem! Ich bringe dich zurück zum Hauptassistenten."),
+        (MAIN, "Sag Bescheid, wenn du den Skill später weiter erstellen möchtest."),
+    ]
+
+
+async def close(user: User, thread_id: str) -> None:
+    """Close the thread, and return when it is closed."""
+    async with user.connect() as socket:
+        await socket.send("resume", threadId=thread_id, after=0)
+        await socket.send("close", threadId=thread_id)
+        await socket.until(lambda event: event.get("name") == "thread_closed")
