@@ -66,7 +66,7 @@ def matched_skill(conversation: Conversation) -> Reply | None:
     others = ", ".join(f"“{other.name}”" for other in skills[1:])
     also = f"\n\nThe message matches {others} too; ask for it by itself if you meant that." if others else ""
     return Reply(
-        f"I am following your skill **{skill.name}**:\n\n"
+        f"I am following the skill **{skill.name}**:\n\n"
         + "\n".join(lines)
         + "\n\nAs the offline demo model I go through "
         f"the steps and use the tools they name; a real model would do the rest as well.{also}"

@@ -149,7 +149,7 @@ class _Specialist:
         if wish is None:
             return {"name": name_in(text)} if name_in(text) else {}
         name = name_in(text) or self.guide.known.get("name") or wish.name
-        return {"description": wish.description, **({"name": name} if name else {})}
+        return {**({"name": name} if name else {}), "description": wish.description}
 
     def _added_samples(self) -> list[str]:
         """The samples with those that the message wants tried besides."""
@@ -303,7 +303,7 @@ class _Specialist:
         name = in_quotes(str(known["name"])) if "name" in known else ""
         if self.session.goes_on:
             subject = name if guide.is_of_skill and name else f"{guide.workflow}, at “{guide.label}”"
-            return f"Let's go on with {subject}. So far I have:\n\n{points(known)}"
+            return f"Let's go on with {subject}. So far I have:\n\n{to_the_user(points(known))}"
         if not guide.is_of_skill:
             return f"Hi! I'm here to help you with {guide.workflow}."
         if "description" not in known:

@@ -13,7 +13,7 @@ export function drawState({ state, run }, isKnown, on) {
   byId("close").hidden = !isKnown || isClosed;
   byId("stop").hidden = !run;
   show("closed", isClosed && "This conversation is closed. Write a message to reopen it.");
-  drawOffers(workflow ? [] : resumable, on);
+  drawOffers(workflow || activeAgent?.isMain === false ? [] : resumable, on); // a specialist has the floor alone
 }
 
 function drawAgent(agent) {

@@ -291,6 +291,15 @@ async def test_unfinished_work_is_offered(page: Page, stage: Stage) -> None:
     assert await stage.sent("continue") == {"action": "continue", "threadId": stage.thread_id, "workflowId": "w-1"}
 
 
+async def test_nothing_else_is_offered_while_a_specialist_has_the_floor(page: Page, stage: Stage) -> None:
+    await stage.begin("Hello again", state(resumable=[SKILL]))
+    offers = page.get_by_role("list", name="Unfinished work").get_by_role("button")
+    await expect(offers).to_have_count(1)
+    await stage.play(StateDeltaEvent(delta=[{"op": "replace", "path": "/activeAgent", "value": SPECIALIST}]))
+    await expect(offers).to_have_count(0)
+    await expect(page.get_by_role("button", name="Exit")).to_be_visible()
+
+
 async def test_a_run_can_be_stopped(page: Page, stage: Stage) -> None:
     stop = page.get_by_role("button", name="Stop")
     await expect(stop).to_be_hidden()

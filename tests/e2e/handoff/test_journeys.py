@@ -56,11 +56,11 @@ async def test_a_skill_is_made_in_a_conversation_and_works(door: Door, new_demo_
         assert heard.notices == ["You are talking to Assistant again."]
 
     heard = await door.say("Please send a Slack alert", thread_id)
-    assert heard.said[0][1].startswith("I am following your skill **Slack Alert**:")
+    assert heard.said[0][1].startswith("I am following the skill **Slack Alert**:")
     heard = await door.say("Could you page the whole team?", new_id())
     [(name, followed)] = heard.said
     assert name == MAIN
-    assert followed.startswith("I am following your skill **Slack Alert**:")
+    assert followed.startswith("I am following the skill **Slack Alert**:")
     assert "Post them to #ops, with the severity." in followed
     assert "I am following" not in (await door.say("Tell me about the team", new_id())).last
 
@@ -68,7 +68,7 @@ async def test_a_skill_is_made_in_a_conversation_and_works(door: Door, new_demo_
         assert "I am following" not in (await stranger.say("Please send a Slack alert", new_id())).last
     async with OverMessages.of(new_demo_user("bob")) as colleague:
         heard = await colleague.say("Please send a Slack alert", new_id())
-        assert heard.last.startswith("I am following your skill **Slack Alert**:")
+        assert heard.last.startswith("I am following the skill **Slack Alert**:")
 
 
 async def test_a_skill_that_was_given_up_waits_to_be_continued(door: Door) -> None:

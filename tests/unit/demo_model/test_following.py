@@ -61,7 +61,7 @@ def said(
 
 def test_it_says_which_skill_and_goes_through_its_steps() -> None:
     text = said("Please send a Slack alert", skill()).text
-    assert text.startswith("I am following your skill **Slack Alert**:")
+    assert text.startswith("I am following the skill **Slack Alert**:")
     assert "1. Ask which channel it goes to. *Please tell me.*" in text
     assert "3. Mark it as urgent. *Left out: only if the message says urgent.*" in text
     assert "4. Send the alert." in text
