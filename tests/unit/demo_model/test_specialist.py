@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from baton.conversation.own_tools import RETURN_TO_MAIN
 from baton.domain.agent import AgentDefinition
 from baton.domain.sentences import SENTENCES
 from baton.domain.skill import collected_fields, draft_from, try_skill
 from baton.domain.skill_markdown import skill_markdown
+from baton.domain.tool_call import RETURN
 from baton.domain.workflow import WorkflowStatus
+from local.demo_model.conversation import Conversation
+from local.demo_model.rules import answer
+from local.demo_model.wire import ChatMessage, OfferedFunction
 from tests.unit.demo_model.guided import Guided, skill_creation
 
 SLACK = "I want to create a skill that sends Slack alerts"
@@ -310,3 +315,15 @@ def test_whatever_is_said_it_answers_and_never_speaks_for_baton(said: list[str])
 def test_long_replies_are_read_too(guided: Guided, piece: str) -> None:
     for text in (SLACK, piece * 20_000, "nothing", piece * 20_000, "yes", piece * 20_000):
         guided.say(text)
+
+
+@pytest.mark.parametrize(("text", "is_returned"), [("I'm done", True), ("bye", True), ("What is 2 + 2?", False)])
+def test_a_specialist_without_a_workflow_hands_back_when_the_user_is_done(text: str, is_returned: bool) -> None:
+    tools = {RETURN: OfferedFunction(name=RETURN, parameters=RETURN_TO_MAIN.parameters)}
+    messages = [
+        ChatMessage(role="system", content="You are a specialist."),
+        ChatMessage(role="user", content=text),
+    ]
+    reply = answer(Conversation.of(messages, tools))
+    assert [call.name for call in reply.calls] == ([RETURN] if is_returned else [])
+    assert bool(reply.text) is not is_returned
