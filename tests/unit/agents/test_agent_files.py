@@ -160,9 +160,7 @@ def test_agents_that_agents_ask_must_be_there_and_tell_apart(folder: Path, asked
         ("[web-x, web_x]", "handoffs: 'web-x' and 'web_x' would have the same tool's name"),
     ],
 )
-def test_agents_that_agents_hand_over_to_must_be_there_and_tell_apart(
-    folder: Path, targets: str, problem: str
-) -> None:
+def test_agents_that_agents_hand_over_to_must_be_there_and_tell_apart(folder: Path, targets: str, problem: str) -> None:
     for other in ("web-x", "web_x"):
         text = GOOD.replace("id: assistant", f"id: {other}").replace("main: true", "main: false")
         (folder / f"{other}.yaml").write_text(text)
