@@ -84,6 +84,8 @@ class FakeLeases:
             row = self.rows[key] = _new_row(scope, request, now)
         if row.thread.user_id != scope.user_id:
             raise ThreadUnavailable
+        if request.parent_thread_id not in (None, row.thread.parent_thread_id):
+            raise ThreadUnavailable
         if row.owner is not None and row.until >= now:
             raise LeaseBusy(row.shown(now).run, row.until)
         if request.run_id is not None and request.message_id is not None:

@@ -235,7 +235,8 @@ class AgentLoop:
         is_report = outcome.returns is not None
         told = self._calls.told(call)
         self._transcript.add_result(result_id, self.agent, call, told, is_handoff_summary=is_report)
-        self.transfer = self.transfer or outcome.transfer
+        if self.transfer is None or self.transfer.refusal is not None:
+            self.transfer = outcome.transfer or self.transfer
         self.returns = self.returns or outcome.returns
         self.is_limited |= outcome.is_outage
         self.ends_conversation |= outcome.ends_conversation

@@ -10,7 +10,7 @@ from baton.conversation.run_context import RunContext
 from baton.conversation.running_floor import RunningFloor
 from baton.conversation.transcript import Transcript
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.message import StoredMessage
+from baton.domain.message import Role, StoredMessage
 from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 
@@ -41,3 +41,9 @@ class AnswerStep:
     def is_action(self) -> bool:
         """Whether it was asked for without any words of the user's."""
         return isinstance(self.request, FloorRequest | MergeRequest)
+
+    @property
+    def asked(self) -> StoredMessage | None:
+        """The user's message that all this answers; None: it was asked for without one."""
+        messages = (*self.unfinished, self.opening)
+        return next((message for message in reversed(messages) if message.role is Role.USER), None)

@@ -69,7 +69,7 @@ class Controls:
         named = named_workflow(workflow_id)
         known = await self._own_if_begun(scope, thread, "thread.continue")
         workflow = await self._floors.unfinished(scope, named)
-        if known is not None and known.is_handed_over:
+        if known is not None and await self._floors.is_in_session(known, scope):
             raise HandoffInProgress
         changed_at = to_millis(workflow.updated_at)
         return continue_request(thread.id, named, key=str(changed_at), may_create=thread.may_create)

@@ -113,6 +113,9 @@ class Course:
     async def _continue(self, workflow_id: str) -> AsyncGenerator[BaseEvent, None]:
         """Take up an unfinished workflow, here or from another thread."""
         floor = self._floor
+        if floor.trouble is Trouble.LOST:
+            for event in self.handing.without_specialist(floor.trouble):
+                yield event
         workflow = await self._unfinished(workflow_id)
         target = floor.describe(workflow.agent_id)
         if target is None or target.workflow is None:
@@ -137,24 +140,23 @@ class Course:
 
     async def _converse(self) -> AsyncGenerator[BaseEvent, None]:
         """Let whoever has the floor speak, until nobody hands it on."""
-        floor, stop = self._floor, self._context.stop
+        _floor, stop = self._floor, self._context.stop
         while not stop.is_set():
             try:
                 async with contextlib.aclosing(self.speaking.speech()) as events:
                     async for event in events:
                         yield event
             except ModelError:
-                if not self._floor.was_handed_over_by(self._step.opening) or self._has_spoken(floor.agent):
+                if not self._is_silent_target:
                     raise
-                self._has_baton_the_last_word = True
-                for event in self.handing.fail():
+                for event in self._fail():
                     yield event
                 return
             speaker = self.speaking.speakers[-1]
             self._has_answered |= speaker.has_answered
             if stop.is_set() or speaker.waiting:
                 return
-            if speaker.transfer is not None:
+            if speaker.transfer is not None and (speaker.transfer.refusal is None or speaker.returns is None):
                 workflow = await self._wanted_workflow(speaker.transfer)
                 async with contextlib.aclosing(self.handing.hand_over(speaker.transfer, workflow)) as events:
                     async for event in events:
@@ -165,6 +167,9 @@ class Course:
                 continue
             if speaker.returns is not None or self._is_done:
                 for event in self._end(HandoffOutcome.RETURNED):
+                    yield event
+            elif self._is_silent_target:
+                for event in self._fail():
                     yield event
             return
 
@@ -178,8 +183,17 @@ class Course:
         self._has_baton_the_last_word = True
         return self.handing.leave(outcome, locale)
 
-    def _has_spoken(self, agent: AgentDefinition) -> bool:
-        return any(message.agent_id == agent.id for message in self._step.transcript.messages)
+    @property
+    def _is_silent_target(self) -> bool:
+        """Whether the specialist got the floor in this run, and has not said a word."""
+        floor = self._floor
+        return floor.was_handed_over_by(self._step.opening) and not any(
+            message.agent_id == floor.agent.id and message.is_said for message in self._step.transcript.messages
+        )
+
+    def _fail(self) -> Iterator[BaseEvent]:
+        self._has_baton_the_last_word = True
+        return self.handing.fail()
 
     def _asked_for(self, text: str) -> Transfer | None:
         """The handoff that the message's words ask for, without a model."""

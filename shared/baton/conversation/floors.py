@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ag_ui.core import BaseEvent
 
@@ -13,17 +14,19 @@ from baton.conversation.skill_making import publish_skill
 from baton.domain.errors import WorkflowUnavailable
 from baton.domain.floor import Floor, FloorChange
 from baton.domain.floor_events import state_changes
-from baton.domain.handoff import HandoffOutcome, HandoffRequest
+from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.identity import Scope, derived_record_id
+from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread, floor_state
+from baton.domain.times import to_millis
 from baton.domain.workflow import Workflow, WorkflowStatus
-from baton.domain.workflow_moves import resume
+from baton.domain.workflow_moves import abandon, expire, resume
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 from baton.ports.handoffs import HandoffStore
 from baton.ports.skills import SkillStore
 from baton.ports.thread_store import Lease
-from baton.ports.workflows import WorkflowElsewhere, WorkflowStore
+from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere, WorkflowStore
 
 
 class Floors:
@@ -51,7 +54,7 @@ class Floors:
         if thread.is_handed_over:
             self._check(floor, scope)
         elif thread.is_new_session and thread.parent_thread_id is None:
-            unfinished = await self._workflows.unfinished(scope)
+            unfinished = [each for each in await self._workflows.unfinished(scope) if self._may_continue(scope, each)]
             floor.resumable = tuple(each.workflow for each in unfinished)
             floor.offer = next((each.workflow for each in unfinished if not each.is_offered), None)
         return floor
@@ -73,6 +76,31 @@ class Floors:
         if workflow is None or not workflow.is_unfinished(self._clock.now()):
             raise WorkflowUnavailable
         return workflow
+
+    async def is_in_session(self, thread: Thread, scope: Scope) -> bool:
+        """Whether a specialist really has the floor: not if its workflow has ended, or goes on in another thread."""
+        if not thread.is_handed_over:
+            return False
+        return (await self.load(thread, scope)).trouble is not Trouble.LOST
+
+    async def undo(self, lease: Lease, opening: StoredMessage, change: FloorChange | None) -> None:
+        """End what an attempt has begun that died before its commit, as far as the run has come to another end.
+
+        ``opening`` is the run's first message, ``change`` what the run now does. Raises ``LeaseLost`` and
+        ``StoreUnavailable``.
+        """
+        scope, thread_id, now = lease.scope, lease.thread_id, self._clock.now()
+        kept = {request.place for request in change.handoffs} if change is not None else set()
+        place = HandoffPlace(opening.ordinal, 0, to_millis(opening.timestamp))
+        left = await self._handoffs.get(scope, thread_id, place) if place not in kept else None
+        if left is None or left.outcome is not None:
+            return
+        await self._handoffs.put(lease, left.ended(HandoffOutcome.FAILED, now))
+        begun = await self._workflows.find(scope, left.workflow_id) if left.workflow_id is not None else None
+        if begun is not None and begun.thread_id == thread_id and begun.status is WorkflowStatus.ACTIVE:
+            is_new = not any(begun.data.values())
+            ended = abandon(begun, now) if is_new else replace(begun, status=WorkflowStatus.SAVED, updated_at=now)
+            await self._workflows.put(lease, ended)
 
     async def keep(self, lease: Lease, change: FloorChange) -> Floor:
         """Write what a run has done to the floor; doing it again changes nothing.
@@ -119,8 +147,14 @@ class Floors:
 
     def news(self, thread: Thread, after: Floor) -> Iterable[BaseEvent]:
         """What clients are shown of a floor that has changed outside a run."""
-        describe, main_id = self._agents.describe, thread.agent_id
-        return state_changes(floor_state(describe, thread.floor, main_id), floor_state(describe, after, main_id))
+        before, state = thread.floor, floor_state(self._agents.describe, after, thread.agent_id)
+        # Not by what today's definitions say of it: clients have seen what those of before said.
+        changed = {
+            "activeAgent": before.agent_id != after.agent_id,
+            "workflow": before.workflow != after.workflow,
+            "resumable": before.resumable != after.resumable,
+        }
+        return state_changes({}, {name: state[name] for name, is_news in changed.items() if is_news})
 
     async def _read(self, thread: Thread, scope: Scope) -> RunningFloor:
         main = self._agents.main(thread)
@@ -133,7 +167,8 @@ class Floors:
         if known.handoff is not None:
             found = self._workflows.find(scope, known.workflow.id) if known.workflow is not None else _no_workflow()
             floor.handoff, workflow = await asyncio.gather(self._handoffs.get(scope, thread.id, known.handoff), found)
-            floor.workflow = workflow if workflow is not None and workflow.thread_id == thread.id else None
+            is_here = workflow is not None and workflow.thread_id == thread.id
+            floor.workflow = expire(workflow, self._clock.now()) if workflow is not None and is_here else None
         return floor
 
     def _check(self, floor: RunningFloor, scope: Scope) -> None:
@@ -141,7 +176,8 @@ class Floors:
         if floor.trouble is None and missing_permissions(scope, floor.agent):
             floor.trouble = Trouble.FORBIDDEN
         workflow, definition = floor.workflow, floor.agent.workflow
-        if floor.handoff is None or (floor.thread.floor.workflow is not None and workflow is None):
+        is_over = floor.handoff is None or floor.handoff.outcome is not None
+        if is_over or (floor.thread.floor.workflow is not None and workflow is None):
             floor.trouble = Trouble.LOST
         if floor.trouble is not None or workflow is None or workflow.status is WorkflowStatus.COMPLETED:
             return
@@ -156,6 +192,10 @@ class Floors:
         if resumed.changed is not None:
             floor.put_workflow(resumed.workflow)
             floor.redefined = resumed.changed
+
+    def _may_continue(self, scope: Scope, unfinished: UnfinishedWorkflow) -> bool:
+        agent = self._agents.describe(unfinished.workflow.agent_id)
+        return agent is not None and agent.workflow is not None and not missing_permissions(scope, agent)
 
     async def _produce(self, lease: Lease, workflow: Workflow) -> None:
         agent = self._agents.describe(workflow.agent_id)

@@ -40,7 +40,7 @@ class Handing:
         self._floor = step.floor
         self._services = step.context.services
         self._clock = step.context.services.clock
-        self._text = step.opening.text
+        self._text = step.asked.text if step.asked is not None else ""
 
     async def hand_over(self, wanted: Transfer, workflow: Workflow | None) -> AsyncGenerator[BaseEvent, None]:
         """Give the floor to another agent and show it; or say why not (H5, H6). ``workflow``: the one to continue."""
@@ -91,7 +91,11 @@ class Handing:
             target_agent_id=wanted.target.id,
             context_mode=handoff.context_mode,
             context_summary=wanted.summary or self._text[:LONGEST_SUMMARY],
-            recent_messages=granted_ids(handoff.context_mode, handoff.recent_messages, step.history),
+            recent_messages=(
+                *granted_ids(handoff.context_mode, handoff.recent_messages, step.history),
+                # After an approval it is not the first message of its run.
+                *([step.asked.id] if step.asked is not None and step.asked is not step.opening else []),
+            ),
             handoff_reason=wanted.reason,
             started_at=step.opening.timestamp,
             preserve_state=handoff.preserve_state,
@@ -123,7 +127,8 @@ class Handing:
     def fail(self) -> Iterator[BaseEvent]:
         """Take a handoff back whose target did not say a word (H6)."""
         floor, target = self._floor, self._floor.agent
-        is_new = floor.workflow is not None and floor.workflow.id in floor.begun_ids
+        workflow = floor.workflow
+        is_new = workflow is not None and workflow.id in floor.begun_ids and not any(workflow.data.values())
         yield from self._give_back(HandoffOutcome.FAILED, keeps=not is_new)
         yield from self.say(floor.main, sentence(target, "unavailable", agent=target.name))
 

@@ -304,14 +304,17 @@ class RunExecution:
             change=self._floor.change,
         )
         messages = (*messages[:-1], replace(messages[-1], end=end))
-        writes = (store.put_message(lease, each) for each in messages if each is not self._question)
-        await asyncio.gather(self._writes.done(), *writes)
+        *others, last = (each for each in messages if each is not self._question)
+        await asyncio.gather(self._writes.done(), *(store.put_message(lease, each) for each in others))
+        # Whoever finds the run's end takes everything before it for complete.
+        await store.put_message(lease, last)
         if answer.course is not None and answer.course.speaking.forked is not None:
             await self._services.forks.extend(lease.scope, answer.course.speaking.forked)
         if ended is not None:
             await self._services.sessions.record(lease, ended)
         if self._run.attempt > 1:
             await settle_tasks(self._services, lease, self._run, self._journal)
+            await self._services.floors.undo(lease, self._question, end.change)
         finished = await self._commit(messages, end, ended, pending)
         for event in final:
             self._tell(event)
@@ -346,7 +349,10 @@ class RunExecution:
         pending: PendingInterrupts | None,
     ) -> FinishedRun:
         """Move the pointer past ``messages``, then find out who is to be told."""
-        floor = await self._services.floors.keep(self._holder.lease, end.change) if end.change is not None else None
+        floor = None
+        if end.change is not None:
+            self._check_lease()  # its records have fences of their own, which nobody may have raised yet
+            floor = await self._services.floors.keep(self._holder.lease, end.change)
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=end.last_seq,

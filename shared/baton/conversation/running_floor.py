@@ -152,10 +152,14 @@ class RunningFloor:
         self.agent, self.handoff, self.workflow = self.main, None, None
         if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:
             return None
-        if specialist.workflow is None or not keeps:
+        if not keeps:
             self._workflows[workflow.id] = abandon(workflow, now)
             return None
-        left = self._workflows[workflow.id] = save(specialist.workflow, workflow, now)
+        if specialist.workflow is not None:
+            left = save(specialist.workflow, workflow, now)
+        else:  # its agent has left the deployment, perhaps for a while
+            left = replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
+        self._workflows[workflow.id] = left
         if left.status is not WorkflowStatus.SAVED:
             return None
         self.resumable = (left, *(each for each in self.resumable if each.id != left.id))

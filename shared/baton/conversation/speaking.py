@@ -113,7 +113,8 @@ class Speaking:
             )
             loop = speaker = self._loop(kit, transcript)
             self.speakers.append(speaker)
-            current: Sequence[StoredMessage] = () if self._step.is_action else (self._step.opening,)
+            asked = self._step.asked
+            current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
             if self._step.answered is not None and len(self.speakers) == 1:
                 async with contextlib.aclosing(self._go_on(loop, self._step.answered)) as events:
                     async for event in events:
@@ -131,7 +132,8 @@ class Speaking:
         history = await self._history()
         earlier = [message for message in history if message.ordinal < handoff.ordinal and message.is_said]
         is_first = self._floor.was_handed_over_by(self._step.opening)
-        text = self._text or CONTINUING.format(workflow="this")
+        asked = self._step.asked
+        text = asked.text if asked is not None and asked.text else CONTINUING.format(workflow="this")
         return Relay(
             self._context,
             self._floor.agent,
@@ -140,7 +142,7 @@ class Speaking:
             text=text,
             earlier=earlier,
             is_first=is_first,
-            content=self._step.opening.content if not self._step.is_action else "",
+            content=self._step.asked.content if self._step.asked is not None else "",
         )
 
     def _loop(self, kit: ToolKit, transcript: Transcript) -> AgentLoop:
@@ -152,7 +154,7 @@ class Speaking:
         floor, counter = self._floor, self._services.counter
         history, reserved = await self._history(), kit.tokens(counter)
         made = assemble(floor.agent, history, current, counter, reserved=reserved, handoff=floor.handoff)
-        if not self._step.is_action or floor.workflow is None:
+        if self._step.asked is not None or floor.workflow is None:
             return made
         asked = Prompt(Role.USER, CONTINUING.format(workflow=floor.workflow.name))
         return replace(made, prompts=(*made.prompts, asked))

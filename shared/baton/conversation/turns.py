@@ -305,7 +305,7 @@ class Turns:
         """Why the action cannot be carried out, as the thread is now; it may have been carried out before."""
         if request.action is FloorAction.EXIT:
             return None if lease.thread.is_handed_over else NotInHandoff()
-        if lease.thread.is_handed_over:
+        if await self._services.floors.is_in_session(lease.thread, lease.scope):
             return HandoffInProgress()
         try:
             await self._services.floors.unfinished(lease.scope, request.workflow_id or "")

@@ -85,9 +85,10 @@ class Leases:
             values |= {":run": request.run_id, ":message": request.message_id}
         if request.may_create:
             expression += _CREATE
-            if request.parent_thread_id is not None:
-                expression += ", parent_thread_id = if_not_exists(parent_thread_id, :parent)"
             condition = f"attribute_not_exists(PK) OR ({_FREE_AND_MINE})"
+            if request.parent_thread_id is not None:
+                expression += ", parent_thread_id = :parent"
+                condition = f"attribute_not_exists(PK) OR ({_FREE_AND_MINE} AND parent_thread_id = :parent)"
             values |= _creation_values(scope, request, now)
         try:
             item = await self._table.update(
@@ -96,6 +97,8 @@ class Leases:
         except ConditionFailed as failure:
             if failure.item is None:
                 raise NoSuchThread from None
+            if request.parent_thread_id not in (None, failure.item.get("parent_thread_id")):
+                raise ThreadUnavailable from None  # the id is in use for something else
             item = _own_retry_or_raise(failure.item, scope, owner, now)
         if request.may_create and not item.get("owner_claimed"):
             await self._claim_id(scope, request.thread_id, item, now)
