@@ -23,9 +23,8 @@ class WorkflowContract:
         data: Data = {"ASK": {"name": "Zürich 😀", "days": [1, 2.5, None, True, {}], "": ""}, "BUILD": {}}
         one = replace(workflow(house, lease), data=data)
         await house.workflows.put(lease, one)
-        assert await house.workflows.get(house.ada, lease.thread_id, "w1") == one
         assert await house.workflows.find(house.ada, "w1") == one
-        assert await house.workflows.unfinished(house.ada) == [one]
+        assert await house.workflows.unfinished(house.ada) == [(one, False)]
 
     async def test_much_data_is_kept_whole(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())
@@ -46,8 +45,8 @@ class WorkflowContract:
         further = replace(workflow(house, lease), state="BUILD", status=WorkflowStatus.SAVED)
         for _ in range(2):
             await house.workflows.put(lease, further)
-        assert await house.workflows.get(house.ada, lease.thread_id, "w1") == further
-        assert await house.workflows.unfinished(house.ada) == [further]
+        assert await house.workflows.find(house.ada, "w1") == further
+        assert await house.workflows.unfinished(house.ada) == [(further, False)]
 
     async def test_a_zombie_replaces_nothing_not_even_after_the_end(self, house: House) -> None:
         zombie = await house.acquire(new_thread_id())
@@ -59,7 +58,7 @@ class WorkflowContract:
         with pytest.raises(LeaseLost):
             await house.workflows.put(zombie, workflow(house, zombie))
         assert await house.workflows.unfinished(house.ada) == []
-        assert await house.workflows.get(house.ada, lease.thread_id, "w1") == done
+        assert await house.workflows.find(house.ada, "w1") == done
 
     async def test_a_workflow_that_is_continued_elsewhere_is_let_go_of_here(self, house: House) -> None:
         first, second = [await house.acquire(new_thread_id()) for _ in range(2)]
@@ -74,8 +73,66 @@ class WorkflowContract:
             await house.workflows.put(first, replace(left, state="BUILD"))
         assert elsewhere.value.thread_id == second.thread_id
         assert await house.workflows.find(house.ada, "w1") == moved
-        assert await house.workflows.get(house.ada, first.thread_id, "w1") == left
-        assert await house.workflows.get(house.ada, second.thread_id, "w1") == moved
+        assert await house.workflows.unfinished(house.ada) == [(moved, False)]
+
+    async def test_a_workflow_comes_back_to_the_thread_it_was_in_before(self, house: House) -> None:
+        first, second = [await house.acquire(new_thread_id()) for _ in range(2)]
+        left = workflow(house, first)
+        moved = replace(left, thread_id=second.thread_id)
+        await house.workflows.put(first, left)
+        await house.workflows.put(second, moved, moved_from=first.thread_id)
+        await house.workflows.put(first, left, moved_from=second.thread_id)
+        with pytest.raises(WorkflowElsewhere):
+            await house.workflows.put(second, moved)
+        assert await house.workflows.find(house.ada, "w1") == left
+
+    async def test_only_one_of_two_threads_takes_a_workflow_over(self, house: House) -> None:
+        first, second, third = [await house.acquire(new_thread_id()) for _ in range(3)]
+        left = workflow(house, first)
+        await house.workflows.put(first, left)
+        moved = replace(left, thread_id=second.thread_id)
+        await house.workflows.put(second, moved, moved_from=first.thread_id)
+        with pytest.raises(WorkflowElsewhere) as elsewhere:
+            await house.workflows.put(third, replace(left, thread_id=third.thread_id), moved_from=first.thread_id)
+        assert elsewhere.value.thread_id == second.thread_id
+        assert await house.workflows.find(house.ada, "w1") == moved
+
+    async def test_an_offer_is_remembered_until_the_workflow_is_written_again(self, house: House) -> None:
+        lease = await house.acquire(new_thread_id())
+        one = workflow(house, lease)
+        await house.workflows.put(lease, one)
+        for _ in range(2):
+            await house.workflows.mark_offered(house.ada, "w1")
+            assert await house.workflows.unfinished(house.ada) == [(one, True)]
+        assert await house.workflows.find(house.ada, "w1") == one
+        await house.workflows.put(lease, replace(one, state="BUILD"))
+        assert await house.workflows.unfinished(house.ada) == [(replace(one, state="BUILD"), False)]
+
+    async def test_an_offer_of_one_workflow_is_none_of_another(self, house: House) -> None:
+        lease = await house.acquire(new_thread_id())
+        one, other = workflow(house, lease), replace(workflow(house, lease), id="w2")
+        for each in (one, other):
+            await house.workflows.put(lease, each)
+        await house.workflows.mark_offered(house.ada, "w1")
+        assert await house.workflows.unfinished(house.ada) == [(other, False), (one, True)]
+
+    async def test_offering_one_that_is_unknown_does_nothing(self, house: House) -> None:
+        await house.workflows.mark_offered(house.ada, "w1")
+        assert await house.workflows.find(house.ada, "w1") is None
+        assert await house.workflows.unfinished(house.ada) == []
+        lease = await house.acquire(new_thread_id())
+        await house.workflows.put(lease, workflow(house, lease))
+        [(_, is_offered)] = await house.workflows.unfinished(house.ada)
+        assert not is_offered
+
+    async def test_nobody_marks_what_another_user_was_offered(self, house: House) -> None:
+        lease = await house.acquire(new_thread_id())
+        await house.workflows.put(lease, workflow(house, lease))
+        for other in (house.bob, house.stranger, house.auditor):
+            await house.workflows.mark_offered(other, "w1")
+            assert await house.workflows.unfinished(other) == []
+        [(_, is_offered)] = await house.workflows.unfinished(house.ada)
+        assert not is_offered
 
     async def test_one_of_another_thread_cannot_be_written(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())
@@ -90,7 +147,7 @@ class WorkflowContract:
             await house.workflows.put(lease, one)
             made.append(one)
             house.clock.advance(1)
-        assert await house.workflows.unfinished(house.ada) == [made[1], made[0]]
+        assert [each.workflow for each in await house.workflows.unfinished(house.ada)] == [made[1], made[0]]
 
     async def test_an_expired_one_is_listed_no_more(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())
@@ -105,7 +162,6 @@ class WorkflowContract:
         for other in (house.bob, house.stranger):
             assert await house.workflows.find(other, "w1") is None
             assert await house.workflows.unfinished(other) == []
-        assert await house.workflows.get(house.stranger, lease.thread_id, "w1") is None
 
 
 def workflow(house: House, lease: Lease) -> Workflow:
