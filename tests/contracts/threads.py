@@ -10,8 +10,8 @@ import pytest
 from baton.domain.errors import Forbidden, InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
-from baton.ports.thread_store import NoSuchThread
-from tests.contracts.house import House, new_thread_id
+from baton.ports.thread_store import Lease, LeaseRequest, NoSuchThread
+from tests.contracts.house import House, answered, new_thread_id, said
 
 HOUR = 3600
 MADE_UP_VALUES = [
@@ -207,6 +207,77 @@ class ListContract:
                 assert all(isinstance(thread, Thread) for thread in threads)
 
 
+class ForkContract:
+    """Threads that are forks of another: listed under it and nowhere else (H3)."""
+
+    async def test_a_fork_knows_its_parent(self, house: House) -> None:
+        parent = (await house.turn(new_thread_id())).thread_id
+        lease = await _forked(house, parent)
+        assert lease.thread.parent_thread_id == parent
+        assert (await house.store.get_thread(house.ada, lease.thread_id)).parent_thread_id == parent
+        assert (await house.store.get_thread(house.ada, parent)).parent_thread_id is None
+
+    async def test_a_fork_is_listed_under_its_parent_only(self, house: House) -> None:
+        parent, other = await _threads(house, 2, apart=60)
+        fork = (await _forked(house, parent)).thread_id
+        assert await _pages(house, house.ada, 10, parent_thread_id=parent) == [[fork]]
+        assert await _pages(house, house.ada, 10, parent_thread_id=other) == [[]]
+        assert await _pages(house, house.ada, 10, parent_thread_id=fork) == [[]]
+        assert await _pages(house, house.ada, 10) == [[other, parent]]
+        assert await _pages(house, house.auditor, 10, whole_tenant=True) == [[other, parent]]
+
+    async def test_a_fork_that_is_used_again_stays_under_its_parent(self, house: House) -> None:
+        parent = (await house.turn(new_thread_id())).thread_id
+        fork = (await _forked(house, parent)).thread_id
+        house.clock.advance(30 * HOUR)
+        await house.turn(fork, 2)
+        assert await _pages(house, house.ada, 10, parent_thread_id=parent) == [[fork]]
+        assert await _pages(house, house.ada, 10) == [[parent]]
+        thread = await house.store.get_thread(house.ada, fork)
+        assert (thread.parent_thread_id, thread.next_ordinal) == (parent, 4)
+
+    async def test_forks_come_in_pages_with_the_latest_first(self, house: House) -> None:
+        parent = (await house.turn(new_thread_id())).thread_id
+        forks = []
+        for _ in range(5):
+            house.clock.advance(2 * HOUR)
+            forks.append((await _forked(house, parent)).thread_id)
+        newest_first = forks[::-1]
+        pages = await _pages(house, house.ada, 2, parent_thread_id=parent)
+        assert pages == [newest_first[:2], newest_first[2:4], newest_first[4:]]
+
+    async def test_others_see_no_forks(self, house: House) -> None:
+        parent = (await house.turn(new_thread_id())).thread_id
+        fork = (await _forked(house, parent)).thread_id
+        for scope in (house.bob, house.stranger):
+            assert await _pages(house, scope, 10, parent_thread_id=parent) == [[]]
+            assert await _pages(house, scope, 10) == [[]]
+            with pytest.raises(ThreadUnavailable):
+                await house.store.get_thread(scope, fork)
+            with pytest.raises(ThreadUnavailable):
+                await house.acquire(fork, scope=scope, message_id="m2")
+
+
+async def _forked(house: House, parent: str) -> Lease:
+    """A fork of ``parent``, with a turn."""
+    lease = await house.store.acquire(house.ada, fork_request(new_thread_id(), parent))
+    await house.commit(lease, said(lease), answered(lease))
+    return lease
+
+
+def fork_request(thread_id: str, parent: str) -> LeaseRequest:
+    """What begins a fork of ``parent``."""
+    return LeaseRequest(
+        thread_id,
+        "r1",
+        "m1",
+        may_create=True,
+        agent_id="assistant",
+        idle_seconds=1800,
+        parent_thread_id=parent,
+    )
+
+
 async def _threads(house: House, count: int, *, apart: float) -> list[str]:
     """Threads of Ada's with a turn each, ``apart`` seconds between them, oldest first."""
     ids = []
@@ -216,11 +287,15 @@ async def _threads(house: House, count: int, *, apart: float) -> list[str]:
     return ids
 
 
-async def _pages(house: House, scope: Scope, limit: int, *, whole_tenant: bool = False) -> list[list[str]]:
+async def _pages(
+    house: House, scope: Scope, limit: int, *, whole_tenant: bool = False, parent_thread_id: str | None = None
+) -> list[list[str]]:
     """The ids on every page of a list."""
     pages, cursor = [], None
     while True:
-        threads, cursor = await house.store.list_threads(scope, limit=limit, cursor=cursor, whole_tenant=whole_tenant)
+        threads, cursor = await house.store.list_threads(
+            scope, limit=limit, cursor=cursor, whole_tenant=whole_tenant, parent_thread_id=parent_thread_id
+        )
         pages.append([thread.id for thread in threads])
         if cursor is None:
             return pages

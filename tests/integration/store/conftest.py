@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 for contract in (
     "endings",
+    "floors",
     "handoffs",
     "leases",
     "one_writer",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.contracts.floors import ChangeContract, FloorContract
+from tests.contracts.house import new_thread_id
 from tests.contracts.leases import CommitContract, FenceContract, LeaseContract, TurnContract
 from tests.contracts.messages import MessageContract
-from tests.contracts.threads import ListContract, OwnershipContract
+from tests.contracts.threads import ForkContract, ListContract, OwnershipContract, fork_request
+from tests.integration.store.conftest import Engine
 
 
 class TestLeases(LeaseContract):
@@ -33,3 +38,25 @@ class TestOwnership(OwnershipContract):
 
 class TestLists(ListContract):
     pass
+
+
+class TestForks(ForkContract):
+    pass
+
+
+class TestFloors(FloorContract):
+    pass
+
+
+class TestChanges(ChangeContract):
+    pass
+
+
+@pytest.mark.xfail(strict=True, reason="acquiring an existing thread as a fork gives it a parent, and leaves it listed")
+@pytest.mark.parametrize("engine", ["on_moto", "on_dynamodb_local"])
+async def test_an_existing_thread_becomes_nobodys_fork(request: pytest.FixtureRequest, engine: str) -> None:
+    at: Engine = request.getfixturevalue(engine)
+    house = at.house()
+    parent, other = [(await house.turn(new_thread_id())).thread_id for _ in range(2)]
+    lease = await house.store.acquire(house.ada, fork_request(other, parent))
+    assert lease.thread.parent_thread_id is None

@@ -9,12 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.dynamodb.codec import pack, pack_message, pack_pending, unpack, unpack_message, unpack_pending
+from baton.adapters.dynamodb.codec import (
+    pack,
+    pack_floor,
+    pack_message,
+    pack_pending,
+    unpack,
+    unpack_floor,
+    unpack_message,
+    unpack_pending,
+)
+from baton.domain.floor import Floor, FloorChange, HandoffPlace
+from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffRequest
 from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.times import from_millis
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
+from baton.domain.workflow import Workflow, WorkflowStatus
 from tests.unit.domain.strategies import contents
 
 STORED = "01abc61591a915c0b4a6e45e7478cfe1f9a9204f031d64a8034e1e467aa6b1b500"
@@ -46,6 +58,59 @@ pending = st.builds(
     first_ordinal=counts,
     interrupts=st.lists(interrupts, max_size=3).map(tuple),
 )
+names = st.text(max_size=20)
+workflows = st.builds(
+    Workflow,
+    id=names,
+    agent_id=names,
+    name=names,
+    state=names,
+    data=st.dictionaries(names, objects, max_size=3),
+    thread_id=names,
+    version=names,
+    updated_at=moments,
+    expires_at=moments,
+    status=st.sampled_from(WorkflowStatus),
+)
+handoffs = st.builds(
+    HandoffRequest,
+    thread_id=names,
+    tenant_id=names,
+    user_id=names,
+    ordinal=counts,
+    number=st.integers(0, 99),
+    source_agent_id=names,
+    target_agent_id=names,
+    context_mode=st.sampled_from(ContextMode),
+    context_summary=names,
+    recent_messages=st.lists(names, max_size=3).map(tuple),
+    handoff_reason=names,
+    started_at=moments,
+    preserve_state=st.booleans(),
+    return_expected=st.booleans(),
+    show_tool_calls=st.booleans(),
+    workflow_id=maybe_text,
+    remote_task_id=maybe_text,
+    child_thread_id=maybe_text,
+    outcome=st.none() | st.sampled_from(HandoffOutcome),
+    ended_at=st.none() | moments,
+)
+floors = st.builds(
+    Floor,
+    agent_id=names,
+    handoff=st.none() | st.builds(HandoffPlace, counts, counts),
+    workflow=st.none() | workflows,
+    resumable=st.lists(workflows, max_size=3).map(tuple),
+    taught_at=st.none() | moments,
+)
+changes = st.builds(
+    FloorChange,
+    floor=floors,
+    handoffs=st.lists(handoffs, max_size=3).map(tuple),
+    workflows=st.lists(workflows, max_size=3).map(tuple),
+    moved_from=maybe_text,
+    offered_id=maybe_text,
+)
 ends = st.builds(
     RunEnd,
     outcome=st.sampled_from(OutcomeType),
@@ -58,6 +123,7 @@ ends = st.builds(
     first_seq=counts,
     interrupts=st.lists(interrupts, max_size=3).map(tuple),
     parent_run_id=maybe_text,
+    change=st.none() | changes,
 )
 messages = st.builds(
     StoredMessage,
@@ -103,6 +169,24 @@ def test_any_message_comes_back(message: StoredMessage) -> None:
 @given(pending)
 def test_whatever_a_thread_waits_for_comes_back(waiting: PendingInterrupts) -> None:
     assert unpack_pending(pack_pending(waiting)) == waiting
+
+
+@given(floors)
+def test_any_floor_comes_back(floor: Floor) -> None:
+    assert unpack_floor(floor.agent_id, pack_floor(floor)) == floor
+
+
+@given(st.text(max_size=20))
+def test_a_floor_of_which_nothing_is_known_takes_no_room(agent_id: str) -> None:
+    assert pack_floor(Floor(agent_id)) is None
+
+
+@given(changes)
+def test_whatever_a_run_does_to_the_floor_comes_back(change: FloorChange) -> None:
+    end = RunEnd(OutcomeType.SUCCESS, Usage(), change=change)
+    message = StoredMessage("m", Role.ASSISTANT, "Hi.", 0, "r", from_millis(0), 1, end=end)
+    again = unpack_message(pack_message(message), message_id="m", ordinal=0, run_id="r", tokens=1)
+    assert again.end == end
 
 
 @given(json_values)
