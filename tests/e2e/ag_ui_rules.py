@@ -31,14 +31,17 @@ def check_ag_ui(event: Json) -> None:
     assert not [name for name, value in event.items() if value is None], event
 
 
-def check_run(events: Sequence[Json]) -> None:
-    """One whole run: begun, ended, everything opened in it closed, its events numbered one by one."""
+def check_run(events: Sequence[Json], *, attempt: int = 1) -> None:
+    """One whole run: begun, ended, everything opened in it closed, its events numbered one by one.
+
+    ``attempt`` is the one that was carried through.
+    """
     assert [event["type"] for event in events[:2]] == ["RUN_STARTED", "STATE_SNAPSHOT"]
     assert events[-1]["type"] in ("RUN_FINISHED", "RUN_ERROR")
     assert [event["type"] for event in events].count("RUN_STARTED") == 1
     check_numbered(events)
     started = events[0]
-    stamp = {"threadId": started["threadId"], "runId": started["runId"], "attempt": 1}
+    stamp = {"threadId": started["threadId"], "runId": started["runId"], "attempt": attempt}
     opened: set[tuple[str, str]] = set()
     for event in events:
         check_ag_ui(event)

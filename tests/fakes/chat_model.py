@@ -81,6 +81,10 @@ class ScriptedChatModel:
             else:
                 self._script.append(answer)
 
+    def forget(self) -> None:
+        """Leave the answers unsaid that nobody has asked for yet."""
+        self._script.clear()
+
     async def stream(
         self,
         settings: ModelSettings,

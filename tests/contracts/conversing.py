@@ -1,0 +1,184 @@
+"""A user who talks to agents over any stores, whose workers die, and what the user's client makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from baton.conversation.active_skills import ActiveSkills
+from baton.conversation.agents import Agents
+from baton.conversation.closing import Closer
+from baton.conversation.endings import Endings
+from baton.conversation.floors import Floors
+from baton.conversation.replay import Replays
+from baton.conversation.run_context import RunServices
+from baton.conversation.sessions import Sessions
+from baton.conversation.turns import Turns
+from baton.domain.errors import StoreUnavailable
+from baton.domain.events import Event
+from baton.domain.identity import Scope
+from tests.contracts.house import House
+from tests.e2e.ag_ui_rules import check_ag_ui, check_run
+from tests.fakes.agent_catalog import FakeAgentCatalog
+from tests.fakes.agent_client import ScriptedAgentClient
+from tests.fakes.chat_model import ScriptedChatModel
+from tests.fakes.connections import FakeConnections
+from tests.fakes.episodes import FakeClosings
+from tests.fakes.files import FakeFiles
+from tests.fakes.tools import FakeTools
+
+LONGER_THAN_A_LEASE = 31.0
+
+
+class WordCounter:
+    """A token a word."""
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+@dataclass
+class Fate:
+    """What happens to a worker at one of its calls of a store."""
+
+    kind: str = "none"
+    """``unavailable``: the call comes to nothing; ``lost answer``: it takes effect, which is not told; ``dead``: no
+    call comes to anything any more; ``taken over``: another worker finishes the run before this one goes on."""
+    calls: int = 0
+    """Calls before that."""
+    take_over: Callable[[], Awaitable[None]] | None = None
+    happened: bool = False
+
+    def spare(self) -> None:
+        """Let everything be well again."""
+        self.kind, self.calls, self.happened = "none", 0, False
+
+    async def met(self, really: Callable[[], Awaitable[Any]]) -> Any:
+        """Make a call, or meet the fate."""
+        self.calls -= 1
+        if self.kind == "none" or self.calls >= 0:
+            return await really()
+        if self.kind == "dead":
+            self.happened = True
+            raise StoreUnavailable
+        kind, self.kind, self.happened = self.kind, "none", True
+        if kind == "taken over" and self.take_over is not None:
+            await self.take_over()
+        if kind != "unavailable":
+            result = await really()
+        if kind != "taken over":
+            raise StoreUnavailable
+        return result
+
+
+class _Fated:
+    """A store whose calls meet a fate."""
+
+    def __init__(self, store: Any, fate: Fate) -> None:
+        self._store, self._fate = store, fate
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        method = getattr(self._store, name)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return await self._fate.met(lambda: method(*args, **kwargs))
+
+        return call
+
+
+class Worker:
+    """Turns and closings over a house's stores; with a ``fate``, not always to the end."""
+
+    def __init__(self, house: House, catalog: FakeAgentCatalog, model: ScriptedChatModel, fate: Fate | None) -> None:
+        def fated(store: Any) -> Any:
+            return _Fated(store, fate) if fate is not None else store
+
+        agents = Agents(catalog)
+        store, log = fated(house.store), fated(house.log)
+        sessions = Sessions(fated(house.episodes), FakeClosings(), house.audit)
+        skills = fated(house.skills)
+        floors = Floors(fated(house.handoffs), fated(house.workflows), skills, agents, house.audit, house.clock)
+        services = RunServices(
+            store=store,
+            log=log,
+            live=house.live,
+            connections=FakeConnections(),
+            agents=agents,
+            model=model,
+            default_model="test-model",
+            light_model="light-model",
+            counter=WordCounter(),
+            files=cast("Any", FakeFiles()),
+            sessions=sessions,
+            floors=floors,
+            active_skills=ActiveSkills(skills, house.clock),
+            records=fated(house.records),
+            tools=FakeTools(),
+            agent_client=ScriptedAgentClient(),
+            audit=house.audit,
+            clock=house.clock,
+        )
+        self.turns = Turns(services, agents, Replays(store, log, house.clock), house.audit)
+        self.closer = Closer(services, self.turns, house.audit)
+        self.endings = Endings(store, log, house.live, services.connections, sessions, floors, house.clock)
+
+
+@dataclass
+class Screen:
+    """What a client shows of one thread: it applies the events that follow the last one it has seen."""
+
+    seq: int = 0
+    state: dict[str, Any] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    """What agents said, by message."""
+    _run_id: str = ""
+    _of_run: list[str] = field(default_factory=list)
+
+    def show(self, events: tuple[Event, ...]) -> None:
+        """Apply the events. Numbers grow by one, but where a worker that died has left a jump."""
+        for event in events:
+            check_ag_ui(event.body)
+            metadata = event.body["metadata"]
+            jump = metadata.get("previousSeq")
+            assert event.seq is not None
+            assert event.seq == self.seq + 1 or (jump is not None and jump <= self.seq < event.seq), event
+            self.seq = event.seq
+            self._apply(event.body)
+
+    def _apply(self, event: dict[str, Any]) -> None:
+        match event["type"]:
+            case "RUN_STARTED":
+                if event["runId"] == self._run_id:  # of what the attempt before has said, nothing counts
+                    self.texts = {name: text for name, text in self.texts.items() if name not in self._of_run}
+                self._run_id, self._of_run = event["runId"], []
+            case "STATE_SNAPSHOT":
+                self.state = dict(event["snapshot"])
+            case "STATE_DELTA":
+                for change in event["delta"]:
+                    assert change["op"] == "replace", change
+                    name = change["path"].removeprefix("/")
+                    assert name in self.state, change
+                    self.state[name] = change["value"]
+            case "TEXT_MESSAGE_START":
+                assert event["messageId"] not in self.texts
+                self.texts[event["messageId"]] = ""
+                self._of_run.append(event["messageId"])
+            case "TEXT_MESSAGE_CONTENT":
+                self.texts[event["messageId"]] += event["delta"]
+            case "CUSTOM":
+                if event["name"] == "thread_closed" and self.state:
+                    self.state["status"] = "closed"
+
+
+def check_whole(events: list[Event]) -> None:
+    """What the caller of a turn was given: perhaps attempts that came to nothing, then a whole run."""
+    bodies = [event.body for event in events if event.seq is not None]
+    begins = [index for index, body in enumerate(bodies) if body["type"] == "RUN_STARTED"]
+    last = bodies[begins[-1] :]
+    check_run(last, attempt=last[0]["metadata"]["attempt"])
+
+
+def permitted(scope: Scope, *permissions: str) -> Scope:
+    """The user, with permissions."""
+    return Scope(scope.tenant_id, scope.user_id, frozenset(permissions))
