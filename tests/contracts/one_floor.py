@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from baton.conversation.replay import Replays
 from baton.conversation.requests import continue_request, exit_request, message_request
 from baton.domain.episode import EndReason
-from baton.domain.errors import ModelUnavailable, NotInHandoff, StoreUnavailable, ThreadUnavailable
+from baton.domain.errors import LeaseLost, ModelUnavailable, NotInHandoff, StoreUnavailable, ThreadUnavailable
 from baton.domain.events import Event
 from baton.domain.json_schema import partial, problems
 from baton.domain.message import Role, StoredMessage
@@ -75,6 +75,8 @@ fates = st.one_of(
     st.just(("none", 0)),
     st.tuples(st.sampled_from(["unavailable", "lost answer", "dead", "taken over"]), st.integers(0, 40)),
 )
+# An action's first words may be lost when one of its writes alone fails: see ``unit/conversation/test_handoff_edges.py``.
+action_fates = fates.filter(lambda fate: fate[0] != "unavailable")
 
 
 class OneFloor(RuleBasedStateMachine):
@@ -113,14 +115,14 @@ class OneFloor(RuleBasedStateMachine):
         self.act(at, self.saying(at, text), script, fate, self.saying(at, follows) if follows else None)
 
     @precondition(lambda self: self.screens)
-    @rule(data=st.data(), script=scripts, fate=fates)
+    @rule(data=st.data(), script=scripts, fate=action_fates)
     def leave(self, data: st.DataObject, script: list[Answer], fate: tuple[str, int]) -> None:
         at = self.any_thread(data)
         request = exit_request(self.ids[at], key=self.new_key())
         self.act(at, lambda emit: self.turn(request, emit), script, fate)
 
     @precondition(lambda self: self.screens)
-    @rule(data=st.data(), script=scripts, fate=fates)
+    @rule(data=st.data(), script=scripts, fate=action_fates)
     def take_up(self, data: st.DataObject, script: list[Answer], fate: tuple[str, int]) -> None:
         at = self.any_thread(data)
         known = [each.workflow.id for each in self.runner.run(self.house.workflows.unfinished(self.house.ada))]
@@ -209,7 +211,7 @@ class OneFloor(RuleBasedStateMachine):
         self.fate.take_over, kind = take_over, self.fate.kind
         try:
             await self._done(asked)
-        except StoreUnavailable:
+        except (LeaseLost, StoreUnavailable):
             assert self.fate.happened
             self.fate.spare()
             if kind != "unavailable" or await self._is_leased(at):
@@ -232,8 +234,6 @@ class OneFloor(RuleBasedStateMachine):
         events: list[Event] = []
         try:
             await asked(events.append)
-        except StoreUnavailable:
-            raise
         except NotInHandoff:
             return
         if events:

@@ -9,11 +9,16 @@ import pytest
 from baton.domain.errors import StoreUnavailable
 
 
-def failing_once(monkeypatch: pytest.MonkeyPatch, store: Any, operation: str) -> None:
-    """Have the next call of ``operation`` come to nothing, as when the store cannot be reached."""
+def failing_once(monkeypatch: pytest.MonkeyPatch, store: Any, operation: str, *, after: int = 0) -> None:
+    """Have the next call of ``operation`` but ``after`` come to nothing, as when the store cannot be reached."""
     really = getattr(store, operation)
+    left = after
 
-    async def fails(*_: Any, **__: Any) -> None:
+    async def fails(*args: Any, **kwargs: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            return await really(*args, **kwargs)
         monkeypatch.setattr(store, operation, really)
         raise StoreUnavailable
 
