@@ -75,7 +75,7 @@ fates = st.one_of(
     st.just(("none", 0)),
     st.tuples(st.sampled_from(["unavailable", "lost answer", "dead", "taken over"]), st.integers(0, 40)),
 )
-# An action's first words may be lost when one of its writes alone fails: see ``unit/conversation/test_handoff_edges.py``.
+# An action's first words may be lost when one write of several fails: see ``unit/conversation/test_handoff_edges.py``.
 action_fates = fates.filter(lambda fate: fate[0] != "unavailable")
 
 

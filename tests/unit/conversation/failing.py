@@ -17,7 +17,7 @@ def failing_once(monkeypatch: pytest.MonkeyPatch, store: Any, operation: str, *,
     async def fails(*args: Any, **kwargs: Any) -> Any:
         nonlocal left
         left -= 1
-        if left >= 0:
+        if left != -1:
             return await really(*args, **kwargs)
         monkeypatch.setattr(store, operation, really)
         raise StoreUnavailable

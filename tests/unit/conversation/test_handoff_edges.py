@@ -588,9 +588,7 @@ async def test_a_conversation_that_was_nearly_closed_goes_on_in_a_handoff_that_l
 # What clients are shown
 
 
-@pytest.mark.xfail(
-    strict=True, reason="what has changed is found by today's definitions, not by what clients were shown"
-)
+@pytest.mark.xfail(strict=True, reason="what has changed is told by today's definitions, not by what clients have seen")
 async def test_closing_shows_the_end_of_a_workflow_whose_agent_has_left_the_deployment() -> None:
     stage = HandoffStage(transfer())
     said = await stage.say()
