@@ -29,6 +29,9 @@ from tests.fakes.files import FakeFiles
 from tests.fakes.tools import FakeTools
 
 LONGER_THAN_A_LEASE = 31.0
+OF_NO_CONSEQUENCE = frozenset({"put_message", "put_call"})
+"""Calls at which no worker is taken over: one that wakes up there still writes what its run does to the floor, though
+the run is lost. See ``unit/conversation/test_handoff_edges.py``."""
 
 
 class WordCounter:
@@ -54,10 +57,11 @@ class Fate:
         """Let everything be well again."""
         self.kind, self.calls, self.happened = "none", 0, False
 
-    async def met(self, really: Callable[[], Awaitable[Any]]) -> Any:
-        """Make a call, or meet the fate."""
+    async def met(self, name: str, really: Callable[[], Awaitable[Any]]) -> Any:
+        """Make the call ``name``, or meet the fate."""
         self.calls -= 1
-        if self.kind == "none" or self.calls >= 0:
+        is_spared = self.kind == "taken over" and name in OF_NO_CONSEQUENCE
+        if self.kind == "none" or self.calls >= 0 or is_spared:
             return await really()
         if self.kind == "dead":
             self.happened = True
@@ -82,7 +86,7 @@ class _Fated:
         method = getattr(self._store, name)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            return await self._fate.met(lambda: method(*args, **kwargs))
+            return await self._fate.met(name, lambda: method(*args, **kwargs))
 
         return call
 

@@ -18,6 +18,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import ToolCall
 from baton.domain.workflow import WorkflowStatus
+from baton.ports.thread_store import Lease
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.failing import failing_once
@@ -570,6 +571,26 @@ async def test_an_approved_call_whose_worker_died_is_not_said_to_be_undone(monke
     await answer(stage, yes(interrupt))
     assert len(stage.tools.calls) == 1
     assert (await results(stage)) == ["home is gone."]
+
+
+@pytest.mark.xfail(strict=True, reason="the floor's records are guarded by their own fences, not by that of the thread")
+async def test_a_worker_that_wakes_up_when_its_run_was_taken_over_hands_nobody_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = HandoffStage(transfer(), Answer(("Name?",)), Answer(("Just an answer.",)))
+    really = stage.store.put_message
+
+    async def sleeps(lease: Lease, message: StoredMessage) -> None:
+        if message.end is not None and lease.fence == 1:
+            stage.clock.advance(31)
+            await stage.turns.finish_interrupted(stage.ada, stage.thread_id)
+        await really(lease, message)
+
+    monkeypatch.setattr(stage.store, "put_message", sleeps)
+    assert texts(await stage.say())[-1] == ("Assistant", "Just an answer.")
+    assert await active(stage) == "assistant"
+    assert await stage.workflows.unfinished(stage.ada) == []
+    await check_handoffs(stage)
 
 
 @pytest.mark.xfail(strict=True, reason="a handoff that a closing has ended goes on if its worker dies before the close")
