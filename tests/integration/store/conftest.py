@@ -47,6 +47,7 @@ for contract in (
     "floors",
     "handoffs",
     "leases",
+    "one_floor",
     "one_writer",
     "messages",
     "run_records",
