@@ -1,0 +1,290 @@
+"""What a specialist's model is told, by the context mode of its handoff, and what the main agent's is after it (H3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import ModelUnavailable
+from baton.domain.message import Content
+from baton.domain.tool_call import ToolCall
+from tests.fakes.chat_model import Answer
+from tests.unit.conversation.handing_over import HELPER, HandoffStage, calling, transfer
+
+SYSTEM = ("system", "Help.")
+SUMMARY = (
+    "system",
+    "The conversation was handed over to you by another agent (assistant). What it told you about the conversation so "
+    "far: Ada wants a thing.",
+)
+PLEASE = ("user", "Please help")
+LOOK = {"type": "python", "name": "look", "description": "Looks.", "entry_point": "wiki:look"}
+
+Told = list[tuple[str, Content]]
+
+
+def last_told(stage: HandoffStage) -> Told:
+    """What the model was asked with last."""
+    return stage.model.asked[-1].contents
+
+
+async def talked(*exchanges: str, **handoff: Any) -> HandoffStage:
+    """A stage where some things were said before; ``q/a`` is a question and its answer."""
+    stage = HandoffStage(**handoff)
+    for number, exchange in enumerate(exchanges):
+        question, answer = exchange.split("/")
+        stage.model.script(answer)
+        await stage.say(f"before {number}", question)
+    return stage
+
+
+async def handed_over(stage: HandoffStage, *, text: str = "") -> Told:
+    """The main agent hands over, perhaps with a word of its own; what the specialist's model is told."""
+    [call] = transfer("helper").calls
+    stage.model.script(Answer.calling(call, text=text), "How can I help?")
+    await stage.say("handoff", "Please help")
+    return last_told(stage)
+
+
+async def told_next(stage: HandoffStage, message_id: str = "next", text: str = "Like this") -> Told:
+    """What the model is told in the next turn."""
+    stage.model.script("I see.")
+    await stage.say(message_id, text)
+    return last_told(stage)
+
+
+LATER = [PLEASE, ("assistant", "How can I help?"), ("user", "Like this")]
+BEFORE = ("one/eins", "two/zwei")
+SAID: Told = [("user", "one"), ("assistant", "eins"), ("user", "two"), ("assistant", "zwei")]
+
+
+@pytest.mark.parametrize(
+    ("handoff", "head", "granted"),
+    [
+        ({}, [SYSTEM, SUMMARY], []),
+        ({"context_mode": "summary", "recent_messages": 3}, [SYSTEM, SUMMARY], []),
+        ({"context_mode": "recent", "recent_messages": 1}, [SYSTEM], SAID[-1:]),
+        ({"context_mode": "recent", "recent_messages": 2}, [SYSTEM], SAID[-2:]),
+        ({"context_mode": "recent", "recent_messages": 3}, [SYSTEM], SAID[-3:]),
+        ({"context_mode": "recent", "recent_messages": 4}, [SYSTEM], SAID),
+        ({"context_mode": "recent", "recent_messages": 200}, [SYSTEM], SAID),
+        ({"context_mode": "full"}, [SYSTEM], SAID),
+    ],
+)
+async def test_a_mode_grants_the_same_in_the_turn_of_the_handoff_and_in_later_ones(
+    handoff: dict[str, Any], head: Told, granted: Told
+) -> None:
+    stage = await talked(*BEFORE, **handoff)
+    assert await handed_over(stage) == [*head, *granted, PLEASE]
+    assert await told_next(stage) == [*head, *granted, *LATER]
+    more = [("assistant", "I see."), ("user", "And this")]
+    assert await told_next(stage, "after", "And this") == [*head, *granted, *LATER, *more]
+
+
+@pytest.mark.parametrize("mode", ["summary", "recent", "full"])
+async def test_a_conversation_that_begins_with_the_handoff_grants_the_message_alone(mode: str) -> None:
+    stage = await talked(context_mode=mode)
+    head = [SYSTEM, SUMMARY] if mode == "summary" else [SYSTEM]
+    assert await handed_over(stage) == [*head, PLEASE]
+
+
+async def test_how_much_was_granted_is_kept_with_the_handoff() -> None:
+    stage = await talked(*BEFORE, context_mode="recent", recent_messages=3)
+    await handed_over(stage)
+    [kept] = await stage.handoffs_kept()
+    assert (kept["contextMode"], kept["conversationHistoryCount"]) == ("recent", 3)
+
+
+async def test_what_the_main_agent_says_as_it_hands_over_is_known_to_the_specialist_later() -> None:
+    stage = await talked(*BEFORE)
+    assert await handed_over(stage, text="Let me connect you.") == [SYSTEM, SUMMARY, PLEASE]
+    told = await told_next(stage)
+    assert told == [SYSTEM, SUMMARY, PLEASE, ("assistant", "Let me connect you."), *LATER[1:]]
+
+
+async def test_an_earlier_session_with_a_specialist_is_not_granted_to_the_next() -> None:
+    stage = await talked()
+    await handed_over(stage)
+    await stage.say("back", "Never mind")
+    await stage.exit()
+    stage.model.script(transfer("helper"), "Again?")
+    await stage.say("again", "Help again")
+    assert last_told(stage) == [SYSTEM, SUMMARY, ("user", "Help again")]
+
+
+# Tool calls
+
+
+async def looked(**handoff: Any) -> HandoffStage:
+    """A stage whose main agent has called a tool."""
+    stage = HandoffStage(**handoff)
+    assistant = stage.catalog.definitions["assistant"]
+    stage.catalog.definitions["assistant"] = AgentDefinition.model_validate({**assistant.model_dump(), "tools": [LOOK]})
+
+    async def look() -> str:
+        return "Three pages."
+
+    stage.tools.add("look", look)
+    stage.model.script(Answer.calling(ToolCall("c", "look", "{}"), text="One moment."), "There are three.")
+    await stage.say("before", "How many?")
+    return stage
+
+
+CALLED = "[Called look with {}. Result: Three pages.]"
+
+
+@pytest.mark.parametrize("mode", ["recent", "full"])
+async def test_calls_of_other_agents_are_hidden(mode: str) -> None:
+    stage = await looked(context_mode=mode)
+    granted = [("user", "How many?"), ("assistant", "One moment."), ("assistant", "There are three.")]
+    assert await handed_over(stage) == [SYSTEM, *granted, PLEASE]
+    assert await told_next(stage) == [SYSTEM, *granted, *LATER]
+    assert not any(prompt.tool_calls or prompt.role.value == "tool" for prompt in stage.model.asked[-1].prompts)
+
+
+@pytest.mark.parametrize("mode", ["recent", "full"])
+async def test_calls_of_other_agents_are_told_as_text_where_the_handoff_shows_them(mode: str) -> None:
+    stage = await looked(context_mode=mode, show_tool_calls=True)
+    granted = [
+        ("user", "How many?"),
+        ("assistant", f"One moment.\n{CALLED}"),
+        ("assistant", "There are three."),
+    ]
+    assert await handed_over(stage) == [SYSTEM, *granted, PLEASE]
+    assert await told_next(stage) == [SYSTEM, *granted, *LATER]
+    assert not any(prompt.tool_calls or prompt.role.value == "tool" for prompt in stage.model.asked[-1].prompts)
+
+
+async def test_a_summary_shows_no_calls_of_before() -> None:
+    stage = await looked(show_tool_calls=True)
+    assert await handed_over(stage) == [SYSTEM, SUMMARY, PLEASE]
+
+
+async def test_the_transfer_itself_is_told_to_nobody() -> None:
+    stage = await talked(context_mode="full", show_tool_calls=True)
+    await handed_over(stage, text="Let me connect you.")
+    await told_next(stage)
+    assert "transfer_to" not in str(last_told(stage))
+
+
+async def test_the_specialist_knows_its_own_calls() -> None:
+    stage = await talked()
+    helper = AgentDefinition.model_validate({**HELPER.model_dump(), "tools": [LOOK]})
+    stage.catalog.definitions["helper"] = helper
+
+    async def look() -> str:
+        return "Three pages."
+
+    stage.tools.add("look", look)
+    await handed_over(stage)
+    stage.model.script(Answer.calling(ToolCall("c", "look", "{}")))
+    await told_next(stage)
+    told = await told_next(stage, "after", "And?")
+    assert ("tool", "Three pages.") in told
+
+
+# After the return
+
+
+async def returned(stage: HandoffStage) -> Told:
+    """The specialist reports; what the main agent's model is told in the next turn."""
+    await handed_over(stage)
+    stage.model.script(calling("return_to_main", summary="The printer works.", outcome="solved"))
+    await stage.say("back", "It works, thanks")
+    return await told_next(stage)
+
+
+@pytest.mark.parametrize("mode", ["summary", "recent", "full"])
+async def test_the_main_agent_is_told_what_the_specialist_reports(mode: str) -> None:
+    stage = await talked(*BEFORE, context_mode=mode)
+    told = await returned(stage)
+    assert told == [
+        ("system", "Be brief."),
+        *SAID,
+        PLEASE,
+        ("assistant", ""),
+        ("tool", "The user is being connected with Helper."),
+        ("assistant", "How can I help?"),
+        ("user", "It works, thanks"),
+        ("system", "Helper has handed the conversation back and reports: solved: The printer works."),
+        ("assistant", "Returning you to the main assistant."),
+        ("assistant", "You're back with me. What else can I do for you?"),
+        ("user", "Like this"),
+    ]
+
+
+async def test_the_report_is_marked_as_the_summary_of_its_handoff() -> None:
+    stage = await talked()
+    await returned(stage)
+    thread = await stage.store.get_thread(stage.ada, stage.thread_id)
+    page = await stage.store.read_messages(stage.ada, thread, limit=50, before=None)
+    assert [message.text for message in page.messages if message.is_handoff_summary] == ["solved: The printer works."]
+
+
+async def test_a_specialist_that_was_left_reports_nothing() -> None:
+    stage = await talked()
+    await handed_over(stage)
+    await stage.exit()
+    assert [role for role, _ in await told_next(stage)].count("system") == 1
+
+
+async def test_the_next_specialist_is_not_told_the_report_of_the_one_before() -> None:
+    stage = await talked()
+    await returned(stage)
+    stage.model.script(transfer("maker"), "Name?")
+    await stage.say("again", "Now make one")
+    assert "The printer works." not in str(last_told(stage))
+
+
+# The summary
+
+
+async def test_a_trigger_has_the_light_model_sum_up() -> None:
+    stage = await talked(*BEFORE)
+    stage.model.script("Ada counts and needs help.", "How can I help?")
+    await stage.say("handoff", "Get me the help desk")
+    light, helper = stage.model.asked[-2:]
+    assert light.settings.model == "light-model"
+    assert light.contents[1:] == [
+        ("user", "user: one\nassistant: eins\nuser: two\nassistant: zwei\nuser: Get me the help desk")
+    ]
+    assert [role for role, _ in helper.contents] == ["system", "system", "user"]
+    assert str(helper.contents[1][1]).endswith("Ada counts and needs help.")
+
+
+@pytest.mark.parametrize("failure", [Answer((), error=ModelUnavailable()), Answer(()), Answer(("  ",))])
+async def test_without_a_light_model_the_summary_is_the_users_message(failure: Answer) -> None:
+    stage = await talked(*BEFORE)
+    stage.model.script(failure, "How can I help?")
+    await stage.say("handoff", "Get me the help desk")
+    assert str(last_told(stage)[1][1]).endswith("so far: Get me the help desk")
+    [kept] = await stage.handoffs_kept()
+    assert kept["contextSummary"] == "Get me the help desk"
+
+
+# Budgets
+
+
+def with_room_for(stage: HandoffStage, tokens: int) -> None:
+    """Give the specialist's prompts so much room beside its tools."""
+    memory = {"max_working_memory_tokens": tokens}
+    stage.catalog.definitions["helper"] = AgentDefinition.model_validate({**HELPER.model_dump(), "memory": memory})
+
+
+@pytest.mark.parametrize("mode", ["summary", "recent", "full"])
+async def test_a_long_session_keeps_its_newest_exchanges_and_what_is_said_in_front(mode: str) -> None:
+    stage = await talked("old " * 300 + "/alt", context_mode=mode)
+    with_room_for(stage, 1_000)
+    await handed_over(stage)
+    for number in range(8):
+        told = await told_next(stage, f"long {number}", f"{number} " + "word " * 200)
+    head = [SYSTEM, SUMMARY] if mode == "summary" else [SYSTEM]
+    assert told[: len(head)] == head
+    words = [str(content)[0] for role, content in told[len(head) :] if role == "user"]
+    assert words == sorted(words)
+    assert words[-1] == "7"
+    assert 1 < len(words) < 8
+    assert told[len(head)][0] == "user"
+    assert sum(len(str(content).split()) for _, content in told) <= 1_000
