@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("baton", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("baton")
 
-pytest.register_assert_rewrite("tests.e2e")  # the checks that its tests share explain themselves as tests do
+# The checks that tests share explain themselves as tests do.
+pytest.register_assert_rewrite("tests.e2e", "tests.contracts.conversing", "tests.contracts.one_floor")
 
 pytest_plugins = ["tests.engines", "tests.e2e.fixtures", "tests.fault_counts"]

@@ -31,7 +31,7 @@ from tests.fakes.tools import FakeTools
 LONGER_THAN_A_LEASE = 31.0
 OF_NO_CONSEQUENCE = frozenset({"put_message", "put_call"})
 """Calls at which no worker is taken over: one that wakes up there still writes what its run does to the floor, though
-the run is lost. See ``unit/conversation/test_handoff_edges.py``."""
+the run is lost. See ``unit/conversation/test_handoff_deaths.py``."""
 
 
 class WordCounter:

@@ -75,14 +75,14 @@ fates = st.one_of(
     st.just(("none", 0)),
     st.tuples(st.sampled_from(["unavailable", "lost answer", "dead", "taken over"]), st.integers(0, 40)),
 )
-# An action's first words may be lost when one write of several fails: see ``unit/conversation/test_handoff_edges.py``.
+# An action's first words may be lost when one write of several fails: see ``unit/conversation/test_handoff_deaths.py``.
 action_fates = fates.filter(lambda fate: fate[0] != "unavailable")
 
 
 class OneFloor(RuleBasedStateMachine):
     """One user with two conversations, agents that hand over to each other, and workers that die.
 
-    A worker that died is followed by one that does not (two in a row: ``unit/conversation/test_handoff_edges.py``),
+    A worker that died is followed by one that does not (two in a row: ``unit/conversation/test_handoff_deaths.py``),
     and whatever was asked of it is asked again.
     """
 

@@ -27,17 +27,8 @@ from local.engines.clients import client
 from local.resources import create_bucket
 from tests.contracts.house import House
 from tests.engines import TableAt
-from tests.fakes.audit import FakeAuditLog
 from tests.fakes.clock import FakeClock
-from tests.fakes.episodes import FakeEpisodes
-from tests.fakes.handoffs import FakeHandoffs
-from tests.fakes.idle_threads import FakeIdleThreads
-from tests.fakes.live import FakeLiveRegistry
-from tests.fakes.run_records import FakeRunRecords
-from tests.fakes.skills import FakeSkills
-from tests.fakes.stream_log import FakeStreamLog
-from tests.fakes.thread_store import FakeThreadStore
-from tests.fakes.workflows import FakeWorkflows
+from tests.fakes.house import in_memory
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -47,7 +38,6 @@ for contract in (
     "floors",
     "handoffs",
     "leases",
-    "one_floor",
     "one_writer",
     "messages",
     "run_records",
@@ -124,41 +114,6 @@ def house(request: pytest.FixtureRequest) -> House:
         return in_memory()
     engine: Engine = request.getfixturevalue(request.param)
     return engine.house()
-
-
-def in_memory(clock: FakeClock | None = None) -> House:
-    """A tenant in the doubles."""
-    clock = clock or FakeClock()
-    audit = FakeAuditLog()
-
-    async def audit_records(scope: Scope) -> list[dict[str, Any]]:
-        return [
-            {
-                "user_id": record.scope.user_id,
-                "action": record.action,
-                "outcome": record.outcome,
-                "thread_id": record.thread_id,
-                "detail": record.detail,
-            }
-            for record in audit.records
-            if record.scope.tenant_id == scope.tenant_id
-        ]
-
-    store = FakeThreadStore(clock)
-    return House(
-        store,
-        FakeStreamLog(clock),
-        FakeLiveRegistry(clock),
-        audit,
-        FakeEpisodes(),
-        FakeIdleThreads(store, clock),
-        FakeRunRecords(),
-        FakeHandoffs(audit),
-        FakeWorkflows(clock),
-        FakeSkills(),
-        clock,
-        audit_records,
-    )
 
 
 def _engine(at: TableAt, s3: S3Client) -> Iterator[Engine]:

@@ -11,7 +11,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests import fault_counts
 from tests.contracts.house import House
 from tests.contracts.one_writer import OneWriter
-from tests.integration.store.conftest import Engine, in_memory
+from tests.fakes.house import in_memory
+from tests.integration.store.conftest import Engine
 
 QUICK = settings(
     max_examples=100,

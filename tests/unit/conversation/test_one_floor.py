@@ -7,7 +7,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests import fault_counts
 from tests.contracts.one_floor import OneFloor
-from tests.integration.store.conftest import in_memory
+from tests.fakes.house import in_memory
 
 THOROUGH = settings(
     max_examples=200,

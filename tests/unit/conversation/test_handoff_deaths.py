@@ -1,0 +1,125 @@
+"""Handoffs whose workers die or are taken for dead, and those that a person was asked before."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton.domain.episode import EndReason
+from baton.domain.errors import StoreUnavailable
+from baton.domain.message import StoredMessage
+from baton.ports.thread_store import Lease
+from tests.fakes.chat_model import Answer
+from tests.unit.conversation.failing import failing_once
+from tests.unit.conversation.floor_checks import active, call, changed, check_handoffs, define, messages, results
+from tests.unit.conversation.handing_over import HandoffStage, texts, transfer
+from tests.unit.conversation.stage import Said
+from tests.unit.conversation.wiki import answer, interrupted, wiki, yes
+
+
+async def fails_to(stage: HandoffStage, monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
+    """The message comes, and its worker loses the store as it calls ``operation``."""
+    failing_once(monkeypatch, stage.store, operation)
+    with pytest.raises(StoreUnavailable):
+        await stage.say()
+
+
+# Workers that die
+
+
+@pytest.mark.parametrize("operation", ["commit", "put_message"])
+async def test_a_handoff_whose_worker_died_takes_place_once(monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
+    stage = HandoffStage(transfer(), Answer(("Name?",)), transfer(), Answer(("Name?",)))
+    await fails_to(stage, monkeypatch, operation)
+    said = await stage.say()
+    assert texts(said) == [("Maker", "Name?")]
+    assert len(await stage.handoffs_kept()) == len(await stage.workflows.unfinished(stage.ada)) == 1
+    await check_handoffs(stage)
+
+
+@pytest.mark.xfail(strict=True, reason="what a dead worker has carried out stays, though its run is given up")
+async def test_a_handoff_of_a_run_that_is_given_up_does_not_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = HandoffStage(transfer(), Answer(("Name?",)))
+    await fails_to(stage, monkeypatch, "commit")
+    await fails_to(stage, monkeypatch, "run_messages")
+    assert (await stage.say()).last["code"] == "interrupted"
+    assert await active(stage) == "assistant"
+    await check_handoffs(stage)
+
+
+@pytest.mark.xfail(strict=True, reason="the answer is adopted with what stood for its first message in its place")
+async def test_an_exit_whose_worker_died_loses_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = HandoffStage(transfer())
+    await stage.say()
+    failing_once(monkeypatch, stage.store, "put_message", after=1)
+    with pytest.raises(StoreUnavailable):
+        await stage.exit()
+    said = await stage.exit()
+    shown = [text for _, text in texts(said)]
+    assert [message.text for message in await messages(stage)][-2:] == shown
+
+
+@pytest.mark.xfail(strict=True, reason="the answer is adopted with what stood for its first message in its place")
+async def test_an_approved_call_whose_worker_died_is_not_said_to_be_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = wiki()
+    [interrupt] = await interrupted(stage)
+    stage.model.script("Done.")
+    failing_once(monkeypatch, stage.store, "put_message", after=1)
+    with pytest.raises(StoreUnavailable):
+        await answer(stage, yes(interrupt))
+    await answer(stage, yes(interrupt))
+    assert len(stage.tools.calls) == 1
+    assert (await results(stage)) == ["home is gone."]
+
+
+@pytest.mark.xfail(strict=True, reason="the floor's records are guarded by their own fences, not by that of the thread")
+async def test_a_worker_that_wakes_up_when_its_run_was_taken_over_hands_nobody_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = HandoffStage(transfer(), Answer(("Name?",)), Answer(("Just an answer.",)))
+    really = stage.store.put_message
+
+    async def sleeps(lease: Lease, message: StoredMessage) -> None:
+        if message.end is not None and lease.fence == 1:
+            stage.clock.advance(31)
+            await stage.turns.finish_interrupted(stage.ada, stage.thread_id)
+        await really(lease, message)
+
+    monkeypatch.setattr(stage.store, "put_message", sleeps)
+    assert texts(await stage.say())[-1] == ("Assistant", "Just an answer.")
+    assert await active(stage) == "assistant"
+    assert await stage.workflows.unfinished(stage.ada) == []
+    await check_handoffs(stage)
+
+
+@pytest.mark.xfail(strict=True, reason="a handoff that a closing has ended goes on if its worker dies before the close")
+async def test_a_conversation_that_was_nearly_closed_goes_on_in_a_handoff_that_lasts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = HandoffStage(transfer("helper"))
+    await stage.say()
+    failing_once(monkeypatch, stage.store, "close")
+    with pytest.raises(StoreUnavailable):
+        await stage.closer.close(stage.ada, stage.thread_id, EndReason.USER_CLOSED, patience=5)
+    await stage.say("m2", "Are you there?")
+    await check_handoffs(stage)
+
+
+# What a person was asked before
+
+
+@pytest.mark.xfail(strict=True, reason="the target is not given the message, which is not the first of the run")
+async def test_a_handoff_after_an_approval_brings_the_users_message_along() -> None:
+    stage = HandoffStage(Answer.calling(call("wipe"), text="May I?"))
+    wipe = {"type": "python", "name": "wipe", "description": "Wipes.", "entry_point": "wiki:wipe"}
+    define(stage, changed(stage.assistant, tools=[wipe]))
+
+    async def wiped() -> str:
+        return "Wiped."
+
+    stage.tools.add("wipe", wiped, requires_approval=True)
+    said = await stage.say("m1", "Wipe it and make me another one")
+    [interrupt] = said.last["outcome"]["interrupts"]
+    stage.model.script(transfer())
+    gone_on: Said = await answer(stage, yes(interrupt))
+    assert [who for who, _ in texts(gone_on)] == ["Maker"]
+    assert ("user", "Wipe it and make me another one") in stage.model.asked[-1].contents
