@@ -11,6 +11,7 @@ from baton.conversation.agents import Agents
 from baton.conversation.closing import Closer
 from baton.conversation.endings import Endings
 from baton.conversation.floors import Floors
+from baton.conversation.forks import Forks
 from baton.conversation.replay import Replays
 from baton.conversation.run_context import RunServices
 from baton.conversation.sessions import Sessions
@@ -29,9 +30,6 @@ from tests.fakes.files import FakeFiles
 from tests.fakes.tools import FakeTools
 
 LONGER_THAN_A_LEASE = 31.0
-OF_NO_CONSEQUENCE = frozenset({"put_message", "put_call"})
-"""Calls at which no worker is taken over: one that wakes up there still writes what its run does to the floor, though
-the run is lost. See ``unit/conversation/test_handoff_deaths.py``."""
 
 
 class WordCounter:
@@ -60,8 +58,7 @@ class Fate:
     async def met(self, name: str, really: Callable[[], Awaitable[Any]]) -> Any:
         """Make the call ``name``, or meet the fate."""
         self.calls -= 1
-        is_spared = self.kind == "taken over" and name in OF_NO_CONSEQUENCE
-        if self.kind == "none" or self.calls >= 0 or is_spared:
+        if self.kind == "none" or self.calls >= 0:
             return await really()
         if self.kind == "dead":
             self.happened = True
@@ -116,6 +113,7 @@ class Worker:
             files=cast("Any", FakeFiles()),
             sessions=sessions,
             floors=floors,
+            forks=Forks(store, agents, house.audit, WordCounter(), house.clock),
             active_skills=ActiveSkills(skills, house.clock),
             records=fated(house.records),
             tools=FakeTools(),

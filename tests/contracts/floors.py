@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from baton.domain.errors import LeaseLost
-from baton.domain.floor import Floor, FloorChange, HandoffPlace
-from baton.domain.handoff import ContextMode, HandoffOutcome
+from baton.domain.floor import Floor, FloorChange
+from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace
 from baton.domain.thread import ThreadStatus
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow, WorkflowStatus
@@ -55,7 +55,7 @@ class FloorContract:
         before = await handed_over_thread(house)
         assert before.workflow is not None
         lease = await house.acquire(before.workflow.thread_id, message_id="m2", run_id="r2")
-        after = Floor("helper", HandoffPlace(2, 1), taught_at=house.clock.now())
+        after = Floor("helper", HandoffPlace(2, 1, 1773480000000), taught_at=house.clock.now())
         await commit(house, lease, after)
         assert await kept(house, lease) == after
 
@@ -218,5 +218,5 @@ def handed_over(house: House, lease: Lease) -> Floor:
         status=WorkflowStatus.SAVED,
         updated_at=house.clock.now() - timedelta(days=1),
     )
-    place = HandoffPlace(lease.thread.next_ordinal, 0)
+    place = HandoffPlace(lease.thread.next_ordinal, 0, 1773480000000)
     return Floor("skill-creation", place, one, (other, replace(other, id="w3")), house.clock.now())

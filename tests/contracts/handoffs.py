@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 
 from baton.domain.errors import InvalidRequest, LeaseLost
-from baton.domain.floor import HandoffPlace
-from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffRequest
+from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.ports.thread_store import Lease
 from tests.contracts.house import House, answered, new_thread_id, said
 
@@ -31,14 +30,14 @@ class HandoffContract:
             child_thread_id=new_thread_id(),
         )
         await house.handoffs.put(lease, one)
-        assert await house.handoffs.get(house.ada, lease.thread_id, place(one)) == one
+        assert await house.handoffs.get(house.ada, lease.thread_id, one.place) == one
 
     async def test_a_large_summary_is_kept_whole(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())
         large = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))
         one = replace(handoff(house, lease), context_summary=large)
         await house.handoffs.put(lease, one)
-        assert await house.handoffs.get(house.ada, lease.thread_id, place(one)) == one
+        assert await house.handoffs.get(house.ada, lease.thread_id, one.place) == one
 
     async def test_a_handoff_that_ended_in_a_later_run_is_still_the_same_one(self, house: House) -> None:
         first = await house.acquire(new_thread_id())
@@ -52,7 +51,7 @@ class HandoffContract:
         [kept], more = await house.handoffs.of_thread(house.ada, first.thread_id, limit=5, cursor=None)
         assert more is None
         assert kept == replace(ended, ended_at=house.clock.now())
-        assert await house.handoffs.get(house.ada, first.thread_id, place(began)) == kept
+        assert await house.handoffs.get(house.ada, first.thread_id, began.place) == kept
 
     async def test_handoffs_of_one_run_are_told_apart_by_their_number(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())
@@ -61,8 +60,8 @@ class HandoffContract:
         for one in (refused, lasting):
             await house.handoffs.put(lease, one)
         for one in (refused, lasting):
-            assert await house.handoffs.get(house.ada, lease.thread_id, place(one)) == one
-        nowhere = HandoffPlace(refused.ordinal, 2)
+            assert await house.handoffs.get(house.ada, lease.thread_id, one.place) == one
+        nowhere = HandoffPlace(refused.ordinal, 2, 0)
         assert await house.handoffs.get(house.ada, lease.thread_id, nowhere) is None
 
     async def test_another_attempt_replaces_it_and_a_zombie_does_not(self, house: House) -> None:
@@ -96,7 +95,7 @@ class HandoffContract:
 
     async def test_a_thread_without_handoffs_has_an_empty_page(self, house: House) -> None:
         assert await house.handoffs.of_thread(house.ada, new_thread_id(), limit=5, cursor=None) == ([], None)
-        assert await house.handoffs.get(house.ada, new_thread_id(), HandoffPlace(0, 0)) is None
+        assert await house.handoffs.get(house.ada, new_thread_id(), HandoffPlace(0, 0, 0)) is None
 
     @pytest.mark.parametrize("cursor", ["garbage", "e30"])
     async def test_a_made_up_cursor_is_refused(self, house: House, cursor: str) -> None:
@@ -107,7 +106,7 @@ class HandoffContract:
         lease = await house.acquire(new_thread_id())
         await house.handoffs.put(lease, handoff(house, lease))
         assert await house.handoffs.of_thread(house.stranger, lease.thread_id, limit=5, cursor=None) == ([], None)
-        assert await house.handoffs.get(house.stranger, lease.thread_id, HandoffPlace(0, 0)) is None
+        assert await house.handoffs.get(house.stranger, lease.thread_id, HandoffPlace(0, 0, 0)) is None
 
 
 def handoff(house: House, lease: Lease) -> HandoffRequest:
@@ -125,8 +124,3 @@ def handoff(house: House, lease: Lease) -> HandoffRequest:
         handoff_reason="skill_creation_workflow",
         started_at=house.clock.now(),
     )
-
-
-def place(request: HandoffRequest) -> HandoffPlace:
-    """Where the thread finds it."""
-    return HandoffPlace(request.ordinal, request.number)

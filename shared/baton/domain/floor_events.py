@@ -25,7 +25,7 @@ def handed_over(
 def state_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[StateDeltaEvent]:
     """What has changed in a thread's state, an event for each of its parts."""
     for name, value in after.items():
-        if before.get(name) != value:
+        if name not in before or before[name] != value:
             yield StateDeltaEvent(delta=[{"op": "replace", "path": f"/{name}", "value": value}])
 
 

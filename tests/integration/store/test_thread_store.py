@@ -52,7 +52,6 @@ class TestChanges(ChangeContract):
     pass
 
 
-@pytest.mark.xfail(strict=True, reason="acquiring an existing thread as a fork gives it a parent, and leaves it listed")
 @pytest.mark.parametrize("engine", ["on_moto", "on_dynamodb_local"])
 async def test_an_existing_thread_becomes_nobodys_fork(request: pytest.FixtureRequest, engine: str) -> None:
     at: Engine = request.getfixturevalue(engine)

@@ -49,5 +49,5 @@ async def check_handoffs(stage: HandoffStage) -> None:
     """A handoff lasts exactly as long as the thread names it."""
     thread = await stage.store.get_thread(stage.ada, stage.thread_id)
     kept, _ = await stage.handoffs.of_thread(stage.ada, stage.thread_id, limit=50, cursor=None)
-    lasting = [(request.ordinal, request.number) for request in kept if request.outcome is None]
-    assert lasting == ([tuple(thread.floor.handoff)] if thread.floor.handoff is not None else [])
+    lasting = [request.place for request in kept if request.outcome is None]
+    assert lasting == ([thread.floor.handoff] if thread.floor.handoff is not None else [])

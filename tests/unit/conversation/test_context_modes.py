@@ -204,8 +204,6 @@ async def test_the_main_agent_is_told_what_the_specialist_reports(mode: str) -> 
         ("system", "Be brief."),
         *SAID,
         PLEASE,
-        ("assistant", ""),
-        ("tool", "The user is being connected with Helper."),
         ("assistant", "How can I help?"),
         ("user", "It works, thanks"),
         ("system", "Helper has handed the conversation back and reports: solved: The printer works."),

@@ -36,7 +36,6 @@ async def test_a_handoff_whose_worker_died_takes_place_once(monkeypatch: pytest.
     await check_handoffs(stage)
 
 
-@pytest.mark.xfail(strict=True, reason="what a dead worker has carried out stays, though its run is given up")
 async def test_a_handoff_of_a_run_that_is_given_up_does_not_last(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = HandoffStage(transfer(), Answer(("Name?",)))
     await fails_to(stage, monkeypatch, "commit")
@@ -46,7 +45,6 @@ async def test_a_handoff_of_a_run_that_is_given_up_does_not_last(monkeypatch: py
     await check_handoffs(stage)
 
 
-@pytest.mark.xfail(strict=True, reason="the answer is adopted with what stood for its first message in its place")
 async def test_an_exit_whose_worker_died_loses_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = HandoffStage(transfer())
     await stage.say()
@@ -58,7 +56,6 @@ async def test_an_exit_whose_worker_died_loses_no_words(monkeypatch: pytest.Monk
     assert [message.text for message in await messages(stage)][-2:] == shown
 
 
-@pytest.mark.xfail(strict=True, reason="the answer is adopted with what stood for its first message in its place")
 async def test_an_approved_call_whose_worker_died_is_not_said_to_be_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = wiki()
     [interrupt] = await interrupted(stage)
@@ -71,7 +68,6 @@ async def test_an_approved_call_whose_worker_died_is_not_said_to_be_undone(monke
     assert (await results(stage)) == ["home is gone."]
 
 
-@pytest.mark.xfail(strict=True, reason="the floor's records are guarded by their own fences, not by that of the thread")
 async def test_a_worker_that_wakes_up_when_its_run_was_taken_over_hands_nobody_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -91,7 +87,6 @@ async def test_a_worker_that_wakes_up_when_its_run_was_taken_over_hands_nobody_o
     await check_handoffs(stage)
 
 
-@pytest.mark.xfail(strict=True, reason="a handoff that a closing has ended goes on if its worker dies before the close")
 async def test_a_conversation_that_was_nearly_closed_goes_on_in_a_handoff_that_lasts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -107,7 +102,6 @@ async def test_a_conversation_that_was_nearly_closed_goes_on_in_a_handoff_that_l
 # What a person was asked before
 
 
-@pytest.mark.xfail(strict=True, reason="the target is not given the message, which is not the first of the run")
 async def test_a_handoff_after_an_approval_brings_the_users_message_along() -> None:
     stage = HandoffStage(Answer.calling(call("wipe"), text="May I?"))
     wipe = {"type": "python", "name": "wipe", "description": "Wipes.", "entry_point": "wiki:wipe"}

@@ -19,8 +19,8 @@ from baton.adapters.dynamodb.codec import (
     unpack_message,
     unpack_pending,
 )
-from baton.domain.floor import Floor, FloorChange, HandoffPlace
-from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffRequest
+from baton.domain.floor import Floor, FloorChange
+from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.times import from_millis
@@ -98,7 +98,7 @@ handoffs = st.builds(
 floors = st.builds(
     Floor,
     agent_id=names,
-    handoff=st.none() | st.builds(HandoffPlace, counts, counts),
+    handoff=st.none() | st.builds(HandoffPlace, counts, counts, counts),
     workflow=st.none() | workflows,
     resumable=st.lists(workflows, max_size=3).map(tuple),
     taught_at=st.none() | moments,
