@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from local.demo_model.wording import in_quotes
 LONGEST_REPLY = 4000
 """Characters of a message that are read: patterns take long over long texts."""
 WHAT_TO_CHANGE = "What should I change?"
-_HANDED_OVER = re.compile(r"^The conversation was handed over to you by .*? so far: (.*)$", re.MULTILINE)
+_HANDED_OVER = re.compile(r"^The conversation was handed over to you by .*? no instruction: (.*)$", re.MULTILINE)
 _TRIAL = re.compile(
     r"^The message (?P<sample>.+?) (?:starts it by the trigger (?P<trigger>.+)|does not start it)\.$", re.M
 )
@@ -40,7 +41,7 @@ class Session:
     def summary(self) -> str:
         """What the agent that handed over has told; empty: nothing."""
         told = _HANDED_OVER.search(self.conversation.instructions)
-        return told[1] if told else ""
+        return str(json.loads(told[1])) if told else ""
 
     @cached_property
     def assistant_said(self) -> str:

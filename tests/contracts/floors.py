@@ -149,7 +149,7 @@ class ChangeContract:
             floor,
             handoffs=(handoff(house, lease), ended),
             workflows=(workflow(house, lease), replace(workflow(house, lease), id="w2", data={})),
-            moved_from=new_thread_id(),
+            moved_from=replace(workflow(house, lease), thread_id=new_thread_id(), data={}),
             offered_id="w3",
         )
         assert await changes(house, lease, change) == [change, change]

@@ -68,7 +68,7 @@ class WorkflowContract:
         with pytest.raises(WorkflowElsewhere):
             await house.workflows.put(second, moved)
         for _ in range(2):
-            await house.workflows.put(second, moved, moved_from=first.thread_id)
+            await house.workflows.put(second, moved, moved_from=left)
         with pytest.raises(WorkflowElsewhere) as elsewhere:
             await house.workflows.put(first, replace(left, state="BUILD"))
         assert elsewhere.value.thread_id == second.thread_id
@@ -80,8 +80,8 @@ class WorkflowContract:
         left = workflow(house, first)
         moved = replace(left, thread_id=second.thread_id)
         await house.workflows.put(first, left)
-        await house.workflows.put(second, moved, moved_from=first.thread_id)
-        await house.workflows.put(first, left, moved_from=second.thread_id)
+        await house.workflows.put(second, moved, moved_from=left)
+        await house.workflows.put(first, left, moved_from=moved)
         with pytest.raises(WorkflowElsewhere):
             await house.workflows.put(second, moved)
         assert await house.workflows.find(house.ada, "w1") == left
@@ -91,11 +91,22 @@ class WorkflowContract:
         left = workflow(house, first)
         await house.workflows.put(first, left)
         moved = replace(left, thread_id=second.thread_id)
-        await house.workflows.put(second, moved, moved_from=first.thread_id)
+        await house.workflows.put(second, moved, moved_from=left)
         with pytest.raises(WorkflowElsewhere) as elsewhere:
-            await house.workflows.put(third, replace(left, thread_id=third.thread_id), moved_from=first.thread_id)
+            await house.workflows.put(third, replace(left, thread_id=third.thread_id), moved_from=left)
         assert elsewhere.value.thread_id == second.thread_id
         assert await house.workflows.find(house.ada, "w1") == moved
+
+    async def test_a_workflow_that_changed_since_it_was_found_is_not_taken_over(self, house: House) -> None:
+        first, second = [await house.acquire(new_thread_id()) for _ in range(2)]
+        found = workflow(house, first)
+        await house.workflows.put(first, found)
+        house.clock.advance(1)
+        done = replace(found, status=WorkflowStatus.COMPLETED, updated_at=house.clock.now())
+        await house.workflows.put(first, done)
+        with pytest.raises(WorkflowElsewhere):
+            await house.workflows.put(second, replace(found, thread_id=second.thread_id), moved_from=found)
+        assert await house.workflows.find(house.ada, "w1") == done
 
     async def test_an_offer_is_remembered_until_the_workflow_is_written_again(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())

@@ -22,7 +22,7 @@ class FakeWorkflows:
         self._offered: set[tuple[str, str, str]] = set()
         self._of_users: dict[tuple[str, str, str], tuple[int, Workflow]] = {}
 
-    async def put(self, lease: Lease, workflow: Workflow, *, moved_from: str | None = None) -> None:
+    async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
         if workflow.thread_id != lease.thread_id:
             raise ValueError("a workflow is written by the holder of its own thread")
         scope = lease.scope
@@ -31,7 +31,8 @@ class FakeWorkflows:
             fence, known = self._of_users[key]
             if known.thread_id == lease.thread_id and fence > lease.fence:
                 raise LeaseLost
-            if known.thread_id not in (lease.thread_id, moved_from):
+            found = moved_from is not None and (moved_from.thread_id, to_millis(moved_from.updated_at))
+            if known.thread_id != lease.thread_id and found != (known.thread_id, to_millis(known.updated_at)):
                 raise WorkflowElsewhere(known.thread_id)
         kept = replace(
             workflow,

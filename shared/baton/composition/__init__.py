@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from baton.conversation.floors import Floors
     from baton.conversation.follow import Follower
     from baton.conversation.forks import Forks
+    from baton.conversation.merging import Merges
     from baton.conversation.queued_turns import QueuedTurns
     from baton.conversation.replay import Replays
     from baton.conversation.run_context import RunServices
@@ -253,6 +254,14 @@ def forks() -> Forks:
 
     counter = TiktokenCounter(ModelSettings().tokenizer_dir)
     return Forks(store(), Agents(_agent_files()), audit(), counter, clock)
+
+
+@cache
+def merges() -> Merges:
+    """Takes answers of forks over into their parents; for programs that use Baton as a library."""
+    from baton.conversation.merging import Merges
+
+    return Merges(turns(), forks())
 
 
 @cache

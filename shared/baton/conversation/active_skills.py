@@ -10,6 +10,8 @@ from baton.domain.skill import Skill
 from baton.ports.clock import Clock
 from baton.ports.skills import SkillStore
 
+MOST_KNOWN = 1_000
+"""Agents whose skills a worker remembers."""
 FRESH = timedelta(minutes=1)
 """How long a conversation in progress may go on without skills that others activate meanwhile."""
 
@@ -28,5 +30,7 @@ class ActiveSkills:
         read_at, skills = self._known.get(key, (None, ()))
         if read_at is None or now - read_at >= FRESH or (since is not None and read_at < since):
             skills = await self._store.active(scope, agent_id)
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
             self._known[key] = (now, skills)
         return skills

@@ -86,7 +86,7 @@ async def answer_events(step: AnswerStep, answer: Answer) -> AsyncGenerator[Base
         async with contextlib.aclosing(answer.course.events()) as events:
             async for event in events:
                 yield event
-        answer.is_cancelled = step.context.stop.is_set()
+        answer.is_cancelled = step.context.stop.is_set() and not step.is_exit
     except (LeaseLost, StoreUnavailable):
         raise
     except BatonError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baton.conversation.requests import FloorRequest, MergeRequest, TurnRequest
+from baton.conversation.requests import FloorAction, FloorRequest, MergeRequest, TurnRequest
 from baton.conversation.run_context import RunContext
 from baton.conversation.running_floor import RunningFloor
 from baton.conversation.transcript import Transcript
@@ -41,6 +41,11 @@ class AnswerStep:
     def is_action(self) -> bool:
         """Whether it was asked for without any words of the user's."""
         return isinstance(self.request, FloorRequest | MergeRequest)
+
+    @property
+    def is_exit(self) -> bool:
+        """Whether it leaves the specialist, which asks no model and so is never stopped or given up."""
+        return isinstance(self.request, FloorRequest) and self.request.action is FloorAction.EXIT
 
     @property
     def asked(self) -> StoredMessage | None:

@@ -71,8 +71,10 @@ class Controls:
         workflow = await self._floors.unfinished(scope, named)
         if known is not None and await self._floors.is_in_session(known, scope):
             raise HandoffInProgress
-        changed_at = to_millis(workflow.updated_at)
-        return continue_request(thread.id, named, key=str(changed_at), may_create=thread.may_create)
+        # What came of it before is repeated until it is committed; afterwards it is tried anew.
+        said = known.next_ordinal if known is not None else 0
+        key = f"{to_millis(workflow.updated_at)}.{said}"
+        return continue_request(thread.id, named, key=key, may_create=thread.may_create)
 
     async def close(
         self,

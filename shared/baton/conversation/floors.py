@@ -7,16 +7,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ag_ui.core import BaseEvent
+from aws_lambda_powertools import Logger
 
 from baton.conversation.agents import Agents, missing_permissions
-from baton.conversation.running_floor import RunningFloor, Trouble
+from baton.conversation.running_floor import MOST_RESUMABLE, RunningFloor, Trouble
 from baton.conversation.skill_making import publish_skill
 from baton.domain.errors import WorkflowUnavailable
 from baton.domain.floor import Floor, FloorChange
 from baton.domain.floor_events import state_changes
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
+from baton.domain.handoff_rules import declared_handoff
 from baton.domain.identity import Scope, derived_record_id
 from baton.domain.message import StoredMessage
+from baton.domain.skill import InvalidSkill
 from baton.domain.thread import Thread, floor_state
 from baton.domain.times import to_millis
 from baton.domain.workflow import Workflow, WorkflowStatus
@@ -27,6 +30,8 @@ from baton.ports.handoffs import HandoffStore
 from baton.ports.skills import SkillStore
 from baton.ports.thread_store import Lease
 from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere, WorkflowStore
+
+logger = Logger(child=True)
 
 
 class Floors:
@@ -55,13 +60,16 @@ class Floors:
             self._check(floor, scope)
         elif thread.is_new_session and thread.parent_thread_id is None:
             unfinished = [each for each in await self._workflows.unfinished(scope) if self._may_continue(scope, each)]
-            floor.resumable = tuple(each.workflow for each in unfinished)
             floor.offer = next((each.workflow for each in unfinished if not each.is_offered), None)
+            others = [each.workflow for each in unfinished if each.workflow is not floor.offer]
+            offered = [floor.offer] if floor.offer is not None else []
+            floor.resumable = tuple([*offered, *others][:MOST_RESUMABLE])
         return floor
 
     async def handoff(self, thread: Thread, scope: Scope, change: FloorChange | None) -> HandoffRequest | None:
         """The handoff that a run with this ``change`` took place in, which has yet to be committed."""
-        begun = next((each for each in change.handoffs if each.outcome is None), None) if change is not None else None
+        changed = change.handoffs if change is not None else ()
+        begun = next((each for each in changed if each.outcome is None or each.child_thread_id is not None), None)
         place = thread.floor.handoff
         if begun is not None or place is None:
             return begun
@@ -173,7 +181,9 @@ class Floors:
 
     def _check(self, floor: RunningFloor, scope: Scope) -> None:
         """Find out whether the specialist can go on."""
-        if floor.trouble is None and missing_permissions(scope, floor.agent):
+        declared = declared_handoff(floor.main, floor.agent.id)
+        needed = (*floor.agent.required_permissions, *(declared.required_permissions if declared is not None else ()))
+        if floor.trouble is None and not all(map(scope.has, needed)):
             floor.trouble = Trouble.FORBIDDEN
         workflow, definition = floor.workflow, floor.agent.workflow
         is_over = floor.handoff is None or floor.handoff.outcome is not None
@@ -201,7 +211,11 @@ class Floors:
         agent = self._agents.describe(workflow.agent_id)
         makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
         if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
-            skill = await publish_skill(self._skills, lease.scope, lease.thread.agent_id, workflow)
+            try:
+                skill = await publish_skill(self._skills, lease.scope, lease.thread.agent_id, workflow)
+            except InvalidSkill:  # by rules that have changed since it was reviewed
+                logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
+                return
             await self._audit.record(
                 lease.scope,
                 "skill.activate",

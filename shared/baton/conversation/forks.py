@@ -13,7 +13,7 @@ from ag_ui.core import FileSource, TextPart
 from baton.conversation.agents import Agents
 from baton.domain.agent import AgentDefinition
 from baton.domain.content import content_digest
-from baton.domain.errors import BatonError, ThreadBusy, ThreadUnavailable, UnknownAgent
+from baton.domain.errors import BatonError, ThreadBusy, ThreadLed, ThreadUnavailable, UnknownAgent
 from baton.domain.handoff import HandoffRequest
 from baton.domain.identity import Scope
 from baton.domain.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
@@ -28,7 +28,6 @@ from baton.ports.thread_store import (
     Lease,
     LeaseBusy,
     LeaseRequest,
-    NoSuchThread,
     ThreadStore,
     TurnRecord,
 )
@@ -40,8 +39,8 @@ MOST_COPIED = 200
 """Messages that a fork begins with."""
 PAGE = 100
 POLL_SECONDS = 0.25
-PATIENCE_SECONDS = 35.0
-"""Long enough to outwait the lease of an attempt that died over the fork."""
+PATIENCE_SECONDS = 15.0
+"""For a fork that somebody holds; shorter than the lease of whoever waits, which nobody renews meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +108,19 @@ class Forks:
         Raises ``ThreadBusy``, ``LeaseLost`` and ``StoreUnavailable``.
         """
         child_id, question = exchange.child_thread_id, exchange.question
+        wanted = self._wanted(child_id, exchange.handoff.thread_id, exchange.agent)
+        lease = await self._lease(scope, wanted)
         known = await self._store.get_turn(scope, child_id, question.id)
-        if known is None:
-            try:
-                lease = await self._lease(scope, LeaseRequest(child_id))
-            except NoSuchThread:
-                copied = await self._granted(scope, exchange.handoff)
-                await self._begin(scope, child_id, exchange.handoff.thread_id, exchange.agent, copied)
-                lease = await self._lease(scope, LeaseRequest(child_id))
-        else:
-            lease = await self._lease(scope, LeaseRequest(child_id))
-            if known.first_ordinal < lease.thread.next_ordinal:
-                await self._store.release(lease)
-                return
-        await self._write(lease, exchange, is_known=known is not None)
+        if known is not None and known.first_ordinal < lease.thread.next_ordinal:
+            await self._store.release(lease)
+            return
+        try:
+            copied = await self._granted(scope, exchange.handoff) if lease.thread.next_ordinal == 0 else []
+            await self._write(lease, exchange, copied, is_known=known is not None)
+        except BaseException:
+            with contextlib.suppress(BatonError):
+                await asyncio.shield(self._store.abandon(lease))
+            raise
 
     async def extend_again(self, scope: Scope, handoff: HandoffRequest, messages: Sequence[StoredMessage]) -> None:
         """Make up for a worker that died between an answer and its fork: ``messages`` are the run's, in the parent.
@@ -138,10 +136,15 @@ class Forks:
             await self.extend(scope, ForkedExchange(handoff, agent, run, messages[0], said_there))
 
     async def newest_answer(self, scope: Scope, fork_thread_id: str) -> tuple[Thread, StoredMessage]:
-        """A fork of the caller's, and the last thing an agent has said in it. Raises ``ThreadUnavailable``."""
+        """A fork of the caller's, and the last thing an agent has said in it.
+
+        Raises ``ThreadUnavailable``, and ``ThreadLed`` for a fork whose answers are merged anyway.
+        """
         fork = await self._store.get_thread(scope, fork_thread_id)
         if fork.parent_thread_id is None or fork.user_id != scope.user_id:
             raise ThreadUnavailable
+        if is_led_by_parent(fork):
+            raise ThreadLed  # its answers are in the parent already
         page = await self._store.read_messages(scope, fork, limit=PAGE, before=None)
         answers = [message for message in page.messages if message.is_said and message.role is Role.ASSISTANT]
         if not answers:
@@ -171,37 +174,45 @@ class Forks:
     async def _begin(
         self, scope: Scope, child_id: str, parent_id: str, agent: AgentDefinition, copied: Sequence[StoredMessage]
     ) -> Lease:
-        """Make the fork; one that is there already stays as it is."""
-        wanted = LeaseRequest(
+        """Make the fork."""
+        lease = await self._lease(scope, self._wanted(child_id, parent_id, agent))
+        try:
+            if copied:
+                await self._commit(lease, [self._copy(message, place) for place, message in enumerate(copied)])
+            else:
+                await self._store.release(lease)
+        except BaseException:
+            with contextlib.suppress(BatonError):
+                await asyncio.shield(self._store.abandon(lease))
+            raise
+        return lease
+
+    @staticmethod
+    def _wanted(child_id: str, parent_id: str, agent: AgentDefinition) -> LeaseRequest:
+        return LeaseRequest(
             child_id,
             may_create=True,
             agent_id=agent.id,
             idle_seconds=agent.timeouts.idle_minutes * 60,
             parent_thread_id=parent_id,
         )
-        lease = await self._lease(scope, wanted)
-        if lease.thread.next_ordinal > 0 or not copied:
-            await self._store.release(lease)
-            return lease
-        copies = [self._copy(message, ordinal) for ordinal, message in enumerate(copied)]
-        await self._commit(lease, copies)
-        return lease
 
-    async def _write(self, lease: Lease, exchange: ForkedExchange, *, is_known: bool) -> None:
-        first, question, run = lease.thread.next_ordinal, exchange.question, exchange.run
-        turn = TurnRecord(question.id, run.run_id, content_digest(question.content), first, lease.fence)
-        try:
-            await (self._store.reopen_turn if is_known else self._store.open_turn)(lease, turn)
-            copies = [
-                replace(message, ordinal=first + place, fence=0, end=None)
-                for place, message in enumerate((self._copy(question, first), *exchange.messages))
-            ]
-            end = RunEnd(OutcomeType.SUCCESS, Usage(), tail_seq=lease.thread.last_seq + 1)
-            await self._commit(lease, [*copies[:-1], replace(copies[-1], end=end)])
-        except BaseException:
-            with contextlib.suppress(BatonError):
-                await asyncio.shield(self._store.abandon(lease))
-            raise
+    async def _write(
+        self, lease: Lease, exchange: ForkedExchange, copied: Sequence[StoredMessage], *, is_known: bool
+    ) -> None:
+        """Write the exchange behind what is there, and behind what is copied; all of it counts at once."""
+        question, run = exchange.question, exchange.run
+        first = lease.thread.next_ordinal
+        asked = first + len(copied)
+        turn = TurnRecord(question.id, run.run_id, content_digest(question.content), asked, lease.fence)
+        await (self._store.reopen_turn if is_known else self._store.open_turn)(lease, turn)
+        written = [self._copy(message, first + place) for place, message in enumerate((*copied, question))]
+        written += [
+            replace(message, ordinal=asked + place, fence=0, end=None)
+            for place, message in enumerate(exchange.messages, start=1)
+        ]
+        end = RunEnd(OutcomeType.SUCCESS, Usage(), tail_seq=lease.thread.last_seq + 1)
+        await self._commit(lease, [*written[:-1], replace(written[-1], end=end)])
 
     async def _commit(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
         await asyncio.gather(*(self._store.put_message(lease, message) for message in messages))
@@ -228,8 +239,7 @@ class Forks:
         """A message of the parent as the fork has it; its uploads stay the parent's."""
         content = _without_uploads(message.content)
         tokens = message.tokens if content == message.content else message_tokens(content, self._counter)
-        calls = () if message.role is Role.ASSISTANT else message.tool_calls
-        return replace(message, content=content, tokens=tokens, ordinal=ordinal, tool_calls=calls, fence=0, end=None)
+        return replace(message, content=content, tokens=tokens, ordinal=ordinal, tool_calls=(), fence=0, end=None)
 
 
 def fork_id(handoff: HandoffRequest) -> str:

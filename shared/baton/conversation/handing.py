@@ -76,7 +76,7 @@ class Handing:
             return None
         resumed = resume(target.workflow, workflow, thread_id=self._step.thread.id, now=now)
         if workflow.thread_id != self._step.thread.id:
-            self._floor.moved_from = workflow.thread_id
+            self._floor.moved_from = workflow.without_data()
         return resumed
 
     def _request(self, wanted: Transfer) -> HandoffRequest:

@@ -21,6 +21,7 @@ from baton.conversation.forks import SPECIALIST, Forks
 from baton.conversation.requests import merge_request
 from baton.conversation.transcript import Transcript
 from baton.domain.agent import AgentDefinition
+from baton.domain.errors import BatonError
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
@@ -41,6 +42,7 @@ async def merged(
     """
     message_id, text, is_open, is_whole = into.new_id(), "", False, False
     sources: list[dict[str, Any]] = []
+    failure: BatonError | None = None
     try:
         async with contextlib.aclosing(events):
             async for event in events:
@@ -59,11 +61,15 @@ async def merged(
                 elif isinstance(event, _SHOWN):
                     yield event
         is_whole = not stop.is_set()
+    except BatonError as error:
+        failure = error
     finally:
         if is_open:
             into.add_answer(message_id, agent, text, is_whole=is_whole, sources=sources, source=SPECIALIST)
     if is_open:
         yield text_end(message_id, sources)
+    if failure is not None:
+        raise failure
 
 
 class Merges:

@@ -10,24 +10,36 @@ from baton.conversation.workflow_notes import workflow_note
 from baton.domain.message import Role
 from baton.domain.skill import Skill, matched
 from baton.domain.skill_markdown import numbered_steps
+from baton.memory.context import prompt_tokens
 from baton.memory.handoff_context import handoff_notes
 from baton.ports.chat_model import Prompt
+from baton.ports.token_counter import TokenCounter
 
 CONTINUING = "I would like to continue {workflow}."
 """What stands for the user's words where they took a workflow up with a button. Nobody has said it: it is not kept."""
+MOST_SKILL_TOKENS = 4_000
+"""Of all skills' steps together; a skill that does not fit any more is left out."""
 MOST_SKILLS = 3
 """Skills that one message is answered with."""
 
 
-def notes_for(floor: RunningFloor, kit: ToolKit, skills: Sequence[Skill], text: str) -> list[Prompt]:
+def notes_for(
+    floor: RunningFloor, kit: ToolKit, skills: Sequence[Skill], text: str, counter: TokenCounter
+) -> list[Prompt]:
     """What stands behind the system prompt of the agent that has the floor, which answers ``text``."""
-    return [*_notes(floor, kit, skills, text)]
+    return [*_notes(floor, kit, skills, text, counter)]
 
 
-def _notes(floor: RunningFloor, kit: ToolKit, skills: Sequence[Skill], text: str) -> Iterator[Prompt]:
+def _notes(
+    floor: RunningFloor, kit: ToolKit, skills: Sequence[Skill], text: str, counter: TokenCounter
+) -> Iterator[Prompt]:
     if floor.handoff is None:
+        room = MOST_SKILL_TOKENS
         for skill, trigger in matched(skills, text)[:MOST_SKILLS]:
-            yield Prompt(Role.SYSTEM, _steps(skill, trigger))
+            note = Prompt(Role.SYSTEM, _steps(skill, trigger))
+            room -= prompt_tokens(note, counter)
+            if room >= 0:
+                yield note
     else:
         yield from handoff_notes(floor.handoff)
     if floor.definition is not None and floor.workflow is not None:

@@ -86,7 +86,7 @@ async def _history(
 
 
 async def _skills(services: RunServices, scope: Scope, thread: Thread, question: StoredMessage) -> Sequence[Skill]:
-    if question.role is not Role.USER:
+    if question.role is Role.ASSISTANT:  # nothing was asked
         return ()
     taught_at = thread.floor.taught_at
     since = taught_at + CLOCK_SKEW if taught_at is not None else None

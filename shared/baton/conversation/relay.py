@@ -38,10 +38,13 @@ class Relay:
         *,
         text: str,
         earlier: Sequence[StoredMessage],
+        session: Sequence[StoredMessage] = (),
         is_first: bool,
         content: Content = "",
     ) -> None:
         """``earlier`` are the messages that the handoff grants; they are sent along with the ``first`` message.
+
+        What was said since, the ``session``, goes along too where the agent has lost its task.
 
         ``text`` are the words to send; ``content`` is the user's message with its images and documents, if there is
         one.
@@ -62,6 +65,7 @@ class Relay:
         self._text = text
         self._content = content
         self._earlier = earlier
+        self._session = session
         self._is_first = is_first
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
@@ -104,6 +108,7 @@ class Relay:
                         yield chunk
             except TaskLost:
                 # It was told nothing yet, and what it knew is gone: it is handed the conversation once more.
+                self._earlier = [*self._earlier, *self._session]
                 async with contextlib.aclosing(self._sent(None, hands_over=True)) as chunks:
                     async for chunk in chunks:
                         yield chunk

@@ -218,7 +218,8 @@ class RunExecution:
     async def _answer(self, answer: Answer) -> None:
         """Stream the agent's answer; every failure that is not the store's becomes ``answer.error``."""
         step = self._step(answer)
-        if self._gives_up or self._run.run_id in self._delivery.cancelled_runs:
+        is_stopped = self._gives_up or self._run.run_id in self._delivery.cancelled_runs
+        if is_stopped and not step.is_exit:
             # No model is asked: the run is given up, or was cancelled while it waited.
             answer.error = Interrupted() if self._gives_up else None
             answer.is_cancelled = answer.error is None

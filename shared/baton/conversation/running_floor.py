@@ -55,7 +55,8 @@ class RunningFloor:
     trouble: Trouble | None = None
     redefined: DefinitionChanged | None = None
     """How the workflow's definition has changed since its last run."""
-    moved_from: str | None = None
+    moved_from: Workflow | None = None
+    """The workflow as it was found in another thread, if it is continued here."""
     _handoffs: dict[HandoffPlace, HandoffRequest] = field(default_factory=dict)
     _workflows: dict[str, Workflow] = field(default_factory=dict)
     begun_ids: set[str] = field(default_factory=set)
@@ -150,6 +151,8 @@ class RunningFloor:
             place = self.handoff.place
             self._handoffs[place] = self.handoff.ended(outcome, now)
         self.agent, self.handoff, self.workflow = self.main, None, None
+        if workflow is not None and workflow.status is WorkflowStatus.SAVED:
+            return self._resumable_again(workflow)  # by somebody who died before the thread knew
         if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:
             return None
         if not keeps:
@@ -160,14 +163,16 @@ class RunningFloor:
         else:  # its agent has left the deployment, perhaps for a while
             left = replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
         self._workflows[workflow.id] = left
-        if left.status is not WorkflowStatus.SAVED:
-            return None
+        return self._resumable_again(left) if left.status is WorkflowStatus.SAVED else None
+
+    def _resumable_again(self, left: Workflow) -> Workflow:
         self.resumable = (left, *(each for each in self.resumable if each.id != left.id))
         return left
 
     def let_go(self, outcome: HandoffOutcome, now: datetime) -> None:
         """Give the floor back where the workflow is no longer this thread's to save."""
-        self.workflow = None
+        if self.workflow is not None and self.workflow.status is not WorkflowStatus.SAVED:
+            self.workflow = None
         self.give_back(outcome, now)
 
     def take_offer(self) -> Workflow | None:

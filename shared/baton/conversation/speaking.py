@@ -26,7 +26,7 @@ from baton.domain.errors import InterruptUnavailable
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import Role, StoredMessage
-from baton.domain.tool_call import ToolCall
+from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.memory.context import AssembledContext, assemble, history_budget
 from baton.memory.handoff_context import granted
@@ -63,8 +63,7 @@ class Speaking:
         self._context = context
         self._floor = step.floor
         self._services = context.services
-        self._text = step.opening.text
-        self._own = OwnTools(step.floor, context.scope, context.services.clock)
+        self._text = step.asked.text if step.asked is not None else ""
         self._consultations = Consultations(context)
 
     @property
@@ -99,6 +98,9 @@ class Speaking:
                 async for event in events:
                     yield event
         finally:
+            for report in (message for message in transcript.messages if message.is_handoff_summary):
+                call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
+                step.transcript.add_result(step.transcript.new_id(), agent, call, report.text, is_handoff_summary=True)
             if transcript.messages:
                 self.forked = ForkedExchange(handoff, agent, context.run, step.opening, transcript.messages)
 
@@ -120,7 +122,8 @@ class Speaking:
                     async for event in events:
                         yield event
                 current = (*self._step.unfinished, *self._step.transcript.messages)
-            loop.begin(await self._assembled(kit, current), notes_for(floor, kit, self._step.skills, self._text))
+            notes = notes_for(floor, kit, self._step.skills, self._text, self._services.counter)
+            loop.begin(await self._assembled(kit, current), notes)
         if not self._context.stop.is_set():
             async with contextlib.aclosing(speaker.events()) as events:
                 async for event in events:
@@ -129,8 +132,14 @@ class Speaking:
             self._note_task(speaker)
 
     async def _relay(self, handoff: HandoffRequest, transcript: Transcript) -> Relay:
-        history = await self._history()
-        earlier = [message for message in history if message.ordinal < handoff.ordinal and message.is_said]
+        history = [message for message in await self._history() if message.is_said]
+        is_forked = handoff.context_mode is ContextMode.FORKED
+        granted_here = set(handoff.recent_messages)
+        earlier = [
+            message
+            for message in history
+            if (message.id in granted_here if is_forked else message.ordinal < handoff.ordinal)
+        ]
         is_first = self._floor.was_handed_over_by(self._step.opening)
         asked = self._step.asked
         text = asked.text if asked is not None and asked.text else CONTINUING.format(workflow="this")
@@ -141,13 +150,15 @@ class Speaking:
             handoff,
             text=text,
             earlier=earlier,
+            session=[message for message in history if message not in earlier],
             is_first=is_first,
             content=self._step.asked.content if self._step.asked is not None else "",
         )
 
     def _loop(self, kit: ToolKit, transcript: Transcript) -> AgentLoop:
+        own = OwnTools(self._floor, self._context.scope, self._services.clock)
         consult = self._consultations.ask
-        return AgentLoop(self._context, self._floor.agent, kit, transcript, consult=consult, own=self._own)
+        return AgentLoop(self._context, self._floor.agent, kit, transcript, consult=consult, own=own)
 
     async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage]) -> AssembledContext:
         """The prompt of the agent that has the floor."""

@@ -34,7 +34,7 @@ class FloorChange:
     """Begun, ended or refused by the run."""
     workflows: tuple[Workflow, ...] = ()
     """Changed by the run, with their data."""
-    moved_from: str | None = None
-    """The thread that the workflow was in before it was continued here."""
+    moved_from: Workflow | None = None
+    """The workflow that is continued here, as it was found in another thread; without its data."""
     offered_id: str | None = None
     """The workflow that the user was offered to continue."""

@@ -102,7 +102,7 @@ def _phrase(trigger: str) -> _Found:
     wanted = _words(trigger)
     if not wanted:
         raise ValueError("a trigger has at least one letter or digit")
-    return lambda text: any(_in_order(wanted, _words(sentence)) for sentence in _SENTENCE_ENDS.split(text))
+    return lambda text: any(_in_order(wanted, sentence) for sentence in _sentences(text))
 
 
 def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
@@ -150,6 +150,13 @@ def _translated(pattern: str) -> Iterator[str]:
         yield piece
 
 
+@lru_cache(maxsize=8)
+def _sentences(text: str) -> tuple[tuple[str, ...], ...]:
+    """The words of each sentence; remembered, for one message is held against many triggers."""
+    return tuple(tuple(_words(sentence)) for sentence in _SENTENCE_ENDS.split(text))
+
+
+@lru_cache(maxsize=8)
 def _plain(text: str) -> str:
     """Text in one Unicode form (NFKC), encodable: halves of surrogate pairs become ``?``."""
     return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode())

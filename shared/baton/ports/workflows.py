@@ -32,12 +32,12 @@ class WorkflowStore(Protocol):
     A workflow belongs to one thread at a time; whoever writes it for another is refused.
     """
 
-    async def put(self, lease: Lease, workflow: Workflow, *, moved_from: str | None = None) -> None:
+    async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
         """Keep the workflow as it is now; its ``thread_id`` is the lease's.
 
-        ``moved_from`` is the thread it was in until now, for one that is continued in another. Doing it again changes
-        nothing. Raises ``LeaseLost`` where a higher fence of this thread has written it and ``WorkflowElsewhere`` where
-        it belongs to a thread that is neither.
+        ``moved_from`` is the workflow as it was found in the thread where it was until now, for one that is continued
+        in another. Doing it again changes nothing. Raises ``LeaseLost`` where a higher fence of this thread has written
+        it, and ``WorkflowElsewhere`` where it belongs to a thread that is neither, or has changed in that one since.
         """
         ...
 

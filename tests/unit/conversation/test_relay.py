@@ -241,7 +241,9 @@ async def test_a_task_that_is_lost_begins_anew_with_the_handoff() -> None:
     assert (lost.remote_task_id, anew.remote_task_id, anew.message) == ("remote-1", None, "Tonight")
     assert first.handoff is not None
     assert anew.handoff is not None
-    assert anew.handoff.recent_messages == first.handoff.recent_messages == (("user", "Hi"), ("assistant", "Hello."))
+    before = (("user", "Hi"), ("assistant", "Hello."))
+    assert first.handoff.recent_messages == before
+    assert anew.handoff.recent_messages == (*before, ("user", "A table for two"), ("assistant", "For when?"))
 
 
 async def test_the_agent_hands_back_and_the_main_agent_knows_its_report() -> None:
@@ -259,7 +261,7 @@ async def test_the_agent_hands_back_and_the_main_agent_knows_its_report() -> Non
     assert (await stage.active(), await stage.outcomes()) == ("assistant", ["returned"])
     await stage.say("m3", "When is it?")
     told = [str(prompt.content) for prompt in stage.model.asked[-1].prompts if prompt.role.value == "system"]
-    assert "Booker has handed the conversation back and reports: completed: A table for two at eight." in told
+    assert any('"completed: A table for two at eight."' in str(content) for content in told)
 
 
 async def test_an_agent_may_hand_back_without_a_word() -> None:

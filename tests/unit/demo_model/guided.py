@@ -54,7 +54,7 @@ class Guided:
         self.messages.append(ChatMessage(role="user", content=text))
         self.calls = []
         note = workflow_note(self.definition, self.workflow)
-        told = HANDED_OVER.format(source="assistant", summary=self.summary)
+        told = HANDED_OVER.format(source="assistant", summary=json.dumps(self.summary))
         head = [ChatMessage(role="system", content=content) for content in (self.agent.system_prompt, told, note)]
         for number in range(MOST_CALLS):
             reply = answer(Conversation.of([*head, *self.messages], self._tools))

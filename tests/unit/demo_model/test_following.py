@@ -16,6 +16,7 @@ from local.demo_model.conversation import Conversation
 from local.demo_model.reply import Call, Reply
 from local.demo_model.rules import answer
 from local.demo_model.wire import CalledFunction, CalledTool, ChatMessage, OfferedFunction
+from tests.unit.conversation.stage import WordCounter
 
 ASSISTANT = AgentDefinition(
     id="assistant", name="Assistant", description="Helps.", system_prompt="You help.", main=True
@@ -47,7 +48,7 @@ def said(
 ) -> Reply:
     """Its reply, told what Baton tells the main agent's model of the skills that match."""
     floor = RunningFloor(thread=None, main=ASSISTANT, agent=ASSISTANT, describe=lambda _: None)  # type: ignore[arg-type]
-    notes = notes_for(floor, ToolKit({}), skills, text)
+    notes = notes_for(floor, ToolKit({}), skills, text, WordCounter())
     messages = [ChatMessage(role="system", content=str(note.content)) for note in notes]
     messages.append(ChatMessage(role="user", content=text))
     if results:

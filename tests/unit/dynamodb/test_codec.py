@@ -108,7 +108,7 @@ changes = st.builds(
     floor=floors,
     handoffs=st.lists(handoffs, max_size=3).map(tuple),
     workflows=st.lists(workflows, max_size=3).map(tuple),
-    moved_from=maybe_text,
+    moved_from=st.none() | workflows,
     offered_id=maybe_text,
 )
 ends = st.builds(

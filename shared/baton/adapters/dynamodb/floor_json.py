@@ -120,7 +120,7 @@ def change_as_json(change: FloorChange) -> dict[str, Any]:
             for request in change.handoffs
         ],
         "w": [_named(workflow) for workflow in change.workflows],
-        "m": change.moved_from,
+        "m": _named(change.moved_from) if change.moved_from is not None else None,
         "o": change.offered_id,
     }
 
@@ -134,7 +134,7 @@ def change_from_json(body: dict[str, Any]) -> FloorChange:
             for tenant_id, thread_id, place, request in body["h"]
         ),
         workflows=tuple(_from_named(each) for each in body["w"]),
-        moved_from=body["m"],
+        moved_from=_from_named(body["m"]) if body["m"] is not None else None,
         offered_id=body["o"],
     )
 

@@ -29,7 +29,7 @@ class DynamoWorkflows:
         self._table = table
         self._clock = clock
 
-    async def put(self, lease: Lease, workflow: Workflow, *, moved_from: str | None = None) -> None:
+    async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
         if workflow.thread_id != lease.thread_id:
             raise ValueError("a workflow is written by the holder of its own thread")
         ends_at = workflow.expires_at if workflow.status in UNFINISHED else workflow.updated_at + KEPT_AFTER_ITS_END
@@ -38,11 +38,13 @@ class DynamoWorkflows:
             "thread_id": lease.thread_id,
             "body": pack_workflow(workflow),
             "fence": lease.fence,
+            "changed_at": to_millis(workflow.updated_at),
             "expires_at": to_millis(ends_at) // 1000,
         }
         condition, values = _MINE, {":thread": lease.thread_id, ":fence": lease.fence}
         if moved_from is not None:
-            condition, values = f"{_MINE} OR thread_id = :from", {**values, ":from": moved_from}
+            condition = f"{_MINE} OR (thread_id = :from AND changed_at = :found)"
+            values |= {":from": moved_from.thread_id, ":found": to_millis(moved_from.updated_at)}
         try:
             await self._table.put(item, condition=condition, values=values)
         except ConditionFailed as failure:
