@@ -66,19 +66,21 @@ class HandoffContract:
 
     async def test_another_attempt_replaces_it_and_a_zombie_does_not(self, house: House) -> None:
         zombie = await house.acquire(new_thread_id())
-        await house.handoffs.put(zombie, handoff(house, zombie))
+        first = handoff(house, zombie)
+        await house.handoffs.put(zombie, first)
         house.clock.advance(60)
         lease = await house.acquire(zombie.thread_id)
-        again = replace(handoff(house, lease), context_summary="Said otherwise.")
+        again = replace(first, context_summary="Said otherwise.")
         await house.handoffs.put(lease, again)
         with pytest.raises(LeaseLost):
-            await house.handoffs.put(zombie, handoff(house, zombie))
+            await house.handoffs.put(zombie, first)
         assert await house.handoffs.of_thread(house.ada, lease.thread_id, limit=5, cursor=None) == ([again], None)
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 4, 9])
     async def test_pages_go_back_in_time(self, house: House, limit: int) -> None:
         thread_id, made = new_thread_id(), list[HandoffRequest]()
         for number in range(1, 4):
+            house.clock.advance(1)
             lease = await house.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
             for index in range(2 if number == 2 else 1):
                 one = replace(handoff(house, lease), number=index).ended(HandoffOutcome.EXITED, house.clock.now())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from baton.domain.errors import ThreadUnavailable
 from tests.contracts.floors import ChangeContract, FloorContract
 from tests.contracts.house import new_thread_id
 from tests.contracts.leases import CommitContract, FenceContract, LeaseContract, TurnContract
@@ -57,5 +58,6 @@ async def test_an_existing_thread_becomes_nobodys_fork(request: pytest.FixtureRe
     at: Engine = request.getfixturevalue(engine)
     house = at.house()
     parent, other = [(await house.turn(new_thread_id())).thread_id for _ in range(2)]
-    lease = await house.store.acquire(house.ada, fork_request(other, parent))
-    assert lease.thread.parent_thread_id is None
+    with pytest.raises(ThreadUnavailable):
+        await house.store.acquire(house.ada, fork_request(other, parent))
+    assert (await house.store.get_thread(house.ada, other)).parent_thread_id is None

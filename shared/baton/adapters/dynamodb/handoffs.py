@@ -77,4 +77,5 @@ class DynamoHandoffs:
 
 
 def _sortable_id(thread_id: str, place: HandoffPlace) -> str:
-    return f"{place.started:015d}#{handoff_id(thread_id, place.ordinal, place.number)}"
+    # The number keeps those of one run, which began with the same message, in order.
+    return f"{place.started:015d}#{place.number:02d}-{handoff_id(thread_id, place.ordinal, place.number)}"
