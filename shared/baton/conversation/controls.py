@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from baton.conversation.endings import Closed, last_episode
 from baton.conversation.floors import Floors
+from baton.conversation.forks import is_led_by_parent
 from baton.conversation.requests import FloorRequest, continue_request, exit_request, named_workflow
 from baton.domain.episode import episode_id
-from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadUnavailable
+from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadLed, ThreadUnavailable
 from baton.domain.identity import Scope, ThreadRef
 from baton.domain.queued import QueuedClose, QueuedTakeover
 from baton.domain.thread import RunStatus, Thread, ThreadStatus
@@ -87,9 +88,11 @@ class Controls:
     ) -> Closed:
         """Queue the closing behind the thread's queued turns; what it will come to, if nothing more is said.
 
-        Raises ``ThreadUnavailable`` and ``StoreUnavailable``.
+        Raises ``ThreadUnavailable``, ``ThreadLed`` and ``StoreUnavailable``.
         """
         thread = await self._own(scope, thread_id, "thread.close")
+        if is_led_by_parent(thread):
+            raise ThreadLed
         closing = QueuedClose(
             tenant_id=scope.tenant_id,
             user_id=scope.user_id,
@@ -105,6 +108,8 @@ class Controls:
         if thread.status is ThreadStatus.CLOSED and thread.run is None:
             return Closed(thread_id, last_episode(thread))
         said = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
+        if thread.parent_thread_id is not None:
+            said = False  # a fork makes no episode
         return Closed(thread_id, episode_id(thread_id, thread.episode) if said else None)
 
     async def revive(self, scope: Scope, thread: Thread, *, request_id: str) -> None:

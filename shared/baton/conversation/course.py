@@ -17,8 +17,8 @@ from baton.conversation.speaking import Speaker, Speaking
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelError, WorkflowUnavailable
 from baton.domain.handoff import HandoffDefinition, HandoffOutcome
-from baton.domain.handoff_rules import Refusal, declared_handoff, may_hand_off, triggered
-from baton.domain.triggers import exit_locale
+from baton.domain.handoff_rules import Refusal, busy, declared_handoff, may_hand_off, triggered
+from baton.domain.triggers import exit_locale, matching
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 
@@ -82,20 +82,21 @@ class Course:
                 yield event
             if floor.trouble is not Trouble.LOST:
                 return
-        offer = floor.take_offer()
+        is_message = self._step.answered is None
+        wanted = self._asked_for(self._text) if is_message else None
+        # Whoever asks for a session at once is not asked about another one.
+        offer = floor.take_offer() if wanted is None else None
         if offer is not None:
             for event in self.handing.welcome(offer):
                 yield event
         if floor.redefined is not None:
             for event in self.handing.tell_redefined(floor.redefined):
                 yield event
-        is_message = self._step.answered is None
         locale = exit_locale(floor.agent.exit_words, self._text) if is_message and floor.handoff is not None else None
         if locale is not None:
             for event in self._end(HandoffOutcome.EXITED, locale):
                 yield event
             return
-        wanted = self._asked_for(self._text) if is_message else None
         if wanted is not None:
             async with contextlib.aclosing(self.handing.hand_over(wanted, None)) as events:
                 async for event in events:
@@ -198,6 +199,11 @@ class Course:
     def _asked_for(self, text: str) -> Transfer | None:
         """The handoff that the message's words ask for, without a model."""
         floor = self._floor
+        again = matching(floor.agent.triggers_in_session, text) if floor.handoff is not None else None
+        if again is not None:
+            refusal = busy(floor.agent, floor.agent, floor.workflow)
+            itself = HandoffDefinition(agent=floor.agent.id)
+            return Transfer(floor.agent, itself, f"trigger: {again}", None, refusal=refusal)
         held_by = floor.agent.id if floor.handoff is not None else None
         found = triggered(floor.main, self._services.agents.all(), text, active_agent_id=held_by)
         handoff = declared_handoff(floor.main, found[0].id) if found is not None else None

@@ -177,6 +177,7 @@ class Floors:
             floor.handoff, workflow = await asyncio.gather(self._handoffs.get(scope, thread.id, known.handoff), found)
             is_here = workflow is not None and workflow.thread_id == thread.id
             floor.workflow = expire(workflow, self._clock.now()) if workflow is not None and is_here else None
+            floor.elsewhere = workflow if not is_here else None
         return floor
 
     def _check(self, floor: RunningFloor, scope: Scope) -> None:

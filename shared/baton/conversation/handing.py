@@ -116,7 +116,7 @@ class Handing:
         """Give the floor back because its specialist cannot go on; the user is told why, unless it is of no matter."""
         floor, specialist = self._floor, self._floor.agent
         if trouble is Trouble.LOST:
-            yield from self._give_back(HandoffOutcome.CLOSED, is_lost=True)
+            yield from self._lose()
             return
         yield from self._give_back(HandoffOutcome.FAILED)
         name = "forbidden" if trouble is Trouble.FORBIDDEN else "unavailable"
@@ -136,7 +136,7 @@ class Handing:
         """Return to the main agent: both say their sentences (H4, W2)."""
         floor, specialist, workflow = self._floor, self._floor.agent, self._floor.workflow
         if floor.trouble is Trouble.LOST:
-            yield from self._give_back(HandoffOutcome.CLOSED, is_lost=True)
+            yield from self._lose()
             yield from self.say(floor.main, sentence(floor.main, "main_confirms", locale=locale))
             return
         is_complete = floor.is_workflow_complete
@@ -149,6 +149,14 @@ class Handing:
         elif is_done:
             confirmation = filled_sentence(specialist, "main_confirms", _collected(workflow), locale=locale)
         yield from self.say(floor.main, confirmation or sentence(floor.main, "main_confirms", locale=locale))
+
+    def _lose(self) -> Iterator[BaseEvent]:
+        """Give the floor back where the specialist has nothing left to do here."""
+        floor, specialist = self._floor, self._floor.agent
+        yield from self._give_back(HandoffOutcome.CLOSED, is_lost=True)
+        if floor.elsewhere is not None:
+            told = sentence(specialist, "continued_elsewhere", workflow=floor.elsewhere.name)
+            yield from self.say(floor.main, told)
 
     def _give_back(
         self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True

@@ -13,7 +13,7 @@ from baton.conversation.running_floor import RunningFloor
 from baton.conversation.skill_making import review_skill
 from baton.conversation.workflow_notes import workflow_note
 from baton.domain.agent import AgentDefinition
-from baton.domain.handoff_rules import declared_handoff, may_hand_off
+from baton.domain.handoff_rules import declared_handoff, may_hand_off, triggered
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
 from baton.domain.workflow import Workflow
@@ -133,12 +133,19 @@ class OwnTools:
         before = floor.state
         try:
             moved = advance(definition, workflow, state, data, self.clock.now())
-            about = review_skill(moved, self.scope) if definition.produces == "skill" else ""
+            about = review_skill(moved, self.scope, self._goes_to) if definition.produces == "skill" else ""
         except IllegalTransition as illegal:
             return CallOutcome.failed(f"Error: {illegal}")
         floor.put_workflow(moved)
         self._show(workflow, moved, before, emit)
         return CallOutcome("\n".join(part for part in (about, workflow_note(definition, moved)) if part))
+
+    def _goes_to(self, text: str) -> str | None:
+        """To whom the main agent would hand a message over by its words."""
+        main = self.floor.main
+        targets = [target for handoff in main.handoffs if (target := self.floor.describe(handoff.agent)) is not None]
+        found = triggered(main, targets, text)
+        return found[0].name if found is not None else None
 
     def _show(self, left: Workflow, entered: Workflow, before: Mapping[str, Any], emit: Emit) -> None:
         moves = left.state != entered.state

@@ -53,6 +53,8 @@ class RunningFloor:
     offer: Workflow | None = None
     """The workflow that the user is to be offered to continue."""
     trouble: Trouble | None = None
+    elsewhere: Workflow | None = None
+    """The workflow that the thread was in, if it goes on in another one."""
     redefined: DefinitionChanged | None = None
     """How the workflow's definition has changed since its last run."""
     moved_from: Workflow | None = None

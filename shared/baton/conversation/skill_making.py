@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from baton.domain.identity import Permission, Scope
@@ -14,10 +16,11 @@ from baton.ports.skills import SkillStore
 _NEEDED = frozenset({"name", "description", "triggers", "steps"})
 
 
-def review_skill(workflow: Workflow, scope: Scope) -> str:
+def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str | None]) -> str:
     """What the model is told of the skill so far: the SKILL.md, and which sample messages start it.
 
-    Empty while parts of it are missing. Raises ``IllegalTransition`` for something that is no skill, and for
+    Empty while parts of it are missing. ``goes_to`` tells to whom the main agent would hand a message over, before any
+    skill could answer it. Raises ``IllegalTransition`` for something that is no skill, and for
     completing one that was not tried or that the user may not create.
     """
     fields = collected_fields(workflow.data)
@@ -29,7 +32,14 @@ def review_skill(workflow: Workflow, scope: Scope) -> str:
         parse_skill_markdown(skill_markdown(draft))
     except InvalidSkill as invalid:
         raise IllegalTransition(f"The skill is not valid yet: {invalid}.") from None
-    trials = try_skill(draft, _samples(workflow))
+    for trigger in draft.triggers:
+        taker = goes_to(trigger)
+        if taker is not None:
+            raise IllegalTransition(f"The trigger {trigger!r} hands users over to {taker}: choose another one.")
+    trials = [
+        replace(trial, trigger=None) if goes_to(trial.sample) is not None else trial
+        for trial in try_skill(draft, _samples(workflow))
+    ]
     if is_complete and not scope.has(Permission.SKILL_CREATE):
         raise IllegalTransition(f"The user lacks the permission {Permission.SKILL_CREATE.value}.")
     if is_complete and not any(trial.matches for trial in trials):

@@ -135,6 +135,8 @@ class AgentDefinition(Definition):
     """Agents it may hand the conversation over to."""
     triggers: tuple[Trigger, ...] = Field(default=(), max_length=50)
     """Phrases and patterns by which a user's message asks for this agent, where another hands over to it (H1)."""
+    triggers_in_session: tuple[Trigger, ...] = Field(default=(), max_length=50)
+    """Phrases and patterns by which a message asks for another session while this agent has the conversation (H5)."""
     exit_words: dict[Locale, tuple[ExitWord, ...]] = Field(default_factory=_english_exit_words)
     """What a user says, and nothing else, to leave this agent and return to the main one; by locale."""
     workflow: WorkflowDefinition | None = None
@@ -232,6 +234,7 @@ class AgentDefinition(Definition):
             "subAgents": list(self.sub_agents),
             "handoffs": [handoff.as_json() for handoff in self.handoffs],
             "triggers": list(self.triggers),
+            "triggersInSession": list(self.triggers_in_session),
             "exitWords": {locale: list(words) for locale, words in self.exit_words.items()},
             "workflow": self.workflow.as_json() if self.workflow is not None else None,
         }

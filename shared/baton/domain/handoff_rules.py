@@ -86,16 +86,16 @@ def may_hand_off(
         if not scope.has(permission):
             explanation = f"The user lacks the permission {permission}, which {target.name} needs."
             return Refusal(RefusalReason.FORBIDDEN, explanation, permission=permission)
-    busy = _busy(target, session, workflow)
-    if busy is not None:
-        return busy
+    refusal = busy(target, session, workflow)
+    if refusal is not None:
+        return refusal
     if not is_available:
         return Refusal(RefusalReason.UNAVAILABLE, f"{target.name} is not available at the moment.")
     return None
 
 
-def _busy(target: AgentDefinition, session: AgentDefinition | None, workflow: Workflow | None) -> Refusal | None:
-    """Why the conversation has something to finish first."""
+def busy(target: AgentDefinition, session: AgentDefinition | None, workflow: Workflow | None) -> Refusal | None:
+    """What the conversation has to finish before it goes to ``target``: the ``session`` it is in, its ``workflow``."""
     if workflow is not None and workflow.status is WorkflowStatus.ACTIVE and (session is not None or target.workflow):
         name = session.workflow.name if session is not None and session.workflow is not None else workflow.name
         explanation = f"The user is in the middle of another workflow ({name}), which must be finished or left first."

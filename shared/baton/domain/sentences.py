@@ -23,6 +23,7 @@ SENTENCES: dict[str, str] = {
     "saved_for_later": "Let me know if you'd like to continue that later.",
     "completed": "Returning you to the main assistant.",
     "main_confirms": "You're back with me. What else can I do for you?",
+    "continued_elsewhere": "You went on with {workflow} in another conversation.",
     "back_with": "You are talking to {agent} again.",
     "welcome_back": "Welcome back! Would you like to continue {workflow}?",
     "workflow_changed": "The steps have changed since you were last here, so we go on with {label}.",

@@ -86,7 +86,10 @@ async def test_a_thread_lets_go_of_a_workflow_that_is_continued_elsewhere() -> N
     stage.thread_id = first
     said = await stage.say("m9", "Box")
 
-    assert texts(said) == [("Assistant", "What shall it be called?")]
+    assert texts(said) == [
+        ("Assistant", "You went on with your new thing in another conversation."),
+        ("Assistant", "What shall it be called?"),
+    ]
     assert await active(stage) == "assistant"
     assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["closed"]
     kept = await stage.workflows.find(stage.ada, workflow_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from baton.domain.episode import EndReason
 from baton.domain.errors import NotInHandoff
 from baton.domain.identity import Scope
 from tests.e2e.ag_ui_rules import check_run
@@ -229,3 +230,30 @@ async def test_runs_with_handoffs_keep_the_rules_of_ag_ui(scope: Scope) -> None:
     runs.append(await stage.exit())
     for said in runs:
         check_run([event.body for event in said.events])
+
+
+async def test_a_user_who_comes_back_to_where_a_workflow_was_is_told_where_it_went() -> None:
+    import uuid
+
+    stage = HandoffStage(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
+    await stage.say()
+    await stage.say("m2", "Box")
+    [unfinished], first = await stage.workflows.unfinished(stage.ada), stage.thread_id
+    stage.thread_id = str(uuid.uuid4())
+    await stage.say("m3", "Hello")
+    await stage.continue_(unfinished.workflow.id)
+    stage.thread_id = first
+    said = await stage.say("m4", "Hello again")
+    assert texts(said)[0] == ("Assistant", "You went on with your Box in another conversation.")
+
+
+async def test_who_asks_for_a_session_at_once_is_not_asked_about_another_one() -> None:
+    stage = HandoffStage(transfer())
+    await stage.say()
+    await stage.closer.close(stage.ada, stage.thread_id, EndReason.USER_CLOSED, patience=5)
+    stage.model.script(Answer(("Ada needs help.",)))
+    said = await stage.say("m2", "Get me the help desk")
+    assert [who for who, _ in texts(said)] == ["Helper"]
+    await stage.exit()
+    await stage.closer.close(stage.ada, stage.thread_id, EndReason.USER_CLOSED, patience=5)
+    assert texts(await stage.say("m3", "Hello"))[0][1].startswith("Welcome back!")

@@ -121,3 +121,34 @@ async def test_a_skill_of_the_same_name_is_its_next_version() -> None:
     await stage.say("m2", "create a new skill")
     [skill] = await stage.skills.active(stage.ada, "assistant")
     assert skill.version == 1  # the same words are the same version
+
+
+async def test_a_trigger_that_would_hand_the_user_over_is_refused() -> None:
+    stage = SkillStage(
+        Answer(("Summary.",)),
+        advance("DEFINING_TRIGGERS", name="Build", description="Builds."),
+        advance("GENERATING_SKILL", triggers=["build skill"]),
+        advance("TESTING", steps=STEPS),
+        Answer(("Which words shall start it?",)),
+    )
+    await stage.say("m1", "create a skill")
+    results = [str(prompt.content) for prompt in stage.model.asked[-1].prompts if prompt.role.value == "tool"]
+    assert "hands users over to Skill Creation Assistant" in results[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("I want to create a skill that posts tweets", True),
+        ("Build another skill", True),
+        ("Ich möchte einen neuen Skill erstellen", True),
+        ("The new skill is called Tweet", False),
+        ("It starts when somebody says create skill report", False),
+    ],
+)
+async def test_a_second_skill_has_to_wait_and_answers_are_not_taken_for_one(text: str, is_refused: bool) -> None:
+    stage = SkillStage(Answer(("Summary.",)), Answer(("What is it for?",)))
+    await stage.say("m1", "create a skill")
+    said = await stage.say("m2", text)
+    busy = "You're currently in a skill creation session. Would you like to finish that first?"
+    assert ((MAKER.name, busy) in texts(said)) is is_refused
