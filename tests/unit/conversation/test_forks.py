@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from baton.conversation.merging import Merges
-from baton.domain.errors import ThreadLed, ThreadUnavailable, UnknownAgent
+from baton.domain.errors import ModelUnavailable, ThreadLed, ThreadUnavailable, UnknownAgent
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
+from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.handing_over import HandoffStage, advance, calling, texts, transfer
 
@@ -162,3 +163,36 @@ async def test_a_forked_specialist_returns_to_the_parent() -> None:
         ("Assistant", "You're back with me. What else can I do for you?"),
     ]
     assert (await stage.state())["activeAgent"]["isMain"]
+    check_run([event.body for event in said.events])
+
+
+async def test_a_model_that_fails_midway_in_a_fork_closes_its_message() -> None:
+    stage = HandoffStage(transfer("helper"), Answer(("How can I help?",)), context_mode="forked")
+    await stage.say()
+    stage.model.script(Answer(("Let me",), error=ModelUnavailable()))
+    said = await stage.say("m2", "It is broken")
+
+    assert said.types[-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
+    check_run([event.body for event in said.events])
+    last = (await messages(stage, stage.thread_id))[-1]
+    assert (last.text, last.source, last.status.value) == ("Let me", "specialist", "interrupted")
+    assert (await stage.state())["activeAgent"]["id"] == "helper"
+
+
+async def test_a_model_that_fails_before_its_first_word_in_a_fork_opens_no_message() -> None:
+    stage = HandoffStage(transfer("helper"), Answer(("How can I help?",)), context_mode="forked")
+    await stage.say()
+    stage.model.script(ModelUnavailable())
+    said = await stage.say("m2", "It is broken")
+    assert said.types == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"]
+    check_run([event.body for event in said.events])
+
+
+async def test_a_fork_that_a_handoff_leads_is_not_merged_again() -> None:
+    stage = HandoffStage(transfer(), context_mode="forked")
+    await stage.say()
+    [kept] = await stage.handoffs_kept()
+    before = await messages(stage, stage.thread_id)
+    with pytest.raises(ThreadLed):
+        await Merges(stage.turns, stage.forks).merge(stage.ada, kept["childThreadId"], seconds=5)
+    assert await messages(stage, stage.thread_id) == before
