@@ -60,6 +60,13 @@ class Socketed:
                 self._carried_out.add(queued.request_id)
                 await self._turns.run(queued.model_dump_json(by_alias=True), "", seconds=20)
 
+    async def give_up(self) -> None:
+        """Have the consumer of dead letters end what waits in the queue, as if it had been tried too often."""
+        for _, queued in list(self.stage.queue.sent):
+            if queued.request_id not in self._carried_out:
+                self._carried_out.add(queued.request_id)
+                await self._turns.give_up(queued.model_dump_json(by_alias=True))
+
     def received(self, tab: str = TAB) -> list[dict[str, Any]]:
         """The events that have come since this was last asked for."""
         events = self.stage.connections.events(tab)

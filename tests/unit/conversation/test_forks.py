@@ -175,7 +175,7 @@ async def test_a_model_that_fails_midway_in_a_fork_closes_its_message() -> None:
     assert said.types[-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
     check_run([event.body for event in said.events])
     last = (await messages(stage, stage.thread_id))[-1]
-    assert (last.text, last.source, last.status.value) == ("Let me", "specialist", "interrupted")
+    assert (last.text, last.source, last.status.value) == ("Let me", "specialist", "cancelled")
     assert (await stage.state())["activeAgent"]["id"] == "helper"
 
 
