@@ -1,0 +1,102 @@
+"""Forks whose workers die while they are made or written into: nothing inherited is lost, nothing is there twice (H3)."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton.domain.errors import StoreUnavailable
+from baton.domain.message import StoredMessage
+from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
+from tests.unit.conversation.failing import failing_once
+from tests.unit.conversation.floor_checks import call, check_handoffs
+from tests.unit.conversation.handing_over import HandoffStage, texts, transfer
+from tests.unit.conversation.stage import Said
+
+BEFORE = [("user", "My dog is Rex."), ("assistant", "Good dog.")]
+ASKED = ("user", "Please help")
+
+
+async def talked() -> HandoffStage:
+    """Ada has said something before; the helper works in a fork."""
+    stage = HandoffStage(Answer(("Good dog.",)), context_mode="forked", recent_messages=5)
+    await stage.say("before", "My dog is Rex.")
+    return stage
+
+
+async def dies(stage: HandoffStage, monkeypatch: pytest.MonkeyPatch, operation: str, after: int) -> None:
+    """The message comes, and its worker dies at a write: it gives nothing back, and its leases run out."""
+    failing_once(monkeypatch, stage.store, operation, after=after)
+    failing_once(monkeypatch, stage.store, "abandon")
+    with pytest.raises(StoreUnavailable):
+        await stage.say("m1", "Please help")
+    stage.clock.advance(40)
+
+
+async def again(stage: HandoffStage) -> Said:
+    """The message comes again."""
+    said = await stage.say("m1", "Please help")
+    check_run([event.body for event in said.events], attempt=said.last["metadata"]["attempt"])
+    await check_handoffs(stage)
+    return said
+
+
+async def fork(stage: HandoffStage) -> list[StoredMessage]:
+    """What is in the fork of the only handoff."""
+    [kept] = await stage.handoffs_kept()
+    child = await stage.store.get_thread(stage.ada, kept["childThreadId"])
+    page = await stage.store.read_messages(stage.ada, child, limit=100, before=None)
+    assert [message.ordinal for message in page.messages] == list(range(child.next_ordinal))
+    return list(page.messages)
+
+
+def spoken(messages: list[StoredMessage]) -> list[tuple[str, str]]:
+    return [(message.role.value, message.text) for message in messages if message.is_said]
+
+
+def writes(messages: int) -> list[tuple[str, int]]:
+    """Those of a run that makes a fork and writes so many messages: how many of a kind there are before each."""
+    return [("open_turn", 1), *(("put_message", after) for after in range(messages)), ("commit", 0), ("commit", 1)]
+
+
+@pytest.mark.parametrize(("operation", "after"), writes(messages=6))
+async def test_a_worker_that_dies_while_the_fork_is_made_loses_none_of_the_inherited_messages(
+    monkeypatch: pytest.MonkeyPatch, operation: str, after: int
+) -> None:
+    stage = await talked()
+    stage.model.script(transfer("helper"), "How can I help?", transfer("helper"), "How can I help?")
+    await dies(stage, monkeypatch, operation, after)
+    said = await again(stage)
+
+    assert texts(said)[0][0] == "Helper"
+    assert spoken(await fork(stage)) == [*BEFORE, ASKED, ("assistant", "How can I help?")]
+    stage.model.forget()
+    stage.model.script("I see.")
+    await stage.say("m2", "It is broken")
+    assert stage.model.asked[-1].contents[1:] == [
+        *BEFORE,
+        ASKED,
+        ("assistant", "How can I help?"),
+        ("user", "It is broken"),
+    ]
+
+
+@pytest.mark.parametrize(("operation", "after"), writes(messages=8))
+async def test_a_handoff_that_begins_and_ends_in_a_run_whose_worker_died_has_its_fork(
+    monkeypatch: pytest.MonkeyPatch, operation: str, after: int
+) -> None:
+    stage = await talked()
+    back = Answer.calling(call("return_to_main", summary="Helped.", outcome="completed"), text="Helped at once.")
+    stage.model.script(transfer("helper"), back, transfer("helper"), back)
+    await dies(stage, monkeypatch, operation, after)
+    said = await again(stage)
+
+    assert texts(said) == [
+        ("Helper", "Helped at once."),
+        ("Helper", "Returning you to the main assistant."),
+        ("Assistant", "You're back with me. What else can I do for you?"),
+    ]
+    [kept] = await stage.handoffs_kept()
+    assert kept["outcome"] == "returned"
+    assert spoken(await fork(stage))[: len(BEFORE) + 1] == [*BEFORE, ASKED]
+    assert ("assistant", "Helped at once.") in spoken(await fork(stage))
