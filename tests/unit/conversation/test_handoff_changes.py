@@ -119,6 +119,41 @@ async def test_leaving_a_thread_leaves_the_workflow_alone_that_goes_on_elsewhere
     assert (kept.thread_id, kept.status) == (second, WorkflowStatus.ACTIVE)
 
 
+@pytest.mark.parametrize("mode", ["summary", "forked"])
+@pytest.mark.parametrize(
+    ("meanwhile", "state", "status"),
+    [
+        ([advance("BUILD", name="Lamp"), advance("DONE")], "DONE", WorkflowStatus.COMPLETED),
+        ([advance("BUILD", name="Lamp")], "BUILD", WorkflowStatus.ACTIVE),
+    ],
+)
+async def test_a_workflow_that_is_moved_does_not_overwrite_what_its_own_thread_did_meanwhile(
+    meanwhile: list[Answer], state: str, status: WorkflowStatus, mode: str
+) -> None:
+    stage = HandoffStage(transfer(), Answer(("Name?",)), context_mode=mode)
+    await stage.say()
+    first, second = stage.thread_id, str(uuid.uuid4())
+    workflow_id = (await stage.state())["workflow"]["id"]
+    stage.model.script(Answer(("Welcome here.",), gate=(gate := asyncio.Event())))
+    asked = len(stage.model.asked)
+    moving = asyncio.ensure_future(stage.act(continue_request(second, workflow_id, key="now", may_create=True)))
+    await stage.model_is_asked(asked + 1)
+    stage.clock.advance(5)
+    stage.model.script(*meanwhile, "Fine.")
+    await stage.say("m2", "Call it Lamp")
+    gate.set()
+    check_run([event.body for event in (await moving).events])
+
+    kept = await stage.workflows.find(stage.ada, workflow_id)
+    assert kept is not None
+    assert (kept.thread_id, kept.state, kept.status) == (first, state, status)
+    assert kept.data["ASK"] == {"name": "Lamp"}
+    await check_handoffs(stage)
+    stage.thread_id = second
+    assert ((await stage.state())["activeAgent"]["id"], (await stage.state())["workflow"]) == ("assistant", None)
+    await check_handoffs(stage)
+
+
 async def test_a_workflow_can_be_taken_back_into_the_thread_that_lost_it() -> None:
     stage = HandoffStage(transfer(), Answer(("Name?",)))
     first = stage.thread_id
@@ -198,6 +233,29 @@ async def test_nobody_is_offered_what_they_may_not_continue() -> None:
     define(stage, changed(MAKER, required_permissions=["things:make"]))
     stage.thread_id = str(uuid.uuid4())
     assert len(texts(await stage.say("m2", "Hello"))) == 1
+
+
+@pytest.mark.parametrize("mode", ["summary", "forked"])
+@pytest.mark.parametrize("by", ["trigger", "transfer"])
+async def test_what_the_handoff_itself_requires_is_required_in_later_turns_too(by: str, mode: str) -> None:
+    stage = HandoffStage(required_permissions=["things:make"], context_mode=mode)
+    permitted = Scope("acme", "ada", frozenset({"things:make"}))
+    if by == "transfer":
+        stage.model.script(transfer())
+    await stage.say("m1", "make a thing" if by == "trigger" else "Hello", scope=permitted)
+    await stage.say("m2", "Well", scope=permitted)
+    assert await active(stage) == "maker"
+    asked = len(stage.model.asked)
+    said = await stage.say("m3", "Box")
+
+    assert len(stage.model.asked) == asked
+    assert texts(said) == [("Assistant", "You don't have permission to use Maker. Can I help with something else?")]
+    check_run([event.body for event in said.events])
+    state = await stage.state()
+    assert (state["activeAgent"]["id"], len(state["resumable"])) == ("assistant", 1)
+    assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["failed"]
+    await stage.act(continue_request(stage.thread_id, state["resumable"][0]["id"], key="now"), permitted)
+    assert await active(stage) == "maker"
 
 
 # Definitions that change, and time that passes

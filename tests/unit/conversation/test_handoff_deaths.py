@@ -8,10 +8,11 @@ from baton.domain.episode import EndReason
 from baton.domain.errors import StoreUnavailable
 from baton.domain.message import StoredMessage
 from baton.ports.thread_store import Lease
+from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.failing import failing_once
 from tests.unit.conversation.floor_checks import active, call, changed, check_handoffs, define, messages, results
-from tests.unit.conversation.handing_over import HandoffStage, texts, transfer
+from tests.unit.conversation.handing_over import HandoffStage, advance, texts, transfer
 from tests.unit.conversation.stage import Said
 from tests.unit.conversation.wiki import answer, interrupted, wiki, yes
 
@@ -96,6 +97,36 @@ async def test_a_conversation_that_was_nearly_closed_goes_on_in_a_handoff_that_l
     with pytest.raises(StoreUnavailable):
         await stage.closer.close(stage.ada, stage.thread_id, EndReason.USER_CLOSED, patience=5)
     await stage.say("m2", "Are you there?")
+    await check_handoffs(stage)
+
+
+@pytest.mark.parametrize("mode", ["summary", "recent", "full", "forked"])
+@pytest.mark.parametrize("then", ["a message", "an exit word", "another close"])
+async def test_a_worker_that_dies_between_the_floor_and_the_close_leaves_the_workflow_to_be_gone_on_with(
+    monkeypatch: pytest.MonkeyPatch, then: str, mode: str
+) -> None:
+    stage = HandoffStage(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), context_mode=mode)
+    await stage.say()
+    await stage.say("m2", "Box")
+    failing_once(monkeypatch, stage.store, "close")
+    with pytest.raises(StoreUnavailable):
+        await stage.closer.close(stage.ada, stage.thread_id, EndReason.USER_CLOSED, patience=5)
+    stage.clock.advance(40)
+    stage.model.forget()
+    stage.model.script("Hello again.")
+    if then == "another close":
+        await stage.closer.close(stage.ada, stage.thread_id, EndReason.USER_CLOSED, patience=5)
+    else:
+        said = await stage.say("m3", "Hello" if then == "a message" else "cancel")
+        assert texts(said) == [("Assistant", "Hello again.")]
+        check_run([event.body for event in said.events])
+
+    state = await stage.state()
+    assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
+    assert [(each["name"], each["state"]) for each in state["resumable"]] == [("your Box", "BUILD")]
+    assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["closed"]
+    await stage.continue_(state["resumable"][0]["id"])
+    assert (await stage.state())["workflow"]["state"] == "BUILD"
     await check_handoffs(stage)
 
 
