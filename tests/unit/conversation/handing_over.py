@@ -85,6 +85,14 @@ class HandoffStage(Stage):
         said.finished = await self.turns.run(scope or self.ada, request, said.events.append, seconds=20)
         return said
 
+    async def hand_over(self, by: str, *answers: Answer, message_id: str = "m1") -> Said:
+        """The conversation goes to the maker by a ``trigger`` or a ``transfer``; the maker answers with ``answers``."""
+        if by == "trigger":
+            self.model.script("Ada wants a thing.", *answers)
+            return await self.say(message_id, "Please make me a thing")
+        self.model.script(transfer(), *answers)
+        return await self.say(message_id)
+
     async def exit(self, key: str = "once") -> Said:
         return await self.act(exit_request(self.thread_id, key=key))
 

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import uuid
+from itertools import product
+
 import pytest
 
 from baton.domain.episode import EndReason
-from baton.domain.errors import NotInHandoff
-from baton.domain.identity import Scope
+from baton.domain.errors import ModelUnavailable, NotInHandoff
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.handing_over import HandoffStage, advance, calling, texts, transfer
 from tests.unit.conversation.stage import Said
 
+MODES = ["summary", "recent", "full", "forked"]
+REASONS = {"trigger": "trigger: make a thing", "transfer": "it makes"}
 
-async def test_a_transfer_shows_the_notice_and_the_specialist_speaks_in_the_same_turn() -> None:
-    stage = HandoffStage(transfer())
-    said = await stage.say()
+
+each_way = pytest.mark.parametrize(("by", "mode"), list(product(REASONS, MODES)))
+"""However the handoff comes about, and whatever the specialist is told of the conversation."""
+
+
+def check(*runs: Said) -> None:
+    """Every run keeps the rules of AG-UI."""
+    for said in runs:
+        check_run([event.body for event in said.events])
+
+
+@each_way
+async def test_a_handoff_shows_the_notice_and_the_specialist_speaks_in_the_same_turn(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    said = await stage.hand_over(by)
+    check(said)
 
     assert said.types == [
         "RUN_STARTED",
@@ -36,7 +53,7 @@ async def test_a_transfer_shows_the_notice_and_the_specialist_speaks_in_the_same
         "from": "assistant",
         "to": "maker",
         "label": "Connecting you with Maker...",
-        "reason": "it makes",
+        "reason": REASONS[by],
     }
     assert [change["path"] for change in badge["delta"] + step["delta"]] == ["/activeAgent", "/workflow"]
     assert badge["delta"][0]["value"]["name"] == "Maker"
@@ -44,16 +61,17 @@ async def test_a_transfer_shows_the_notice_and_the_specialist_speaks_in_the_same
     assert texts(said) == [("Maker", "What shall it be called?")]
 
 
-async def test_the_handoff_is_kept_and_the_thread_knows_who_has_the_floor() -> None:
-    stage = HandoffStage(transfer())
-    await stage.say()
+@each_way
+async def test_the_handoff_is_kept_and_the_thread_knows_who_has_the_floor(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    await stage.hand_over(by)
 
     [kept] = await stage.handoffs_kept()
     assert (kept["sourceAgentId"], kept["targetAgentId"]) == ("assistant", "maker")
     assert (kept["contextSummary"], kept["handoffReason"], kept["contextMode"]) == (
         "Ada wants a thing.",
-        "it makes",
-        "summary",
+        REASONS[by],
+        mode,
     )
     assert (kept["outcome"], kept["endedAt"], kept["preserveState"], kept["returnExpected"]) == (None, None, True, True)
     state = await stage.state()
@@ -61,27 +79,31 @@ async def test_the_handoff_is_kept_and_the_thread_knows_who_has_the_floor() -> N
     assert (state["workflow"]["state"], state["workflow"]["label"]) == ("ASK", "Asking")
 
 
-async def test_later_messages_go_straight_to_the_specialist() -> None:
-    stage = HandoffStage(transfer())
-    await stage.say()
+@each_way
+async def test_later_messages_go_straight_to_the_specialist(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    first = await stage.hand_over(by)
+    asked = len(stage.model.asked)
     said = await stage.say("m2", "Call it Box.")
 
-    assert [asked.prompts[0].content for asked in stage.model.asked] == ["Be brief.", "Make it.", "Make it."]
+    assert [each.prompts[0].content for each in stage.model.asked[asked - 1 :]] == ["Make it.", "Make it."]
     assert said.types[:3] == ["RUN_STARTED", "STATE_SNAPSHOT", "STEP_STARTED"]
+    check(first, said)
     assert texts(said) == [("Maker", "What shall it be called?")]
 
 
-async def test_a_completed_workflow_returns_with_both_sentences() -> None:
-    stage = HandoffStage(
-        transfer(),
-        Answer(("What shall it be called?",)),
+@each_way
+async def test_a_completed_workflow_returns_with_both_sentences(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    await stage.hand_over(by)
+    stage.model.script(
         advance("BUILD", name="Box"),
         advance("DONE"),
         calling("return_to_main", summary="A box was made.", outcome="completed"),
     )
-    await stage.say()
     said = await stage.say("m2", "Call it Box.")
 
+    check(said)
     assert texts(said) == [
         ("Maker", "Your thing is ready! Returning you to the main assistant."),
         ("Assistant", "Great, your 'Box' is made."),
@@ -92,24 +114,27 @@ async def test_a_completed_workflow_returns_with_both_sentences() -> None:
     assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["returned"]
 
 
-async def test_a_specialist_that_forgets_to_return_from_a_completed_workflow_is_returned() -> None:
-    stage = HandoffStage(
-        transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), advance("DONE"), Answer(("Done.",))
-    )
-    await stage.say()
+@each_way
+async def test_a_specialist_that_forgets_to_return_from_a_completed_workflow_is_returned(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    await stage.hand_over(by)
+    stage.model.script(advance("BUILD", name="Box"), advance("DONE"), "Done.")
     said = await stage.say("m2", "Box")
+    check(said)
     assert [who for who, _ in texts(said)] == ["Maker", "Maker", "Assistant"]
     assert (await stage.state())["activeAgent"]["isMain"]
 
 
 @pytest.mark.parametrize("word", ["cancel", " Cancel! ", "exit"])
-async def test_a_typed_exit_word_returns_without_any_model(word: str) -> None:
-    stage = HandoffStage(transfer())
-    await stage.say()
+@each_way
+async def test_a_typed_exit_word_returns_without_any_model(word: str, by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    await stage.hand_over(by)
     asked = len(stage.model.asked)
     said = await stage.say("m2", word)
 
     assert len(stage.model.asked) == asked
+    check(said)
     assert texts(said) == [
         ("Maker", "No problem! Returning you to the main assistant."),
         ("Assistant", "Let me know if you'd like to continue making it later."),
@@ -120,18 +145,23 @@ async def test_a_typed_exit_word_returns_without_any_model(word: str) -> None:
     assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["exited"]
 
 
-async def test_an_exit_word_of_another_language_is_answered_in_it() -> None:
-    stage = HandoffStage(transfer())
-    await stage.say()
-    assert texts(await stage.say("m2", "Abbrechen")) == [("Maker", "Kein Problem!"), ("Assistant", "Sag Bescheid.")]
+@each_way
+async def test_an_exit_word_of_another_language_is_answered_in_it(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    await stage.hand_over(by)
+    said = await stage.say("m2", "Abbrechen")
+    check(said)
+    assert texts(said) == [("Maker", "Kein Problem!"), ("Assistant", "Sag Bescheid.")]
 
 
-async def test_the_exit_action_is_a_turn_of_its_own_and_repeating_it_changes_nothing() -> None:
-    stage = HandoffStage(transfer())
-    await stage.say()
+@each_way
+async def test_the_exit_action_is_a_turn_of_its_own_and_repeating_it_changes_nothing(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    await stage.hand_over(by)
     said = await stage.exit()
     again = await stage.exit()
 
+    check(said)
     assert texts(said)[0] == ("Maker", "No problem! Returning you to the main assistant.")
     assert said.events[0].body["input"]["messages"] == []
     assert [event.body for event in again.events] == [event.body for event in said.events]
@@ -169,20 +199,22 @@ async def test_a_handoff_that_is_not_permitted_is_refused_in_the_targets_words()
     assert (await stage.state())["activeAgent"]["isMain"]
 
 
-async def test_a_second_session_is_refused_and_the_first_goes_on() -> None:
-    stage = HandoffStage(transfer())
-    await stage.say()
+@each_way
+async def test_a_second_session_is_refused_and_the_first_goes_on(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    await stage.hand_over(by)
     said = await stage.say("m2", "I need the help desk")
 
+    check(said)
     assert texts(said) == [("Maker", "You're currently in a making session. Would you like to finish that first?")]
     assert (await stage.state())["activeAgent"]["id"] == "maker"
 
 
-async def test_a_target_that_does_not_answer_is_reported_and_the_main_agent_stays() -> None:
-    from baton.domain.errors import ModelUnavailable
-
-    stage = HandoffStage(transfer(), Answer((), error=ModelUnavailable()))
-    said = await stage.say()
+@each_way
+async def test_a_target_that_does_not_answer_is_reported_and_the_main_agent_stays(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    said = await stage.hand_over(by, Answer((), error=ModelUnavailable()))
+    check(said)
 
     assert texts(said)[0][0] == "Assistant"
     assert "The Maker is currently unavailable." in texts(said)[0][1]
@@ -192,49 +224,40 @@ async def test_a_target_that_does_not_answer_is_reported_and_the_main_agent_stay
     assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["failed"]
 
 
-async def test_an_unfinished_workflow_is_continued_where_it_was_left() -> None:
-    stage = HandoffStage(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
-    await stage.say()
+@each_way
+async def test_an_unfinished_workflow_is_continued_where_it_was_left(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    await stage.hand_over(by, Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
     await stage.say("m2", "Box")
     await stage.exit()
     [workflow] = (await stage.state())["resumable"]
     said = await stage.continue_(workflow["id"])
 
+    check(said)
     assert texts(said) == [("Maker", "What shall it be called?")]
     assert (await stage.state())["workflow"]["state"] == "BUILD"
     assert (await stage.state())["resumable"] == []
 
 
-async def test_a_user_who_disappeared_is_offered_to_go_on_once_even_in_another_thread() -> None:
-    import uuid
-
-    stage = HandoffStage(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
-    await stage.say()
+@each_way
+async def test_a_user_who_disappeared_is_offered_to_go_on_once_even_in_another_thread(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    await stage.hand_over(by, Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
     await stage.say("m2", "Box")
     stage.thread_id = str(uuid.uuid4())
     said = await stage.say("m3", "Hello")
     later = await stage.say("m4", "Hello again")
 
+    check(said, later)
     assert texts(said)[0] == ("Assistant", "Welcome back! Would you like to continue making your Box?")
     assert len(texts(said)) == 2
     assert len(texts(later)) == 1
     [workflow] = (await stage.state())["resumable"]
-    await stage.continue_(workflow["id"])
+    check(await stage.continue_(workflow["id"]))
     assert (await stage.state())["workflow"]["name"] == "your Box"
 
 
-@pytest.mark.parametrize("scope", [Scope("acme", "ada")])
-async def test_runs_with_handoffs_keep_the_rules_of_ag_ui(scope: Scope) -> None:
-    stage = HandoffStage(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), advance("DONE"))
-    runs: list[Said] = [await stage.say(), await stage.say("m2", "Box"), await stage.say("m3", "make a thing")]
-    runs.append(await stage.exit())
-    for said in runs:
-        check_run([event.body for event in said.events])
-
-
 async def test_a_user_who_comes_back_to_where_a_workflow_was_is_told_where_it_went() -> None:
-    import uuid
-
     stage = HandoffStage(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
     await stage.say()
     await stage.say("m2", "Box")
@@ -257,3 +280,34 @@ async def test_who_asks_for_a_session_at_once_is_not_asked_about_another_one() -
     await stage.exit()
     await stage.closer.close(stage.ada, stage.thread_id, EndReason.USER_CLOSED, patience=5)
     assert texts(await stage.say("m3", "Hello"))[0][1].startswith("Welcome back!")
+
+
+@each_way
+async def test_a_specialist_returns_in_the_very_turn_it_was_handed_over_in(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    back = calling("return_to_main", summary="It was made before.", outcome="completed")
+    said = await stage.hand_over(by, back)
+
+    check(said)
+    assert texts(said) == [
+        ("Maker", "No problem! Returning you to the main assistant."),
+        ("Assistant", "Let me know if you'd like to continue making it later."),
+    ]
+    state = await stage.state()
+    assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
+    assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["returned"]
+    stage.model.script("Hello again.")
+    assert texts(await stage.say("m2", "Hello")) == [("Assistant", "Hello again.")]
+    assert any("completed: It was made before." in str(content) for _, content in stage.model.asked[-1].contents)
+
+
+@each_way
+async def test_a_whole_workflow_fits_into_the_turn_of_its_handoff(by: str, mode: str) -> None:
+    stage = HandoffStage(context_mode=mode)
+    back = calling("return_to_main", summary="A box was made.", outcome="completed")
+    said = await stage.hand_over(by, advance("BUILD", name="Box"), advance("DONE"), back)
+
+    check(said)
+    assert texts(said)[-1] == ("Assistant", "Great, your 'Box' is made.")
+    assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["returned"]
+    check(await stage.say("m2", "make a thing"), await stage.exit())
