@@ -1,4 +1,4 @@
-"""Forks whose workers die while they are made or written into: nothing inherited is lost, nothing is there twice (H3)."""
+"""Forks whose workers die while they are made: nothing inherited is lost, and nothing is there twice (H3)."""
 
 from __future__ import annotations
 

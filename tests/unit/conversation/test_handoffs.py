@@ -11,7 +11,7 @@ from baton.domain.episode import EndReason
 from baton.domain.errors import ModelUnavailable, NotInHandoff
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
-from tests.unit.conversation.handing_over import HandoffStage, advance, calling, texts, transfer
+from tests.unit.conversation.handing_over import HandoffStage, advance, calling, texts
 from tests.unit.conversation.stage import Said
 
 MODES = ["summary", "recent", "full", "forked"]
@@ -64,7 +64,7 @@ async def test_a_handoff_shows_the_notice_and_the_specialist_speaks_in_the_same_
 @each_way
 async def test_the_handoff_is_kept_and_the_thread_knows_who_has_the_floor(by: str, mode: str) -> None:
     stage = HandoffStage(context_mode=mode)
-    await stage.hand_over(by)
+    check(await stage.hand_over(by))
 
     [kept] = await stage.handoffs_kept()
     assert (kept["sourceAgentId"], kept["targetAgentId"]) == ("assistant", "maker")
@@ -95,7 +95,7 @@ async def test_later_messages_go_straight_to_the_specialist(by: str, mode: str) 
 @each_way
 async def test_a_completed_workflow_returns_with_both_sentences(by: str, mode: str) -> None:
     stage = HandoffStage(context_mode=mode)
-    await stage.hand_over(by)
+    check(await stage.hand_over(by))
     stage.model.script(
         advance("BUILD", name="Box"),
         advance("DONE"),
@@ -117,7 +117,7 @@ async def test_a_completed_workflow_returns_with_both_sentences(by: str, mode: s
 @each_way
 async def test_a_specialist_that_forgets_to_return_from_a_completed_workflow_is_returned(by: str, mode: str) -> None:
     stage = HandoffStage(context_mode=mode)
-    await stage.hand_over(by)
+    check(await stage.hand_over(by))
     stage.model.script(advance("BUILD", name="Box"), advance("DONE"), "Done.")
     said = await stage.say("m2", "Box")
     check(said)
@@ -129,7 +129,7 @@ async def test_a_specialist_that_forgets_to_return_from_a_completed_workflow_is_
 @each_way
 async def test_a_typed_exit_word_returns_without_any_model(word: str, by: str, mode: str) -> None:
     stage = HandoffStage(context_mode=mode)
-    await stage.hand_over(by)
+    check(await stage.hand_over(by))
     asked = len(stage.model.asked)
     said = await stage.say("m2", word)
 
@@ -148,7 +148,7 @@ async def test_a_typed_exit_word_returns_without_any_model(word: str, by: str, m
 @each_way
 async def test_an_exit_word_of_another_language_is_answered_in_it(by: str, mode: str) -> None:
     stage = HandoffStage(context_mode=mode)
-    await stage.hand_over(by)
+    check(await stage.hand_over(by))
     said = await stage.say("m2", "Abbrechen")
     check(said)
     assert texts(said) == [("Maker", "Kein Problem!"), ("Assistant", "Sag Bescheid.")]
@@ -157,11 +157,11 @@ async def test_an_exit_word_of_another_language_is_answered_in_it(by: str, mode:
 @each_way
 async def test_the_exit_action_is_a_turn_of_its_own_and_repeating_it_changes_nothing(by: str, mode: str) -> None:
     stage = HandoffStage(context_mode=mode)
-    await stage.hand_over(by)
+    check(await stage.hand_over(by))
     said = await stage.exit()
     again = await stage.exit()
 
-    check(said)
+    check(said, again)
     assert texts(said)[0] == ("Maker", "No problem! Returning you to the main assistant.")
     assert said.events[0].body["input"]["messages"] == []
     assert [event.body for event in again.events] == [event.body for event in said.events]
@@ -175,6 +175,7 @@ async def test_the_exit_action_is_a_turn_of_its_own_and_repeating_it_changes_not
 async def test_a_trigger_hands_over_without_asking_the_main_agent() -> None:
     stage = HandoffStage(Answer(("Ada wants a box.",)))
     said = await stage.say("m1", "Please make me a thing")
+    check(said)
 
     light, maker = stage.model.asked
     assert light.settings.model == "light-model"
@@ -188,6 +189,7 @@ async def test_a_trigger_hands_over_without_asking_the_main_agent() -> None:
 async def test_a_handoff_that_is_not_permitted_is_refused_in_the_targets_words() -> None:
     stage = HandoffStage()
     said = await stage.say("m1", "Open sesame")
+    check(said)
 
     assert stage.model.asked == []
     assert texts(said) == [
@@ -202,7 +204,7 @@ async def test_a_handoff_that_is_not_permitted_is_refused_in_the_targets_words()
 @each_way
 async def test_a_second_session_is_refused_and_the_first_goes_on(by: str, mode: str) -> None:
     stage = HandoffStage(context_mode=mode)
-    await stage.hand_over(by)
+    check(await stage.hand_over(by))
     said = await stage.say("m2", "I need the help desk")
 
     check(said)
@@ -227,9 +229,9 @@ async def test_a_target_that_does_not_answer_is_reported_and_the_main_agent_stay
 @each_way
 async def test_an_unfinished_workflow_is_continued_where_it_was_left(by: str, mode: str) -> None:
     stage = HandoffStage(context_mode=mode)
-    await stage.hand_over(by, Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
-    await stage.say("m2", "Box")
-    await stage.exit()
+    check(await stage.hand_over(by, Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",))))
+    check(await stage.say("m2", "Box"))
+    check(await stage.exit())
     [workflow] = (await stage.state())["resumable"]
     said = await stage.continue_(workflow["id"])
 
@@ -242,8 +244,8 @@ async def test_an_unfinished_workflow_is_continued_where_it_was_left(by: str, mo
 @each_way
 async def test_a_user_who_disappeared_is_offered_to_go_on_once_even_in_another_thread(by: str, mode: str) -> None:
     stage = HandoffStage(context_mode=mode)
-    await stage.hand_over(by, Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
-    await stage.say("m2", "Box")
+    check(await stage.hand_over(by, Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",))))
+    check(await stage.say("m2", "Box"))
     stage.thread_id = str(uuid.uuid4())
     said = await stage.say("m3", "Hello")
     later = await stage.say("m4", "Hello again")
@@ -297,7 +299,9 @@ async def test_a_specialist_returns_in_the_very_turn_it_was_handed_over_in(by: s
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
     assert [kept["outcome"] for kept in await stage.handoffs_kept()] == ["returned"]
     stage.model.script("Hello again.")
-    assert texts(await stage.say("m2", "Hello")) == [("Assistant", "Hello again.")]
+    later = await stage.say("m2", "Hello")
+    check(later)
+    assert texts(later) == [("Assistant", "Hello again.")]
     assert any("completed: It was made before." in str(content) for _, content in stage.model.asked[-1].contents)
 
 
