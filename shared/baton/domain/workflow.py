@@ -105,9 +105,9 @@ def progress(definition: WorkflowDefinition, workflow: Workflow) -> Progress | N
     return Progress(definition.place(state.name) + 1, len(definition.states), state.label)
 
 
-def title(definition: WorkflowDefinition, data: Data, template: str | None = None) -> str | None:
-    """The definition's title, or ``template`` (another language's), filled in; None if a value is not there yet."""
-    text = template if template is not None else definition.title
+def title(definition: WorkflowDefinition, data: Data) -> str | None:
+    """The definition's title, filled in; None if it has none, or a value is not there yet."""
+    text = definition.title
     values = {name: _value(definition, data, name) for name in PLACEHOLDER.findall(text or "")}
     if text is None or None in values.values():
         return None

@@ -262,11 +262,11 @@ def test_a_workflow_is_shown_as_the_protocol_says() -> None:
     assert (orphan["label"], orphan["step"], orphan["steps"]) == ("Making It", None, None)
 
 
-def test_a_title_is_one_short_line_in_any_language() -> None:
+def test_a_title_is_one_short_line() -> None:
     data = {"GATHER": {"name": "Slack\n\nAlert\x00 " + "x" * 200}}
-    filled = title(definition(), data, "deinen Skill {name}")
+    filled = title(definition(), data)
     assert filled is not None
-    assert filled.startswith("deinen Skill Slack Alert xxx")
+    assert filled.startswith("your Slack Alert xxx")
     assert len(filled) < 100
     assert title(definition(), {}) is None
     assert begun(definition(untitled="your new skill")).name == "your new skill"
