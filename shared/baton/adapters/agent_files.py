@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import yaml
 from pydantic import ValidationError
 
+from baton.adapters.yaml_document import YamlDocument, YamlFileError
 from baton.domain.agent import AgentDefinition
+from baton.domain.sentences import SENTENCES
 from baton.domain.tool_call import ASK, TRANSFER, tool_name
+from baton.domain.triggers import as_compared
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 
 class AgentFileError(Exception):
@@ -38,20 +43,22 @@ class AgentFiles:
         if not paths:
             raise AgentFileError(f"{folder}: no agent files (*.yaml) here.")
         problems: list[str] = []
-        definitions: list[AgentDefinition] = []
+        read: list[tuple[YamlDocument, AgentDefinition]] = []
         for path in paths:
             try:
-                definition = load_agent(path)
+                document, definition = _read(path)
             except AgentFileError as error:
                 problems.append(str(error))
                 continue
-            if any(definition.id == other.id for other in definitions):
-                problems.append(f"{path}:1: id: another file defines the agent {definition.id!r} too")
-            definitions.append(definition)
-        problems += _references(definitions, paths)
+            if any(definition.id == other.id for _, other in read):
+                problems.append(document.problem(["id"], f"another file defines the agent {definition.id!r} too"))
+            read.append((document, definition))
+        if len(read) == len(paths):  # otherwise one that cannot be read may be the one that is missed
+            agents = {definition.id: definition for _, definition in read}
+            problems += [told for document, definition in read for told in _references(document, definition, agents)]
         if problems:
             raise AgentFileError("\n".join(problems))
-        return cls(definitions, default_main)
+        return cls([definition for _, definition in read], default_main)
 
     def get(self, agent_id: str) -> AgentDefinition | None:
         return self._by_id.get(agent_id)
@@ -63,107 +70,80 @@ class AgentFiles:
         return self._default
 
 
-def _references(definitions: Sequence[AgentDefinition], paths: Sequence[Path]) -> list[str]:
-    """What is wrong with the agents that agents name: unknown ones, themselves, two under one tool's name."""
-    known = {definition.id for definition in definitions}
-    if len(definitions) < len(paths):
-        return []  # a file that cannot be read may be the one that is missed
+def load_agent(path: Path) -> AgentDefinition:
+    """Read one agent file. Raises ``AgentFileError`` with all its problems."""
+    return _read(path)[1]
+
+
+def _read(path: Path) -> tuple[YamlDocument, AgentDefinition]:
+    try:
+        document = YamlDocument.read(path)
+    except YamlFileError as error:
+        raise AgentFileError(str(error)) from None
     problems: list[str] = []
-    for definition, path in zip(definitions, paths, strict=True):
-        asked, targets = definition.sub_agents, [handoff.agent for handoff in definition.handoffs]
-        told = [*_unusable("sub_agents", ASK, asked, known), *_unusable("handoffs", TRANSFER, targets, known)]
-        if definition.id in asked:
-            told.append(f"sub_agents: {definition.id!r} cannot ask itself")
-        problems += [f"{path}:1: {problem}" for problem in told]
-    return problems
+    definition: AgentDefinition | None = None
+    try:
+        definition = AgentDefinition.model_validate(document.values)
+    except ValidationError as error:
+        problems += [document.problem(detail["loc"], _told(detail)) for detail in error.errors()]
+    problems += _without_effect(document)
+    if problems or definition is None:
+        raise AgentFileError("\n".join(problems))
+    return document, definition
 
 
-def _unusable(field: str, prefix: str, named: Sequence[str], known: Collection[str]) -> Iterator[str]:
+def _told(detail: ErrorDetails) -> str:
+    """What is wrong in our own words, where they are ours: pydantic puts "Value error, " in front of them."""
+    return str(detail["ctx"]["error"]) if detail["type"] == "value_error" else detail["msg"]
+
+
+def _without_effect(document: YamlDocument) -> Iterator[str]:
+    """What a definition may hold, and in a file can only be a mistake, for it would silently do nothing."""
+    values = document.values
+    if "workflow" in values and values["workflow"] is None:
+        yield document.problem(["workflow"], "it is empty; say what the workflow is, or leave the field out")
+    sentences = values.get("sentences")
+    for locale, texts in sentences.items() if isinstance(sentences, dict) else ():
+        for name in texts if isinstance(texts, dict) else ():
+            if name not in SENTENCES:
+                known = ", ".join(sorted(SENTENCES))
+                yield document.problem(["sentences", locale, name], f"there is no such sentence; there are {known}")
+
+
+def _references(
+    document: YamlDocument, definition: AgentDefinition, agents: Mapping[str, AgentDefinition]
+) -> Iterator[str]:
+    """What is wrong with the agents that an agent names."""
+    targets = [handoff.agent for handoff in definition.handoffs]
+    yield from _unusable(document, "sub_agents", ASK, definition.sub_agents, agents)
+    yield from _unusable(document, "handoffs", TRANSFER, targets, agents)
+    if definition.id in definition.sub_agents:
+        place = definition.sub_agents.index(definition.id)
+        yield document.problem(["sub_agents", place], f"{definition.id!r} cannot ask itself")
+    yield from _shared_triggers(document, targets, agents)
+
+
+def _unusable(
+    document: YamlDocument, field: str, prefix: str, named: Sequence[str], known: Collection[str]
+) -> Iterator[str]:
     """Agents that are named and not there, and those whose tools would share a name."""
     tools: dict[str, str] = {}
-    for agent_id in named:
+    for place, agent_id in enumerate(named):
         if agent_id not in known:
-            yield f"{field}: there is no agent {agent_id!r}"
+            yield document.problem([field, place], f"there is no agent {agent_id!r}")
         other = tools.setdefault(tool_name(prefix, agent_id), agent_id)
         if other != agent_id:
-            yield f"{field}: {other!r} and {agent_id!r} would have the same tool's name"
+            yield document.problem([field, place], f"{other!r} and {agent_id!r} would have the same tool's name")
 
 
-def load_agent(path: Path) -> AgentDefinition:
-    """Read one agent file. Raises ``AgentFileError``."""
-    try:
-        # One reading for the values and their lines. Not libyaml's, which deep nesting brings down with the process.
-        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
-        node = loader.get_single_node()
-        _refuse_duplicate_keys(path, node)
-        values = loader.construct_document(node) if node is not None else None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise AgentFileError(f"{path}:{line}: {error.problem}") from None
-    except RecursionError:
-        raise AgentFileError(f"{path}:1: the file refers to itself") from None
-    except (yaml.YAMLError, ValueError, OSError) as error:  # ValueError: no UTF-8, or a date such as 2026-02-31
-        raise AgentFileError(f"{path}:1: {error}") from None
-    if not isinstance(values, dict):
-        raise AgentFileError(f"{path}:1: an agent file is a mapping of fields")
-    try:
-        return AgentDefinition.model_validate(values)
-    except ValidationError as error:
-        raise AgentFileError("\n".join(_problem(path, node, detail) for detail in error.errors())) from None
-
-
-def _problem(path: Path, root: yaml.Node | None, detail: Any) -> str:
-    loc = _without_tags(root, detail["loc"])
-    field = ".".join(str(part) for part in loc if part != "[key]") or "(file)"
-    return f"{path}:{_line(root, loc)}: {field}: {detail['msg']}"
-
-
-def _without_tags(root: yaml.Node | None, loc: Sequence[str | int]) -> list[str | int]:
-    """``loc`` without the kinds (``mcp``, ``http``) that pydantic puts after the place of something with a ``type``."""
-    node, kept = root, list[str | int]()
-    for part in loc:
-        if isinstance(node, yaml.MappingNode):
-            fields = {key.value: value for key, value in node.value}
-            if part not in fields and "type" in fields and fields["type"].value == part:
-                continue
-            node = fields.get(part)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-        else:
-            node = None
-        kept.append(part)
-    return kept
-
-
-def _line(root: yaml.Node | None, loc: Sequence[str | int]) -> int:
-    """The line of the deepest part of ``loc`` that is in the file: a missing field is reported where it should be."""
-    node, line = root, (root.start_mark.line + 1 if root is not None else 1)
-    for part in loc:
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                if key.value == str(part):
-                    node, line = value, key.start_mark.line + 1
-                    break
-            else:
-                return line
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-        else:
-            return line
-    return line
-
-
-def _refuse_duplicate_keys(path: Path, node: yaml.Node | None) -> None:
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise AgentFileError(f"{path}:{key.start_mark.line + 1}: a field's name must be plain text")
-            if key.value in seen:
-                raise AgentFileError(f"{path}:{key.start_mark.line + 1}: {key.value}: the field is there twice")
-            seen.add(key.value)
-            _refuse_duplicate_keys(path, value)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            _refuse_duplicate_keys(path, value)
+def _shared_triggers(
+    document: YamlDocument, targets: Sequence[str], agents: Mapping[str, AgentDefinition]
+) -> Iterator[str]:
+    """Triggers by which a message would ask for two of the agents that one hands over to: only the first gets it."""
+    owners: dict[str, str] = {}
+    for place, target_id in enumerate(targets):
+        for trigger in agents[target_id].triggers if target_id in agents else ():
+            owner = owners.setdefault(as_compared(trigger), target_id)
+            if owner != target_id:
+                what = f"{target_id!r} has the trigger {trigger!r}, and so has {owner!r}, which would always be taken"
+                yield document.problem(["handoffs", place], what)

@@ -54,6 +54,14 @@ def matching(triggers: Sequence[str], text: str) -> str | None:
     return next((trigger for trigger in triggers if matches(trigger, text)), None)
 
 
+def as_compared(trigger: str) -> str:
+    """The same for triggers that are found in the same messages, whatever their case or spacing.
+
+    Of patterns only those that are spelt alike: their case may mean something (``\\w``, ``\\W``).
+    """
+    return " ".join(_words(trigger)) if _META.search(trigger) is None else _plain(trigger).strip()
+
+
 def exit_locale(words: Mapping[str, Sequence[str]], text: str, preferred: str | None = None) -> str | None:
     """The locale in whose words the message asks to leave; None if it says anything else, or more.
 

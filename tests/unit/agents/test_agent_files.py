@@ -35,6 +35,18 @@ def problems(path: Path, text: str) -> list[str]:
     return [line.removeprefix(f"{path}:") for line in str(refusal.value).splitlines()]
 
 
+def problems_of(folder: Path) -> list[str]:
+    """What is said about the files of a folder, a line each, without the folder's path."""
+    with pytest.raises(AgentFileError) as refusal:
+        AgentFiles.load(folder)
+    return [line.removeprefix(f"{folder}/") for line in str(refusal.value).splitlines()]
+
+
+def specialist(agent_id: str) -> str:
+    """The file of an agent that is not main."""
+    return GOOD.replace("id: assistant", f"id: {agent_id}").replace("main: true\n", "")
+
+
 def test_the_agents_of_this_repository_are_good() -> None:
     catalog = AgentFiles.load(ROOT / "agents")
     assert catalog.default_main().id == "assistant"
@@ -71,6 +83,8 @@ def test_what_is_left_out_has_its_default(folder: Path) -> None:
         (GOOD + "name: Again\n", 6, "name"),
         (GOOD + "model:\n  name: x\n  name: y\n", 8, "name"),
         (GOOD + "tools:\n  - {a: 1, a: 2}\n", 7, "a"),
+        (GOOD + "workflow:\n", 6, "workflow"),
+        (GOOD + "sentences:\n  en:\n    busy: Wait.\n    conecting: Hello.\n", 9, "sentences.en.conecting"),
     ],
 )
 def test_a_problem_is_named_with_its_line_and_field(tmp_path: Path, text: str, line: int, field: str) -> None:
@@ -136,38 +150,77 @@ def test_two_files_cannot_define_one_agent(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "problem"),
+    ("named", "line", "problem"),
     [
-        ("[nobody]", "there is no agent 'nobody'"),
-        ("[assistant]", "cannot ask itself"),
-        ("[web-x, web_x]", "'web-x' and 'web_x' would have the same tool's name"),
+        ("sub_agents: [nobody]", 6, "sub_agents.0: there is no agent 'nobody'"),
+        ("sub_agents:\n  - web-x\n  - nobody", 8, "sub_agents.1: there is no agent 'nobody'"),
+        ("sub_agents:\n  - web-x\n  - assistant", 8, "sub_agents.1: 'assistant' cannot ask itself"),
+        ("sub_agents: [web-x, web_x]", 6, "sub_agents.1: 'web-x' and 'web_x' would have the same tool's name"),
+        ("handoffs: [nobody]", 6, "handoffs.0: there is no agent 'nobody'"),
+        ("handoffs:\n  - web-x\n  - {agent: nobody}", 8, "handoffs.1: there is no agent 'nobody'"),
+        ("handoffs:\n  - agent: web-x\n  - agent: nobody", 8, "handoffs.1: there is no agent 'nobody'"),
+        ("handoffs: [web-x, web_x]", 6, "handoffs.1: 'web-x' and 'web_x' would have the same tool's name"),
     ],
 )
-def test_agents_that_agents_ask_must_be_there_and_tell_apart(folder: Path, asked: str, problem: str) -> None:
+def test_agents_that_agents_name_must_be_there_and_tell_apart(
+    folder: Path, named: str, line: int, problem: str
+) -> None:
     for other in ("web-x", "web_x"):
-        text = GOOD.replace("id: assistant", f"id: {other}").replace("main: true", "main: false")
-        (folder / f"{other}.yaml").write_text(text)
-    (folder / "assistant.yaml").write_text(GOOD + f"sub_agents: {asked}\n")
-    with pytest.raises(AgentFileError, match=problem):
-        AgentFiles.load(folder)
+        (folder / f"{other}.yaml").write_text(specialist(other))
+    (folder / "assistant.yaml").write_text(f"{GOOD}{named}\n")
+    assert problems_of(folder) == [f"assistant.yaml:{line}: {problem}"]
 
 
 @pytest.mark.parametrize(
-    ("targets", "problem"),
+    ("first", "second"),
+    [("book train", "Book  TRAIN!"), ("(?i)trips?", "(?i)trips?")],
+)
+def test_two_agents_that_one_hands_over_to_share_no_trigger(folder: Path, first: str, second: str) -> None:
+    (folder / "rail.yaml").write_text(specialist("rail") + f"triggers: [ticket, '{first}']\n")
+    (folder / "travel.yaml").write_text(specialist("travel") + f"triggers: [book hotel, '{second}']\n")
+    (folder / "assistant.yaml").write_text(GOOD + "handoffs:\n  - rail\n  - agent: travel\n")
+    assert problems_of(folder) == [
+        f"assistant.yaml:8: handoffs.1: 'travel' has the trigger '{second}', and so has 'rail', "
+        "which would always be taken"
+    ]
+
+
+def test_agents_that_different_agents_hand_over_to_may_share_a_trigger(folder: Path) -> None:
+    for other in ("rail", "travel"):
+        (folder / f"{other}.yaml").write_text(specialist(other) + "triggers: [book train]\n")
+    (folder / "assistant.yaml").write_text(GOOD + "handoffs: [rail]\n")
+    (folder / "second.yaml").write_text(GOOD.replace("id: assistant", "id: second") + "handoffs: [travel]\n")
+    assert len(AgentFiles.load(folder, "assistant").all()) == 4
+
+
+def test_an_agent_that_is_not_main_may_hand_over_for_it_can_lead_a_fork(folder: Path) -> None:
+    (folder / "rail.yaml").write_text(specialist("rail") + "handoffs: [assistant]\n")
+    assert len(AgentFiles.load(folder).all()) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
     [
-        ("[nobody]", "handoffs: there is no agent 'nobody'"),
-        ("[{agent: nobody, reason: Never.}]", "handoffs: there is no agent 'nobody'"),
-        ("[web-x, web_x]", "handoffs: 'web-x' and 'web_x' would have the same tool's name"),
+        ("main: true\nremote: {card_url: 'https://agents.example.com'}\n", "a conversation cannot begin with"),
+        ("handoffs: [other, other]\n", "two of the handoffs are to 'other'"),
+        ("triggers: ['.*']\n", "the trigger '.*' matches nearly every message"),
+        ("exit_words: {en: ['!']}\n", "an exit word has 1 to 40"),
+        ("workflow:\n  name: x\n  states: [{name: A, label: A, final: true}]\n", "a workflow has at least two"),
     ],
 )
-def test_agents_that_agents_hand_over_to_must_be_there_and_tell_apart(folder: Path, targets: str, problem: str) -> None:
-    for other in ("web-x", "web_x"):
-        text = GOOD.replace("id: assistant", f"id: {other}").replace("main: true", "main: false")
-        (folder / f"{other}.yaml").write_text(text)
-    (folder / "assistant.yaml").write_text(GOOD + f"handoffs: {targets}\n")
-    with pytest.raises(AgentFileError) as refusal:
-        AgentFiles.load(folder)
-    assert str(refusal.value) == f"{folder / 'assistant.yaml'}:1: {problem}"
+def test_a_problem_is_told_in_plain_words(tmp_path: Path, fields: str, told: str) -> None:
+    [problem] = problems(tmp_path / "agent.yaml", GOOD.replace("main: true\n", "") + fields)
+    assert problem.split(": ", 2)[2].startswith(told)
+
+
+def test_a_misspelt_sentence_is_told_with_those_there_are_beside_every_other_problem(tmp_path: Path) -> None:
+    told = problems(tmp_path / "agent.yaml", GOOD + "colour: red\nsentences:\n  en: {conecting: Hello.}\nworkflow: ~\n")
+    assert [line.split(": ")[:2] for line in told] == [
+        ["6", "colour"],
+        ["9", "workflow"],
+        ["8", "sentences.en.conecting"],
+    ]
+    assert "connecting" in told[2].partition("there are ")[2].split(", ")
 
 
 def test_one_agent_may_be_asked_and_handed_over_to(folder: Path) -> None:
