@@ -6,11 +6,13 @@ import pytest
 
 from baton.conversation.merging import Merges
 from baton.domain.errors import ModelUnavailable, ThreadLed, ThreadUnavailable, UnknownAgent
+from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
-from tests.unit.conversation.handing_over import HandoffStage, advance, calling, texts, transfer
+from tests.unit.conversation.handing_over import HELPER, MAKER, HandoffStage, advance, calling, texts, transfer
+from tests.unit.conversation.stage import Stage
 
 
 async def messages(stage: HandoffStage, thread_id: str) -> list[StoredMessage]:
@@ -68,6 +70,27 @@ async def test_the_last_answer_of_a_fork_is_merged_as_one_message_once() -> None
     assert (first.text, first.source, first.agent_id) == ("From the fork.", "specialist", "helper")
     assert again.id == first.id
     assert [m.text for m in await messages(stage, parent_id)] == ["First", "One.", "From the fork."]
+
+
+async def test_an_agent_that_leads_a_fork_hands_over_there_though_it_is_not_main() -> None:
+    stage = Stage(others=(HELPER.model_copy(update={"handoffs": (HandoffDefinition(agent="maker"),)}), MAKER))
+    await stage.say("m1", "First")
+    stage.thread_id = (await stage.forks.fork(stage.ada, stage.thread_id, agent_id="helper")).id
+    await stage.say("m2", "Make a thing")
+
+    [handoff], _ = await stage.handoffs.of_thread(stage.ada, stage.thread_id, limit=50, cursor=None)
+    assert (handoff.source_agent_id, handoff.target_agent_id, handoff.outcome) == ("helper", "maker", None)
+
+
+async def test_a_fork_led_by_an_agent_with_a_workflow_is_in_none() -> None:
+    stage = HandoffStage(Answer(("One.",)))
+    await stage.say("m1", "First")
+    stage.thread_id = (await stage.forks.fork(stage.ada, stage.thread_id, agent_id="maker")).id
+    await stage.say("m2", "Make a thing")
+
+    state = await stage.state()
+    assert (state["activeAgent"]["id"], state["activeAgent"]["isMain"], state["workflow"]) == ("maker", True, None)
+    assert "advance_workflow" not in [tool.name for tool in stage.model.asked[-1].tools]
 
 
 @pytest.mark.parametrize("agent_id", ["nobody", "locked"])
