@@ -15,7 +15,7 @@ from baton.adapters.agent_files import AgentFiles
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.message import StoredMessage
-from baton.domain.sentences import SENTENCES
+from baton.domain.sentences import SENTENCES, sentence
 from baton.domain.thread import Thread
 from baton.domain.triggers import matching
 from baton.domain.workflow import progress
@@ -67,8 +67,9 @@ def test_the_specialist_and_the_main_agent_of_the_how_to_load(tmp_path: Path) ->
 def test_the_workflow_of_the_how_to_leads_a_damaged_order_past_the_photo(returns: AgentDefinition) -> None:
     assert returns.workflow is not None
     steps, workflow = returns.workflow, begin(returns.workflow, id="w", agent_id="returns", thread_id="t", now=NOW)
-    with pytest.raises(IllegalTransition, match="number"):
-        advance(steps, workflow, "REASON", {}, NOW)
+    for unfit in ({}, {"number": "1234567"}):
+        with pytest.raises(IllegalTransition, match="number"):
+            advance(steps, workflow, "REASON", unfit, NOW)
     workflow = advance(steps, workflow, "REASON", {"number": "123456"}, NOW)
     at = progress(steps, workflow)
     assert (workflow.name, f"{at}: {at.label if at else ''}") == (
@@ -84,6 +85,13 @@ def test_the_workflow_of_the_how_to_leads_a_damaged_order_past_the_photo(returns
     ):
         workflow = advance(steps, workflow, state, data, NOW)
     assert workflow.status == "completed"
+
+
+def test_the_workflow_of_the_how_to_reads_well_where_baton_names_it(returns: AgentDefinition) -> None:
+    assert returns.workflow is not None
+    said = sentence(returns, "busy", session=returns.workflow.name)
+    assert said == "You're currently in a product return session. Would you like to finish that first?"
+    assert said.partition(". ")[0] in WORKFLOWS.read_text()
 
 
 def test_the_agents_of_the_how_tos_say_only_sentences_there_are(returns: AgentDefinition) -> None:
