@@ -152,11 +152,20 @@ class Forks:
         return fork, answers[-1]
 
     async def _granted(self, scope: Scope, handoff: HandoffRequest) -> list[StoredMessage]:
-        """The messages of the parent that a handoff's fork begins with."""
+        """The messages of the parent that a handoff's fork begins with, tool calls among them where it shows them."""
         parent = await self._store.get_thread(scope, handoff.thread_id)
         listed = set(handoff.recent_messages)
         found = await self._last(scope, parent, len(listed), before=handoff.ordinal)
-        return [message for message in found if message.id in listed]
+        found = [message for message in found if message.id in listed]
+        if not handoff.show_tool_calls or not found:
+            return found
+        first, before = found[0].ordinal, handoff.ordinal
+        found = []
+        while before > first:
+            page = await self._store.read_messages(scope, parent, limit=PAGE, before=before)
+            found = [*(message for message in page.messages if message.ordinal >= first), *found]
+            before = page.next_before or 0
+        return [message for message in found if message.id in listed or not message.is_said]
 
     async def _last(
         self, scope: Scope, parent: Thread, count: int, *, before: int | None = None
@@ -206,7 +215,10 @@ class Forks:
         asked = first + len(copied)
         turn = TurnRecord(question.id, run.run_id, content_digest(question.content), asked, lease.fence)
         await (self._store.reopen_turn if is_known else self._store.open_turn)(lease, turn)
-        written = [self._copy(message, first + place) for place, message in enumerate((*copied, question))]
+        shows = exchange.handoff.show_tool_calls
+        written = [
+            self._copy(message, first + place, keeps_calls=shows) for place, message in enumerate((*copied, question))
+        ]
         written += [
             replace(message, ordinal=asked + place, fence=0, end=None)
             for place, message in enumerate(exchange.messages, start=1)
@@ -235,11 +247,12 @@ class Forks:
                     raise ThreadBusy from None
                 await asyncio.sleep(POLL_SECONDS)
 
-    def _copy(self, message: StoredMessage, ordinal: int) -> StoredMessage:
+    def _copy(self, message: StoredMessage, ordinal: int, *, keeps_calls: bool = False) -> StoredMessage:
         """A message of the parent as the fork has it; its uploads stay the parent's."""
         content = _without_uploads(message.content)
         tokens = message.tokens if content == message.content else message_tokens(content, self._counter)
-        return replace(message, content=content, tokens=tokens, ordinal=ordinal, tool_calls=(), fence=0, end=None)
+        calls = message.tool_calls if keeps_calls else ()
+        return replace(message, content=content, tokens=tokens, ordinal=ordinal, tool_calls=calls, fence=0, end=None)
 
 
 def fork_id(handoff: HandoffRequest) -> str:

@@ -18,7 +18,7 @@ from baton.ports.token_counter import TokenCounter
 CONTINUING = "I would like to continue {workflow}."
 """What stands for the user's words where they took a workflow up with a button. Nobody has said it: it is not kept."""
 MOST_SKILL_TOKENS = 4_000
-"""Of all skills' steps together; a skill that does not fit any more is left out."""
+"""Of all skills' steps together; one that does not fit any more is left out."""
 MOST_SKILLS = 3
 """Skills that one message is answered with."""
 
@@ -37,8 +37,9 @@ def _notes(
         room = MOST_SKILL_TOKENS
         for skill, trigger in matched(skills, text)[:MOST_SKILLS]:
             note = Prompt(Role.SYSTEM, _steps(skill, trigger))
-            room -= prompt_tokens(note, counter)
-            if room >= 0:
+            needed = prompt_tokens(note, counter)
+            if needed <= room:
+                room -= needed
                 yield note
     else:
         yield from handoff_notes(floor.handoff)

@@ -158,7 +158,7 @@ async def test_calls_of_other_agents_are_hidden(mode: str) -> None:
     [
         "recent",
         "full",
-        pytest.param("forked", marks=pytest.mark.xfail(strict=True, reason="the fork keeps no calls of its parent")),
+        "forked",
     ],
 )
 async def test_calls_of_other_agents_are_told_as_text_where_the_handoff_shows_them(mode: str) -> None:

@@ -11,7 +11,7 @@ from baton.domain.episode import EndReason
 from baton.domain.errors import ModelUnavailable, NotInHandoff
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
-from tests.unit.conversation.handing_over import HandoffStage, advance, calling, texts
+from tests.unit.conversation.handing_over import HandoffStage, advance, calling, texts, transfer
 from tests.unit.conversation.stage import Said
 
 MODES = ["summary", "recent", "full", "forked"]
