@@ -124,6 +124,13 @@ async def test_malformed_fields_are_refused(fields: dict[str, Any]) -> None:
     assert await forks(served) == []
 
 
+async def test_a_field_that_the_request_does_not_have_is_ignored_as_everywhere() -> None:
+    served = await talked()
+    child = await fork(served, contextMode="full")
+    assert child.status_code == 201
+    assert len(await said_in(served, child.json()["id"])) == 4
+
+
 async def test_a_fork_that_is_led_by_its_parent_is_written_to_there() -> None:
     served = Served(HandoffStage(transfer(), context_mode="forked"))
     await served.stage.say()
