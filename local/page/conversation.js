@@ -12,12 +12,25 @@ export class Conversation {
     this.threadId = threadId;
     this.entries = [];
     this.state = null; // protocol.md "state": activeAgent, workflow, resumable, status
+    this.unfinished = []; // workflows to begin with, where nothing was said yet
     this.closedBecause = null; // the reason, where thread_closed was seen
     this.run = null; // {runId, messageId} while one is running
     this.lastSeq = 0; // null: whatever comes next is next (after a snapshot)
     this.historySeq = 0; // events up to this one are older than what was loaded as messages
+    this.openRunId = null; // the run that was under way when they were loaded
     this.parts = new Map(); // seq -> slices of a frame that came in parts
     this.early = new Map(); // seq -> event that came before the ones it follows
+  }
+
+  /** The workflows that can be continued here; a specialist has the floor alone. */
+  get offers() {
+    const { activeAgent, workflow, resumable = [] } = this.state ?? { resumable: this.unfinished };
+    return workflow || activeAgent?.isMain === false ? [] : resumable;
+  }
+
+  /** Whether an event is told again of something that was over when the messages and the state were loaded. */
+  isOver({ seq, runId }) {
+    return seq <= this.historySeq && (runId == null || runId !== this.openRunId);
   }
 
   /** Whether something is awaited that no entry shows yet. */

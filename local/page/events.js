@@ -5,7 +5,7 @@ import { patched } from "./json_patch.js";
 /** Event type -> change(conversation, event, metadata of the event). */
 export const CHANGES = {
   RUN_STARTED(talk, event, about) {
-    talk.run = { runId: event.runId, messageId: about.messageId };
+    if (!talk.isOver(about)) talk.run = { runId: event.runId, messageId: about.messageId };
     talk.drop((entry) => entry.runId === event.runId && entry.role !== "user" && entry.attempt < about.attempt);
     if (!about.replayed) settleApprovals(talk, event);
     for (const said of event.input?.messages ?? []) {
@@ -41,12 +41,13 @@ export const CHANGES = {
   },
 
   STATE_SNAPSHOT(talk, { snapshot }, about) {
+    if (talk.isOver(about)) return; // what was loaded is newer
     // Inside a run the conversation goes on, even if the snapshot still tells how it stood before the run.
     talk.state = about.runId ? { ...snapshot, status: "active" } : snapshot;
   },
 
-  STATE_DELTA(talk, event) {
-    if (talk.state) talk.state = patched(talk.state, event.delta ?? []);
+  STATE_DELTA(talk, event, about) {
+    if (talk.state && !talk.isOver(about)) talk.state = patched(talk.state, event.delta ?? []);
   },
 
   MESSAGES_SNAPSHOT(talk, event, about) {
@@ -121,7 +122,7 @@ export const CHANGES = {
 
   CUSTOM(talk, { name, value }, about) {
     if (name !== "thread_closed") return;
-    if (talk.state) talk.state = { ...talk.state, status: "closed" };
+    if (talk.state && !talk.isOver(about)) talk.state = { ...talk.state, status: "closed" };
     talk.closedBecause = value.reason;
     if (about.seq != null) talk.put(note(`closed:${about.seq}`, CLOSED[value.reason] ?? "Conversation closed."), about);
   },

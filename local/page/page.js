@@ -14,6 +14,7 @@ import { Transcript } from "./transcript.js";
 
 const WHO = { tenant: "demo", user: "ada", permissions: "skill:create" }; // until the reader says otherwise
 const SILENCE_MS = 15_000;
+const LAST_SAID = "baton.said";
 const RECENT_EVENTS = 500; // told again when a conversation is opened: they have what messages lack
 const uuid = () =>
   crypto.randomUUID?.() ??
@@ -122,6 +123,7 @@ async function send(content, messageId = uuid()) {
   draw(true);
   if (new Blob([JSON.stringify(frame)]).size <= FRAME_BYTES) {
     waiting.set(messageId, frame);
+    sessionStorage.setItem(LAST_SAID, JSON.stringify({ messageId, content }));
     connection.send(frame);
     return;
   }
@@ -162,6 +164,7 @@ function wish(control, frame) {
 
 function ready() {
   for (const id of ["stop", "close", "exit"]) byId(id).disabled = false;
+  for (const offer of byId("offers").querySelectorAll("button")) offer.disabled = false;
 }
 
 // Conversations
@@ -173,11 +176,20 @@ async function loadHistory() {
   mine.merge(page.items);
   mine.state = thread.state ?? mine.state;
   mine.historySeq = thread.lastSeq;
+  mine.openRunId = thread.run?.runId ?? null;
+  if (thread.run?.status === "running") mine.run = { runId: thread.run.runId, messageId: thread.run.messageId };
+  sayAgain(mine, thread.run);
   // With a run under way its events are wanted from their beginning; those already here are only told again.
   mine.lastSeq = thread.run ? 0 : Math.max(0, thread.lastSeq - RECENT_EVENTS);
   isKnown = true;
   rememberTitle(mine);
   draw(true);
+}
+
+/** What a run under way answers is not among the messages yet: the browser has kept it. */
+function sayAgain(mine, run) {
+  const { messageId, content } = JSON.parse(sessionStorage.getItem(LAST_SAID) ?? "{}");
+  if (run && run.messageId === messageId && !mine.find(messageId)) mine.say(messageId, content);
 }
 
 async function openConversation(threadId, isNew) {
@@ -191,13 +203,29 @@ async function openConversation(threadId, isNew) {
   show("problem");
   menu(false);
   draw(true);
-  if (!isNew) {
-    await loadHistory().then(resume, (error) => {
-      if (error.status !== 404) show("problem", error.message);
-    });
-  }
+  if (isNew || !(await isThere())) offerUnfinished();
   listThreads();
   byId("text").focus();
+}
+
+/** Loads the conversation; false if the server has none. */
+async function isThere() {
+  try {
+    await loadHistory();
+    resume();
+  } catch ({ status, message }) {
+    if (status === 404) return false;
+    show("problem", message);
+  }
+  return true;
+}
+
+/** What was left unfinished elsewhere can go on in a conversation that has not begun. */
+async function offerUnfinished() {
+  const mine = conversation;
+  const { items } = await server.api("GET", "/v1/workflows").catch(() => ({ items: [] }));
+  mine.unfinished = items;
+  draw();
 }
 
 async function listThreads() {
@@ -240,7 +268,9 @@ function draw(toEnd = false) {
   if (drawing) return void (drawing.toEnd ||= atEnd);
   drawing = { toEnd: atEnd };
   requestAnimationFrame(() => {
-    drawState(conversation, isKnown, { resume: (workflow) => wish(null, { action: "continue", workflowId: workflow.id }) });
+    drawState(conversation, isKnown, {
+      resume: ({ id }, offer) => wish(offer, { action: "continue", workflowId: id }),
+    });
     byId("welcome").hidden = conversation.entries.length > 0;
     transcript.draw(conversation, drawing.toEnd);
     drawing = false;

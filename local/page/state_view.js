@@ -2,9 +2,9 @@
 
 import { arrange, button, byId, element, show } from "./elements.js";
 
-/** `on` has `resume(workflow)`; `isKnown`: the server has this conversation. */
-export function drawState({ state, run }, isKnown, on) {
-  const { activeAgent, workflow, resumable = [], status } = state ?? {};
+/** `on` has `resume(workflow, button)`; `isKnown`: the server has this conversation. */
+export function drawState({ state, run, offers }, isKnown, on) {
+  const { activeAgent, workflow, status } = state ?? {};
   const isClosed = status === "closed";
   drawAgent(activeAgent);
   drawStep(workflow);
@@ -13,7 +13,7 @@ export function drawState({ state, run }, isKnown, on) {
   byId("close").hidden = !isKnown || isClosed;
   byId("stop").hidden = !run;
   show("closed", isClosed && "This conversation is closed. Write a message to reopen it.");
-  drawOffers(workflow || activeAgent?.isMain === false ? [] : resumable, on); // a specialist has the floor alone
+  drawOffers(offers, on);
 }
 
 function drawAgent(agent) {
@@ -40,9 +40,9 @@ function drawOffers(workflows, { resume }) {
     offers,
     workflows.map((workflow) => {
       const { name, label, step, steps } = workflow;
-      const where = element("small", `Step ${step} of ${steps}${label ? `: ${label}` : ""}`);
-      const offer = button(`Continue: ${name}`, () => resume(workflow), "quiet");
-      offer.append(where);
+      const where = [step && `Step ${step} of ${steps}`, label].filter(Boolean).join(": ");
+      const offer = button(`Continue: ${name}`, () => resume(workflow, offer), "quiet");
+      offer.append(element("small", where));
       return element("li", offer);
     }),
   );

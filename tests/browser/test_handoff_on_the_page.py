@@ -99,6 +99,8 @@ async def test_a_skill_that_is_given_up_is_offered_again(open_page: Page) -> Non
     await page.get_by_role("button", name="End conversation").click()
     await expect(page.locator("#closed")).to_be_visible()
     await page.get_by_role("button", name="New conversation").click()
+    await expect(said(page)).to_have_count(0)
+    await expect(offer).to_have_text("Continue: your Slack Alert skillStep 2 of 5: Defining Triggers")
     await say(page, "Hello", 2)
     welcome = "Welcome back! Would you like to continue creating your Slack Alert skill?"
     await expect(said(page).first).to_have_text(welcome)
@@ -106,3 +108,13 @@ async def test_a_skill_that_is_given_up_is_offered_again(open_page: Page) -> Non
     await say(page, "yes", 3)
     await at_step(page, 2, "Defining Triggers")
     await expect(offer).to_have_count(0)
+
+
+async def test_a_skill_goes_on_at_a_click_in_a_new_conversation(open_page: Page) -> None:
+    page = open_page
+    await say(page, WISH, 1)
+    await say(page, "nothing", 2)
+    await page.get_by_role("button", name="New conversation").click()
+    await page.get_by_role("list", name="Unfinished work").get_by_role("button").click()
+    await at_step(page, 2, "Defining Triggers")
+    await expect(said(page).first).to_contain_text("Let's go on with “Slack Alert”.")
