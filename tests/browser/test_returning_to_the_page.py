@@ -1,4 +1,4 @@
-"""What the demo page shows to somebody who comes back: to a new conversation, to an old one, in the middle of a turn."""
+"""What the demo page shows to somebody who returns: to a new conversation, to an old one, in the middle of a turn."""
 
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ async def test_a_long_name_stays_in_the_window(page: Page) -> None:
     box = await offers(page).bounding_box()
     assert box is not None
     assert 0 <= box["x"] <= box["x"] + box["width"] <= 360
+    await expect(page.get_by_role("textbox", name="Your message")).to_be_in_viewport(ratio=1)
 
 
 async def test_long_lines_of_code_are_broken(page: Page) -> None:
@@ -82,7 +83,7 @@ async def test_long_lines_of_code_are_broken(page: Page) -> None:
     await stage.begin("Show me the skill")
     await stage.play(
         TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"),
-        TextMessageContentEvent(message_id="t-1", delta=f"```markdown\nname: {'a long line ' * 40}{LONG_NAME * 4}\n```"),
+        TextMessageContentEvent(message_id="t-1", delta=f"```\n{'a long line ' * 40}{LONG_NAME * 4}\n```"),
         TextMessageEndEvent(message_id="t-1"),
     )
     code = page.locator("article.assistant pre")
