@@ -13,7 +13,21 @@ from local.demo_model.fields import Field
 
 ADVANCE = "advance_workflow"
 RETURN = "return_to_main"
-_NOTE = re.compile(r"^Workflow: .*(?:\n.+)*", re.MULTILINE)
+_NOTE = re.compile(r"^Workflow: .*(?:\n.+)*(?:\n+\[Shortened: .*)?", re.MULTILINE)
+_CUT = "... (cut)"
+"""What stands behind collected data of which Baton tells only the beginning."""
+_LINES = frozenset(
+    [
+        "State",
+        "What to do here",
+        "Data of this state, as JSON Schema",
+        "Collected in this state",
+        "Collected in other states",
+        "Still missing",
+        "Possible next states",
+    ]
+)
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}\[\],]', re.DOTALL)
 _HEAD = re.compile(r"Workflow: (?P<name>.+?)\. The user is shown: (?P<step>Step \d+ of \d+): (?P<label>.+)\.$")
 
 
@@ -34,6 +48,8 @@ class Guide:
     ways: tuple[str, ...] = ()
     """The states it may go to now."""
     is_final: bool = False
+    is_cut: bool = False
+    """Whether the note was shortened on its way, or the newest one is lost: what it does not say may be so."""
     about: str = ""
     """What stood before the note in a call's result."""
 
@@ -69,10 +85,13 @@ class Guide:
 def guide_of(conversation: Conversation) -> Guide | None:
     """Where the workflow stands now: as the last call has told, else as the turn began."""
     told = [result.text for result in moves(conversation)]
+    newest = told[-1] if told else conversation.instructions
     for text in (*reversed(told), conversation.instructions):
         notes = [*_NOTE.finditer(text)]
         if notes and (guide := _read(notes[-1][0])):
-            return replace(guide, about=text[: notes[-1].start()].strip() if text in told else "")
+            about = text[: notes[-1].start()].strip() if text in told else ""
+            is_cut = guide.is_cut or text is not newest
+            return replace(guide, about=about, is_cut=is_cut, is_final=guide.is_final and not is_cut)
     return None
 
 
@@ -94,6 +113,7 @@ def _read(note: str) -> Guide | None:
     if head is None or "State" not in told:
         return None
     ways = told.get("Possible next states")
+    is_cut = not told.keys() <= _LINES
     return Guide(
         workflow=head["name"],
         label=head["label"],
@@ -104,7 +124,8 @@ def _read(note: str) -> Guide | None:
         others=_json(told.get("Collected in other states")),
         missing=_listed(told.get("Still missing")),
         ways=() if ways == "none yet" else _listed(ways),
-        is_final=ways is None,
+        is_final=ways is None and not is_cut,
+        is_cut=is_cut,
     )
 
 
@@ -113,8 +134,23 @@ def _listed(text: str | None) -> tuple[str, ...]:
 
 
 def _json(text: str | None) -> dict[str, Any]:
+    text = text or "{}"
     try:
-        value = json.loads(text or "{}")
+        value = json.loads(_whole(text.removesuffix(_CUT)) if text.endswith(_CUT) else text)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _whole(text: str) -> str:
+    """JSON that was cut, as far as its values are complete, closed again."""
+    whole, closing = "{}", list[str]()
+    for place in _STRUCTURE.finditer(text):
+        mark = place[0]
+        if mark in "{[":
+            closing.append("}" if mark == "{" else "]")
+        elif mark in "}]":
+            del closing[-1:]
+        elif mark == ",":
+            whole = text[: place.start()] + "".join(reversed(closing))
+    return whole

@@ -56,7 +56,8 @@ class Session:
     @property
     def suggestion(self) -> str:
         """What the user was last offered as an answer."""
-        return self.assistant_said.rpartition("For example")[2]
+        _, offered, suggestion = self.assistant_said.rpartition("For example")
+        return suggestion if offered else ""
 
     @cached_property
     def asked(self) -> Field | None:
@@ -131,7 +132,9 @@ class Session:
 def shown(value: Any) -> str:
     """A collected value as words."""
     if isinstance(value, list):
-        return ", ".join(str(each.get("text", each)) if isinstance(each, dict) else str(each) for each in value)
+        texts = [str(each.get("text", each)) if isinstance(each, dict) else str(each) for each in value]
+        has_sentences = any(re.search(r"[.!?,;]", text) for text in texts)
+        return "; ".join(text.rstrip(".") for text in texts) if has_sentences else ", ".join(texts)
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 

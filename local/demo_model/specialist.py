@@ -27,6 +27,9 @@ from local.demo_model.skill_words import (
 from local.demo_model.wording import in_quotes, is_goodbye
 
 PARAGRAPH = "\n\n"
+TOO_MUCH = (
+    "That was so much at once that I cannot see any more where we are. What I could read of it is kept. Shall we go on?"
+)
 _CHANGE = re.compile(
     r"\s*(?:(?:please|no|nope|wait|actually|oh|well|can (?:you|we)|could (?:you|we)|i(?:'d| would) like(?: to)?"
     r"|i want(?: to)?|let'?s|go)[\s,]+)*"
@@ -73,6 +76,8 @@ class _Specialist:
         if results and results[-1].text.startswith("Error: "):
             complaint = results[-1].text.removeprefix("Error: ")
             return Reply(f"That does not work yet: {complaint}\n\n{self._question_now()}")
+        if self.guide.is_cut and moves(self.conversation):
+            return Reply(TOO_MUCH)
         change = self._change()
         if change is not None:
             return change
@@ -236,7 +241,8 @@ class _Specialist:
                 has_tools = any(each.name == "allowed_tools" for each in guide.fields)
                 if has_tools and (tools := tools_in(known)):
                     written["allowed_tools"] = tools
-            elif samples := samples_for(known.get("triggers", ())):
+            # Of a workflow with much in it the triggers may be left untold: then by what was suggested.
+            elif samples := samples_for(known.get("triggers") or [phrase_for(known) or ""]):
                 own = [each for each in guide.collected.get(field.name, ()) if not is_proposed(each)]
                 if [*own, *samples] != guide.collected.get(field.name):
                     written[field.name] = [*own, *samples]

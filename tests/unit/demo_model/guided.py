@@ -15,6 +15,7 @@ from baton.domain.identity import Scope
 from baton.domain.tool_call import ADVANCE, RETURN
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import IllegalTransition, advance, begin
+from baton.memory.context import SHORTENED_CHARS, SHORTENED_NOTE
 from baton.memory.handoff_context import HANDED_OVER
 from local.demo_model.conversation import Conversation
 from local.demo_model.reply import Call
@@ -39,6 +40,8 @@ class Guided:
         """All that were made, of the last turn."""
         self.report: dict[str, Any] | None = None
         """With what it handed back."""
+        self.has_room = True
+        """Whether results reach it whole: beside a very long message they are shortened."""
 
     @property
     def state(self) -> str:
@@ -72,6 +75,8 @@ class Guided:
             self.calls += reply.calls
             for called, call in zip(calls, reply.calls, strict=True):
                 result = self._carry_out(call)
+                if not self.has_room and len(result) > SHORTENED_CHARS:
+                    result = f"{result[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}"
                 self.messages.append(ChatMessage(role="tool", tool_call_id=called.id, content=result))
             if self.report is not None:
                 return reply.text
