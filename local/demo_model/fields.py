@@ -77,11 +77,20 @@ class Field:
             case "array":
                 return f"What are the {self.label}? Separate them by commas, or write one a line."
             case "integer" | "number":
-                return f"What is the {self.label}, as a number?"
+                many = f"How many {self.label}" if self._is_plural else f"What is the {self.label}"
+                return f"{many}, as a number?"
             case "object":
                 inner = ", ".join(self.schema.get("properties", {})) or "its parts"
-                return f"What is the {self.label}? Write each part as `name: value` ({inner})."
-        return f"What is the {self.label}?"
+                return f"{self._what} Write each part as `name: value` ({inner})."
+        return self._what
+
+    @property
+    def _what(self) -> str:
+        return f"What {'are' if self._is_plural else 'is'} the {self.label}?"
+
+    @property
+    def _is_plural(self) -> bool:
+        return re.search(r"(?<![su'i])s$", self.label, re.IGNORECASE) is not None
 
     def read(self, text: str) -> Any:
         """The value in the user's reply; None if it is no answer."""

@@ -21,6 +21,9 @@ _MATCHES = re.compile(
 _STEP = re.compile(r"^\d+\. (?P<text>.+)(?:\n {3}\((?P<condition>.+)\)$)?", re.MULTILINE)
 _CONDITION = re.compile(r"(?P<kind>skip|only) if\s+(?P<what>.+)", re.IGNORECASE)
 _ASKS = re.compile(r"(?:ask|find out|clarify|confirm|check with)\b", re.IGNORECASE)
+_ASKED_FOR = re.compile(
+    _ASKS.pattern + r"(?:\s+(?:the )?(?:user|them|customer|caller)\b)?(?:\s+(?:for|about)\b)?\s*", re.IGNORECASE
+)
 _SMALL = re.compile(
     r"(?:an?|the|of|to|and|or|is|are|was|were|has|have|had|its?|this|that|there|users?|messages?|sa(?:ys?|id)|names?|named"
     r"|mention(?:s|ed)|gives?|given|tells?|told|contains|already|one|any|some|been|be|by|in|on|for|with|please|could|would"
@@ -87,8 +90,17 @@ def _line(number: int, step: str, condition: str | None, conversation: Conversat
         if told is not None:
             return f"{number}. {step} {_outcome(told)}"
     if _ASKS.match(step):
-        return f"{number}. {step} *Please tell me.*"
+        return f"{number}. {step} *{_request(step)}*"
     return f"{number}. {step}"
+
+
+def _request(step: str) -> str:
+    """What a step that asks for something asks of the user."""
+    what = _ASKED_FOR.sub("", step.rstrip(". "), count=1)
+    if to_do := re.match(r"to\s+(.+)", what, re.IGNORECASE):
+        return f"Please {to_do[1]}."
+    verb = "confirm" if re.match(r"confirm|check", step, re.IGNORECASE) else "tell me"
+    return f"Please {verb} {what or 'more'}."
 
 
 def _outcome(result: Result) -> str:

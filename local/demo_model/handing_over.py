@@ -41,6 +41,11 @@ _CONTINUES = re.compile(
     r"\b(?:continue|resume|go on|carry on|pick up|finish|weiter(?:machen)?|fortsetzen)\b", re.IGNORECASE
 )
 _OFFERS = re.compile(r"(?:\bcontinue\b|\bweiter\b)[^?]*\?", re.IGNORECASE)
+_LATER = re.compile(
+    r"(?:no[, ]+)?(?:(?:maybe|perhaps|rather)\s+)?(?:later|(?:another|some other) time|not (?:now|today|yet|right now))"
+    r"(?:[, ]+(?:please|thanks|thank you))?[\s.!]*",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(
     r"\b(?:talk|speak|connect|hand|transfer|switch|put|bring)\b[^.?!]{0,30}?\b(?:to|with|over|through)\b(.*)",
     re.IGNORECASE,
@@ -81,6 +86,17 @@ def hand_over(conversation: Conversation) -> Reply | None:
     return _continued(conversation, offered) or _asked_for(conversation.now.text, offered)
 
 
+def declined(conversation: Conversation) -> Reply | None:
+    """Lets rest what was offered to be continued and is not wanted now; answers other polite refusals."""
+    text = conversation.now.text.strip()
+    if is_no(text) or _LATER.fullmatch(text):
+        if any(_OFFERS.search(said[:2000]) for said in _last_said(conversation)):
+            return Reply("All right, it can wait. What else can I do for you?")
+        if re.search(r"\b(?:thanks|thank you|danke)\b", text, re.IGNORECASE):
+            return Reply("All right. I am here if you need anything.")
+    return None
+
+
 def _continued(conversation: Conversation, offered: Mapping[str, OfferedFunction]) -> Reply | None:
     """What is unfinished goes on, where the user says so."""
     text = conversation.now.text.strip()
@@ -91,8 +107,6 @@ def _continued(conversation: Conversation, offered: Mapping[str, OfferedFunction
             continue
         named = [each for each, name in unfinished.items() if name.casefold() in text.casefold()]
         meant = [each for each, name in unfinished.items() if name in offer] or list(unfinished)
-        if offer and is_no(text):
-            return Reply("All right, it can wait. What else can I do for you?")
         wants = named or (offer and is_yes(text)) or len(text) < 80
         if wants and (_CONTINUES.search(text) or (offer and is_yes(text))) and not _ASKS_ABOUT.match(text):
             workflow_id = (named or meant)[0]

@@ -13,7 +13,7 @@ from local.demo_model.consulting import answer_from_results, asked_agent, consul
 from local.demo_model.conversation import Conversation
 from local.demo_model.facts import facts_of, key_of
 from local.demo_model.following import matched_skill
-from local.demo_model.handing_over import TRANSFER, colleague_summary, hand_over
+from local.demo_model.handing_over import TRANSFER, colleague_summary, declined, hand_over
 from local.demo_model.outside_tools import tools_asked_for
 from local.demo_model.prose import story, words_about
 from local.demo_model.reply import Call, Reply, Rule
@@ -331,6 +331,7 @@ RULES: tuple[Rule, ...] = (
     asked_agent,
     goodbye,
     matched_skill,
+    declined,
     hand_over,
     answer_from_results,
     tools_asked_for,

@@ -17,7 +17,7 @@ OFF_TOPIC = "What is the weather like today?"
 _KIND = r"\b(?:skills?|workflows?|assistants?)\b"
 _THAT = re.compile(
     rf"{_KIND}(?:\s+(?:called|named)\s+[^.?!,]{{1,64}}?)?\s*,?\s+(?:of mine )?"
-    r"(?:that|which|to|for)\s+(?:can |will |should |helps? (?:me )?(?:to )?)?([^.?!\n]+)",
+    r"(?:that|which|to|for(?=\s+\w+ing\b))\s+(?:can |will |should |helps? (?:me )?(?:to )?)?([^.?!\n]+)",
     re.IGNORECASE,
 )
 _AS = re.compile(
@@ -36,6 +36,11 @@ _SHOULD = re.compile(
 _CALLED = re.compile(
     r"(?i:\b(?:called|named|call it|name it|rename it(?: to)?)\s+)"
     r"(?:[“\"„']([^“”\"„']+)[”\"“']|((?:[A-Z][\w-]*\s?){1,5}))"
+)
+_NAMED = re.compile(
+    rf"{_KIND}\s+(?:called|named)\s+([^\s.?!,“\"„][^.?!,\n]{{0,63}}?)"
+    r"(?=\s+(?:that|which|who|to|for|and|please)\b|\s*[.?!,\n]|\s*\Z)",
+    re.IGNORECASE,
 )
 _OBJECT_ENDS = re.compile(
     r"\s+(?:to|for|from|when|with|in|on|at|and|or|whenever|every|each|if|into|about|as|that|which|who|by|via|so|after"
@@ -71,6 +76,16 @@ _DO = re.compile(
     r"(?:then |always |never |first |please |do not |don't )*(?:add|ask|attach|call|check|collect|compare|copy|count"
     r"|create|end|fetch|find|format|get|give|include|keep|limit|list|look|make|mark|mention|name|open|post|put|read|send|share|show"
     r"|skip|sort|start|summari[sz]e|take|tell|translate|turn|use|write)\b",
+    re.IGNORECASE,
+)
+_IT = r"\s*(?:it|the skill|this skill)\s+"
+_SHALL = re.compile(
+    rf"{_IT}(?:should|shall|must|will|can|needs to|has to)\s+(?!be\b|have\b|not\b|never\b)(.+)", re.I | re.DOTALL
+)
+_USES = re.compile(rf"{_IT}(?:needs|uses|requires)\s+(?!to\b)(.+)", re.IGNORECASE | re.DOTALL)
+_CLAUSE = re.compile(
+    r"(?:it|they|this|that|there|the (?:\w+ ){1,3}?)\s*(?:is|are|has|have|needs?|should|shall|must|may|can|will|would"
+    r"|looks?|comes?|goes|contains?|knows?)\b",
     re.IGNORECASE,
 )
 _META = re.compile(r"[\\.^$*+?{}\[\]()|]")
@@ -124,8 +139,12 @@ def wish_in(text: str, *, is_answer: bool = False) -> SkillWish | None:
 
 def name_in(text: str) -> str | None:
     """The name that a message gives a skill."""
-    told = _CALLED.search(text[:LONGEST_WISH])
-    return (told[1] or told[2]).strip()[:64] if told else None
+    text = text[:LONGEST_WISH]
+    told = _CALLED.search(text)
+    if told and told[1]:
+        return str(told[1]).strip()[:64]
+    named = _NAMED.search(text) or (told and re.match(r"(.*)", told[2]))
+    return str(named[1]).strip() if named else None
 
 
 def phrase_for(known: Mapping[str, Any]) -> str | None:
@@ -139,10 +158,11 @@ def phrase_for(known: Mapping[str, Any]) -> str | None:
 
 def steps_for(known: Mapping[str, Any]) -> list[dict[str, str]]:
     """The steps of a skill of which this is known; each says what the user has said."""
-    steps = [{"text": "Ask for what the message leaves open.", "condition": "skip if the message gives details"}]
-    requirements = [each for each in known.get("requirements", ()) if isinstance(each, str)]
-    steps += [{"text": _sentence(each if _DO.match(each) else f"Keep in mind: {each}")} for each in requirements]
     wish = _known_wish(known)
+    about = f"the details of the {wish.object}" if wish and wish.object else "the details"
+    steps = [{"text": _sentence(f"Ask for {about}"), "condition": "skip if the message gives details"}]
+    requirements = [each for each in known.get("requirements", ()) if isinstance(each, str)]
+    steps += [{"text": _sentence(_to_do(each))} for each in requirements]
     if wish is not None:
         verb, _, rest = wish.does.partition(" ")
         steps.append({"text": _sentence(f"{_base(verb).capitalize()} {_of_the_user(rest)}")})
@@ -224,6 +244,19 @@ def _singular(noun: str) -> str:
 
 def _of_the_user(text: str) -> str:
     return re.sub(r"(?<!\w)(?:my|our|me|us|i)(?!\w)", lambda word: _THEIRS[word[0].lower()], text, flags=re.IGNORECASE)
+
+
+def _to_do(requirement: str) -> str:
+    """What is to be done so that a requirement is met."""
+    if _DO.match(requirement):
+        return requirement
+    if deed := _SHALL.match(requirement):
+        return deed[1]
+    if used := _USES.match(requirement):
+        return f"Use {used[1]}"
+    if _CLAUSE.match(requirement):
+        return f"Keep in mind that {requirement[0].lower()}{requirement[1:]}"
+    return f"Keep in mind: {requirement}"
 
 
 def _sentence(text: str) -> str:

@@ -63,9 +63,25 @@ def said(
 def test_it_says_which_skill_and_goes_through_its_steps() -> None:
     text = said("Please send a Slack alert", skill()).text
     assert text.startswith("I am following the skill **Slack Alert**:")
-    assert "1. Ask which channel it goes to. *Please tell me.*" in text
+    assert "1. Ask which channel it goes to. *Please tell me which channel it goes to.*" in text
     assert "3. Mark it as urgent. *Left out: only if the message says urgent.*" in text
     assert "4. Send the alert." in text
+
+
+@pytest.mark.parametrize(
+    ("step", "request_"),
+    [
+        ("Ask for the details of the alert.", "Please tell me the details of the alert."),
+        ("Ask the user about the date", "Please tell me the date."),
+        ("Ask the user to name a channel.", "Please name a channel."),
+        ("Clarify whether it is urgent.", "Please tell me whether it is urgent."),
+        ("Confirm the amount.", "Please confirm the amount."),
+        ("Check with the user that it may go out.", "Please confirm that it may go out."),
+        ("Ask.", "Please tell me more."),
+    ],
+)
+def test_a_step_that_asks_says_what_for(step: str, request_: str) -> None:
+    assert f"1. {step} *{request_}*" in said("send slack alert", skill(steps=[{"text": step}])).text
 
 
 @pytest.mark.parametrize("message", ["send a Slack alert to #ops", "Send an urgent Slack alert to the channel ops"])

@@ -91,6 +91,17 @@ def test_what_was_offered_waits_otherwise(text: str) -> None:
     assert reply.text
 
 
+@pytest.mark.parametrize("text", ["no thanks", "No, thank you!", "not now", "maybe later", "nope", "nein danke"])
+def test_who_declines_what_was_offered_is_answered_politely(text: str) -> None:
+    waits = Reply("All right, it can wait. What else can I do for you?")
+    assert says("Hi", WELCOME, text, tool=transfer(unfinished=UNFINISHED)) == waits
+    assert says("Hi", WELCOME, text, tool=transfer()) == waits
+
+
+def test_other_polite_refusals_are_answered_too() -> None:
+    assert says("Hi", "Anything else?", "no thanks").text == "All right. I am here if you need anything."
+
+
 def test_yes_to_something_else_continues_nothing() -> None:
     assert says("Hi", "Shall I tell a story?", "yes", tool=transfer(unfinished=UNFINISHED)).calls == ()
 

@@ -113,6 +113,10 @@ def test_a_skill_is_made_step_by_step_of_what_the_user_says(guided: Guided) -> N
         ),
         ("I want to create a skill", None, None),
         ("I want to create a skill named “Tidy Up”", "Tidy Up", None),
+        ("create a skill named X that sends Slack alerts", "X", "Sends Slack alerts."),
+        ("Create a skill called ops-alarm, which sends Slack alerts", "ops-alarm", "Sends Slack alerts."),
+        ("I need a skill named Weekly digest for my team", "Weekly digest", None),
+        (f"create a skill named {'x' * 64} that sends mails", "x" * 64, "Sends mails."),
         ("Ich möchte einen neuen Skill", None, None),
     ],
 )
@@ -122,6 +126,22 @@ def test_name_and_description_come_from_the_wish_alone(
     guided.say(opening)
     assert guided.known.get("name") == name
     assert guided.known.get("description") == description
+
+
+def test_requirements_become_steps_that_can_be_read(guided: Guided) -> None:
+    guided.say(SLACK)
+    guided.say("It needs the severity.\nIt should post to #ops.\nThe text is short.\nPost once.\nRed for outages")
+    guided.say("yes")
+    assert [step["text"] for step in guided.known["steps"]] == [
+        "Ask for the details of the Slack alerts.",
+        "Use the severity.",
+        "Post to #ops.",
+        "Keep in mind that the text is short.",
+        "Post once.",
+        "Keep in mind: Red for outages.",
+        "Send Slack alerts.",
+        "Tell the user what was done.",
+    ]
 
 
 def test_a_wish_that_only_the_summary_tells_is_known_too() -> None:
@@ -242,6 +262,7 @@ def test_it_goes_on_where_it_was_left(guided: Guided) -> None:
 
 def test_other_workflows_are_led_through_by_their_schemas() -> None:
     agent = booking(
+        details={"type": "string"},
         city={"type": "string", "description": "Where the trip goes.", "maxLength": 60},
         nights={"type": "integer", "minimum": 1},
         travel_class={"enum": ["first", "second"]},
@@ -253,9 +274,10 @@ def test_other_workflows_are_led_through_by_their_schemas() -> None:
     guided = Guided(agent)
     first = guided.say("I want to go on a trip to Paris")
     assert first.startswith("Hi! I'm here to help you with booking a trip.")
-    assert "What is the city? (Where the trip goes.)" in first
+    assert "What are the details?" in first
     assert guided.known == {}
-    assert "number" in guided.say("It's Vienna.")
+    assert "What is the city? (Where the trip goes.)" in guided.say("with a view")
+    assert "How many nights, as a number?" in guided.say("It's Vienna.")
     assert "number" in guided.say("a few")
     assert "first or second" in guided.say("3 nights")
     assert "first or second" in guided.say("the good one")
@@ -266,6 +288,7 @@ def test_other_workflows_are_led_through_by_their_schemas() -> None:
     assert "none" in guided.say("yes")
     assert guided.say("none") == ""
     assert guided.known == {
+        "details": "with a view",
         "city": "Vienna",
         "nights": 3,
         "travel_class": "second",
