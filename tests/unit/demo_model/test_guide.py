@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -79,7 +80,8 @@ def test_a_skill_with_more_than_is_told_is_made_all_the_same() -> None:
     guided.say("create a skill that sends Slack alerts")
     guided.say("\n".join(f"Requirement {number} is {'long ' * 90}" for number in range(8)))
     long = [f"Requirement {number} {'x' * 450}" for number in range(MOST_TOLD // 450 + 2)]
-    guided.workflow.data["GATHERING_REQUIREMENTS"]["requirements"] = long
+    gathered = {**guided.workflow.data["GATHERING_REQUIREMENTS"], "requirements": long}
+    guided.workflow = replace(guided.workflow, data={**guided.workflow.data, "GATHERING_REQUIREMENTS": gathered})
     for text in ("yes", "looks good", "yes"):
         assert guided.report is None
         guided.say(text)
