@@ -92,7 +92,7 @@ class Guided:
                 self.definition, self.workflow, call.arguments["state"], call.arguments.get("data", {}), NOW
             )
             scope = Scope("t", "ada", frozenset({"skill:create"}))
-            about = review_skill(moved, scope) if self.definition.produces == "skill" else ""
+            about = review_skill(moved, scope, lambda text: None) if self.definition.produces == "skill" else ""
         except IllegalTransition as illegal:
             return f"Error: {illegal}"
         self.workflow = moved
