@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
 
 import pytest
 from playwright.async_api import Locator, Page, expect
@@ -14,13 +13,6 @@ from tests.e2e.cloud import RunningCloud
 expect.set_options(timeout=60_000)
 
 WISH = "I want to create a skill that sends Slack alerts"
-
-
-@pytest.fixture(scope="module")
-def demo_cloud() -> Iterator[RunningCloud]:
-    """The product as ``make run`` starts it, but for its pauses between words."""
-    with RunningCloud(settings={"BATON_DEMO_DELAY_MS": "1"}) as cloud:
-        yield cloud
 
 
 @pytest.fixture

@@ -25,6 +25,13 @@ def cloud(fault_model_server: FaultModel) -> Iterator[RunningCloud]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def demo_cloud() -> Iterator[RunningCloud]:
+    """The product as ``make run`` starts it, with the demo model, but for its pauses between words."""
+    with RunningCloud(settings={"BATON_DEMO_DELAY_MS": "1"}) as running:
+        yield running
+
+
 @pytest.fixture
 def model(fault_model: FaultModel) -> FaultModel:
     """The model: echoes what the user said, unless the test scripts something else."""

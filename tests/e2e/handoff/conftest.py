@@ -1,8 +1,8 @@
-"""A local cloud with the shipped agents and the demo model as everybody's model, and three doors to speak through."""
+"""Users of the product with its demo model, and three doors to speak through."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -12,13 +12,6 @@ from tests.e2e.fixtures import NewUser
 from tests.e2e.handoff.doors import DOORS, Door
 from tests.e2e.sockets import PATIENCE_SECONDS
 from tests.e2e.users import User
-
-
-@pytest.fixture(scope="session")
-def demo_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCloud]:
-    """The product as ``make run`` starts it, but for its pauses between words."""
-    with RunningCloud(agents=tmp_path_factory.mktemp("agents"), settings={"BATON_DEMO_DELAY_MS": "1"}) as running:
-        yield running
 
 
 @pytest.fixture(scope="session")

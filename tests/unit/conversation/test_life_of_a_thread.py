@@ -115,7 +115,7 @@ async def test_closing_again_gives_the_same_answer_and_starts_nothing(stage: Sta
 
 async def died_after_closing(stage: Stage) -> None:
     """A worker closes the thread and dies before it can tell anybody."""
-    stage.connections.script("tab", *[ConnectionBusy()] * 20)
+    stage.connections.script("tab", *[ConnectionBusy()] * 6)
     closing = asyncio.ensure_future(close(stage))
     async with asyncio.timeout(10):
         while (await stage.store.get_thread(stage.ada, stage.thread_id)).status is not ThreadStatus.CLOSED:  # noqa: ASYNC110 - the fake has no event

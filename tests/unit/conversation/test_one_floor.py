@@ -10,7 +10,7 @@ from tests.contracts.one_floor import OneFloor
 from tests.fakes.house import in_memory
 
 THOROUGH = settings(
-    max_examples=200,
+    max_examples=120,
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

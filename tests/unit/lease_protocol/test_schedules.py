@@ -79,7 +79,7 @@ def test_what_was_once_broken_stays_mended(name: str) -> None:
     Performance(ONCE_BROKEN[name]).run()
 
 
-@settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
+@settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
 @given(plan=plans)
 def test_store_screens_and_callers_agree_after_every_schedule(plan: Plan) -> None:
     Performance(plan).run()
