@@ -11,7 +11,7 @@ from typing import Any
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.conversation.call_outcome import CallOutcome, Return, Transfer
+from baton.conversation.call_outcome import CallOutcome, Transfer
 from baton.conversation.own_tools import OwnTools
 from baton.conversation.run_context import Budget, RunContext
 from baton.conversation.text_batches import batched
@@ -27,6 +27,7 @@ from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import Usage
 from baton.memory.context import REPLY_TOKENS, AssembledContext, fit, prompt_tokens
+from baton.ports.agent_client import AgentReport
 from baton.ports.chat_model import Finished, Prompt, TextDelta
 
 logger = Logger(child=True)
@@ -73,7 +74,7 @@ class AgentLoop:
         """Calls that a person has to agree to; with them the run is interrupted."""
         self.transfer: Transfer | None = None
         """Whom it hands the conversation over to, or why it may not, in words that the user is told."""
-        self.returns: Return | None = None
+        self.returns: AgentReport | None = None
         """Its report, if it hands the conversation back."""
         self.has_answered = False
         """Whether its last words are an answer: some text, or nothing more to say."""

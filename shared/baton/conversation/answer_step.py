@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baton.conversation.requests import FloorAction, FloorRequest, MergeRequest, TurnRequest
+from baton.conversation.requests import FloorAction, FloorRequest, TurnRequest
 from baton.conversation.run_context import RunContext
 from baton.conversation.running_floor import RunningFloor
 from baton.conversation.transcript import Transcript
@@ -40,7 +40,7 @@ class AnswerStep:
     @property
     def is_action(self) -> bool:
         """Whether it was asked for without any words of the user's."""
-        return isinstance(self.request, FloorRequest | MergeRequest)
+        return isinstance(self.request, FloorRequest)
 
     @property
     def is_exit(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.handoff_rules import Refusal
+from baton.ports.agent_client import AgentReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +25,6 @@ class Transfer:
     """The unfinished workflow to continue; None: a new one begins."""
     refusal: Refusal | None = None
     """Why it does not take place."""
-
-
-@dataclass(frozen=True, slots=True)
-class Return:
-    """A specialist's report as it hands the conversation back."""
-
-    summary: str
-    outcome: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +47,7 @@ class CallOutcome:
     """Whether a person has to agree first; nothing was done."""
     transfer: Transfer | None = None
     """The handoff it asks for, or why that is refused in words that the user is told."""
-    returns: Return | None = None
+    returns: AgentReport | None = None
     """The specialist's report, if the call hands the conversation back."""
 
     @classmethod

@@ -7,8 +7,8 @@ import asyncio
 from baton.conversation.delivery import send_to
 from baton.conversation.endings import Closed, Endings, last_episode
 from baton.conversation.listener import Listener
-from baton.conversation.reading import messages_between
 from baton.conversation.run_context import RunServices
+from baton.conversation.stretches import messages_between
 from baton.conversation.turns import Turns
 from baton.domain.episode import EndReason, Episode, EpisodeStatus
 from baton.domain.errors import NotFound, ThreadBusy, ThreadUnavailable

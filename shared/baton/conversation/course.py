@@ -11,7 +11,7 @@ from baton.conversation.answer_step import AnswerStep
 from baton.conversation.call_outcome import Transfer
 from baton.conversation.forks import SPECIALIST
 from baton.conversation.handing import Handing
-from baton.conversation.requests import FloorAction, FloorRequest, MergeRequest
+from baton.conversation.requests import FloorAction, FloorRequest
 from baton.conversation.running_floor import Trouble
 from baton.conversation.speaking import Speaker, Speaking
 from baton.domain.agent import AgentDefinition
@@ -62,14 +62,14 @@ class Course:
         for event in self._floor.step_begins():
             yield event
         request = self._step.request
-        if isinstance(request, MergeRequest):
-            parts = self._merge(request)
-        elif not isinstance(request, FloorRequest):
+        if not isinstance(request, FloorRequest):
             parts = self._answer()
         elif request.action is FloorAction.EXIT:
             parts = self._exit()
+        elif request.action is FloorAction.CONTINUE:
+            parts = self._continue(request.about or "")
         else:
-            parts = self._continue(request.workflow_id or "")
+            parts = self._merge(request.about or "")
         async with contextlib.aclosing(parts) as events:
             async for event in events:
                 yield event
@@ -132,9 +132,9 @@ class Course:
                 async for event in events:
                     yield event
 
-    async def _merge(self, request: MergeRequest) -> AsyncGenerator[BaseEvent, None]:
+    async def _merge(self, fork_thread_id: str) -> AsyncGenerator[BaseEvent, None]:
         """Take over the last thing that was said in a fork."""
-        _, answer = await self._services.forks.newest_answer(self._context.scope, request.fork_thread_id)
+        _, answer = await self._services.forks.newest_answer(self._context.scope, fork_thread_id)
         agent = self._floor.describe(answer.agent_id or "") or self._floor.main
         for event in self.handing.say(agent, answer.text, source=SPECIALIST):
             yield event

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from ag_ui.core import FileSource, TextPart
 
 from baton.conversation.agents import Agents
+from baton.conversation.stretches import messages_between
 from baton.domain.agent import AgentDefinition
 from baton.domain.content import content_digest
 from baton.domain.errors import BatonError, ThreadBusy, ThreadLed, ThreadUnavailable, UnknownAgent
@@ -55,7 +56,7 @@ class ForkedExchange:
 
     @property
     def child_thread_id(self) -> str:
-        return self.handoff.child_thread_id or fork_id(self.handoff)
+        return fork_id(self.handoff)
 
 
 class Forks:
@@ -99,7 +100,7 @@ class Forks:
 
     async def history(self, scope: Scope, handoff: HandoffRequest, *, token_budget: int) -> Sequence[StoredMessage]:
         """What was said so far in the fork that a specialist works in."""
-        child = await self._store.get_thread(scope, handoff.child_thread_id or fork_id(handoff))
+        child = await self._store.get_thread(scope, fork_id(handoff))
         return await self._store.recent_messages(scope, child, token_budget=token_budget)
 
     async def extend(self, scope: Scope, exchange: ForkedExchange) -> None:
@@ -159,12 +160,7 @@ class Forks:
         found = [message for message in found if message.id in listed]
         if not handoff.show_tool_calls or not found:
             return found
-        first, before = found[0].ordinal, handoff.ordinal
-        found = []
-        while before > first:
-            page = await self._store.read_messages(scope, parent, limit=PAGE, before=before)
-            found = [*(message for message in page.messages if message.ordinal >= first), *found]
-            before = page.next_before or 0
+        found = await messages_between(self._store, scope, parent, found[0].ordinal, handoff.ordinal)
         return [message for message in found if message.id in listed or not message.is_said]
 
     async def _last(

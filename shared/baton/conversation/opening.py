@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from baton.conversation.requests import FloorRequest, MergeRequest, TurnRequest
+from baton.conversation.requests import FloorRequest, TurnRequest
 from baton.conversation.run_context import RunServices
 from baton.conversation.transcript import Transcript
 from baton.domain.agent import AgentDefinition
@@ -36,7 +36,7 @@ def opening_message(
         tokens=message_tokens(request.content, services.counter),
         attempt=run.attempt,
     )
-    if isinstance(request, FloorRequest | MergeRequest):
+    if isinstance(request, FloorRequest):
         return replace(opening, role=Role.ASSISTANT, agent_id=thread.active_agent_id, source=request.source)
     if answered is None:
         return opening

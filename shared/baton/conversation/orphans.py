@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from baton.conversation.requests import AnswerRequest, MessageRequest, TurnRequest, request_again
+from baton.conversation.requests import AnswerRequest, MessageRequest, TurnRequest, floor_request_again
 from baton.domain.identity import Scope, ThreadRef
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Run, Thread
@@ -43,7 +43,7 @@ def _again(thread: Thread, run: Run, opening: StoredMessage) -> TurnRequest | No
     ref = ThreadRef(thread.id, may_create=False)
     if opening.role is Role.USER:
         return MessageRequest(ref, run.message_id, run.run_id, opening.content)
-    action = request_again(ref, run.message_id, run.run_id, opening.source)
+    action = floor_request_again(ref, run.message_id, run.run_id, opening.source)
     if action is not None:
         return action
     pending = thread.pending

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.conversation.call_outcome import CallOutcome, Return, Transfer
+from baton.conversation.call_outcome import CallOutcome, Transfer
 from baton.conversation.run_context import Emit
 from baton.conversation.running_floor import RunningFloor
 from baton.conversation.skill_making import review_skill
@@ -19,6 +19,7 @@ from baton.domain.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
 from baton.domain.workflow import Workflow
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.domain.workflow_moves import IllegalTransition, advance
+from baton.ports.agent_client import AgentReport
 from baton.ports.chat_model import ToolSpec
 from baton.ports.clock import Clock
 
@@ -124,7 +125,7 @@ class OwnTools:
         if self.floor.handoff is None:
             return CallOutcome.failed("Error: the conversation is the main agent's already.")
         self._decided = self.floor.main.name
-        return CallOutcome(f"{outcome}: {summary}", returns=Return(summary, outcome))
+        return CallOutcome(f"{outcome}: {summary}", returns=AgentReport(summary, outcome))
 
     def _advance(self, state: str, data: Mapping[str, Any], emit: Emit) -> CallOutcome:
         floor, definition, workflow = self.floor, self.floor.definition, self.floor.workflow

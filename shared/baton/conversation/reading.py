@@ -1,4 +1,4 @@
-"""Reading a thread: what a run has to know before it can answer, and stretches of its messages."""
+"""Reading a thread: what a run has to know before it can answer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 from baton.memory.context import history_budget
-from baton.ports.thread_store import ThreadStore
 
-PAGE = 100
 CLOCK_SKEW = timedelta(seconds=1)
 """By which two workers' clocks may differ."""
 
@@ -51,19 +49,6 @@ async def read_thread(
         _skills(services, scope, thread, question),
     )
     return Known(history, floor, skills)
-
-
-async def messages_between(
-    store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
-) -> list[StoredMessage]:
-    """Every message from ``first_ordinal`` on, below ``end_ordinal``."""
-    found: list[StoredMessage] = []
-    before: int | None = end_ordinal
-    while before is not None and before > first_ordinal:
-        page = await store.read_messages(scope, thread, limit=PAGE, before=before)
-        found = [*(message for message in page.messages if message.ordinal >= first_ordinal), *found]
-        before = page.next_before
-    return found
 
 
 async def _history(

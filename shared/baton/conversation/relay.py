@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Sequence
 from ag_ui.core import BaseEvent, TextPart
 
 from baton.conversation.attachments import attachments
-from baton.conversation.call_outcome import Return, Transfer
+from baton.conversation.call_outcome import Transfer
 from baton.conversation.run_context import RunContext
 from baton.conversation.text_batches import batched
 from baton.conversation.transcript import Transcript
@@ -22,7 +22,7 @@ from baton.domain.handoff import HandoffRequest
 from baton.domain.message import Content, Part, StoredMessage
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
-from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentTask, HandedOver, TaskLost
+from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentReport, AgentTask, HandedOver, TaskLost
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 
 
@@ -53,7 +53,7 @@ class Relay:
         self.usage = Usage()
         self.model: str | None = None
         self.transfer: Transfer | None = None
-        self.returns: Return | None = None
+        self.returns: AgentReport | None = None
         self.waiting: list[ToolCall] = []
         self.ends_conversation = False
         self.has_answered = False
@@ -166,9 +166,9 @@ class Relay:
         self.remote_task_id = end.remote_task_id
         self.usage = end.usage or Usage()
         if end.report is not None and self._handoff.return_expected:
-            self.returns = Return(end.report.summary, end.report.outcome)
+            self.returns = end.report
 
-    def _keep_report(self, report: Return) -> None:
+    def _keep_report(self, report: AgentReport) -> None:
         """Keep the report as if the agent had called ``return_to_main``: the main agent is told it from now on."""
         arguments = json.dumps({"summary": report.summary, "outcome": report.outcome}, ensure_ascii=False)
         result_id = self._transcript.new_id()

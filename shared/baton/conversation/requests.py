@@ -72,24 +72,26 @@ class AnswerRequest:
 
 
 class FloorAction(StrEnum):
-    """What a user can do about who has the floor, without a message."""
+    """What can be asked of a conversation without a message."""
 
     EXIT = "exit"
     """Leave the specialist."""
     CONTINUE = "continue"
     """Take up an unfinished workflow."""
+    MERGE = "merge"
+    """Take the last answer of a fork over into its parent."""
 
 
 @dataclass(frozen=True, slots=True)
 class FloorRequest:
-    """An action about who has the floor, which asks for a run of its own."""
+    """An action, which asks for a run of its own."""
 
     thread: ThreadRef
     message_id: str
     run_id: str
     action: FloorAction
-    workflow_id: str | None = None
-    """What to continue."""
+    about: str | None = None
+    """The workflow to continue, or the fork whose answer is taken over."""
 
     @property
     def content(self) -> Content:
@@ -103,45 +105,14 @@ class FloorRequest:
     @property
     def source(self) -> str:
         """The action as the first message of its run keeps it, by which a run is known again whose worker died."""
-        return self.action.value if self.workflow_id is None else f"{self.action.value}:{self.workflow_id}"
+        return self.action.value if self.about is None else f"{self.action.value}:{self.about}"
 
     @property
     def digest(self) -> str:
         return content_digest(self.source)
 
 
-MERGE = "merge"
-
-
-@dataclass(frozen=True, slots=True)
-class MergeRequest:
-    """The wish to take the last answer of a fork over into its parent, ``thread``."""
-
-    thread: ThreadRef
-    message_id: str
-    run_id: str
-    fork_thread_id: str
-
-    @property
-    def content(self) -> Content:
-        """Nobody has said anything."""
-        return ""
-
-    @property
-    def agent_id(self) -> str | None:
-        return None
-
-    @property
-    def source(self) -> str:
-        """By which its run is known again whose worker died."""
-        return f"{MERGE}:{self.fork_thread_id}"
-
-    @property
-    def digest(self) -> str:
-        return content_digest(self.source)
-
-
-TurnRequest = MessageRequest | AnswerRequest | FloorRequest | MergeRequest
+TurnRequest = MessageRequest | AnswerRequest | FloorRequest
 """What a run can be asked for with."""
 
 
@@ -159,31 +130,25 @@ def continue_request(thread_id: str, workflow_id: object, *, key: str, may_creat
     return _floor_request(thread_id, FloorAction.CONTINUE, key, named, may_create=may_create)
 
 
-def merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> MergeRequest:
+def merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> FloorRequest:
     """Take over the answer ``answer_id`` of a fork; once, however often it is asked."""
-    message_id = f"{MERGE}-{derived_record_id(thread_id, MERGE, fork_thread_id + answer_id)}"
-    run_id = derived_run_id(thread_id, message_id)
-    return MergeRequest(ThreadRef(thread_id, may_create=False), message_id, run_id, fork_thread_id)
+    return _floor_request(thread_id, FloorAction.MERGE, fork_thread_id + answer_id, fork_thread_id)
 
 
-def request_again(
-    thread: ThreadRef, message_id: str, run_id: str, source: str | None
-) -> FloorRequest | MergeRequest | None:
-    """What was asked for by no message, in a run whose first message says ``source``; None if it says nothing."""
+def floor_request_again(thread: ThreadRef, message_id: str, run_id: str, source: str | None) -> FloorRequest | None:
+    """The action whose run's first message says ``source``; None if it says none."""
     action, _, about = (source or "").partition(":")
-    if action == MERGE:
-        return MergeRequest(thread, message_id, run_id, about)
     if action not in set(FloorAction):
         return None
     return FloorRequest(thread, message_id, run_id, FloorAction(action), about or None)
 
 
 def _floor_request(
-    thread_id: str, action: FloorAction, key: str, workflow_id: str | None, *, may_create: bool = False
+    thread_id: str, action: FloorAction, key: str, about: str | None, *, may_create: bool = False
 ) -> FloorRequest:
     message_id = f"{action.value}-{derived_record_id(thread_id, action.value, key)}"
     run_id = derived_run_id(thread_id, message_id)
-    return FloorRequest(ThreadRef(thread_id, may_create), message_id, run_id, action, workflow_id)
+    return FloorRequest(ThreadRef(thread_id, may_create), message_id, run_id, action, about)
 
 
 def answer_request(thread_id: str, answers: Sequence[InterruptAnswer], *, run_id: object = None) -> AnswerRequest:
@@ -319,7 +284,7 @@ def queued_action(
         action=request.action.value,
         may_create=request.thread.may_create,
         message_id=request.message_id,
-        workflow_id=request.workflow_id,
+        workflow_id=request.about,
     )
 
 

@@ -19,10 +19,11 @@ from baton.conversation.delivery import Delivery
 from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
 from baton.conversation.opening import calls_before, dated_as_before, opening_message, tell_results
-from baton.conversation.reading import Known, messages_between, read_thread
+from baton.conversation.reading import Known, read_thread
 from baton.conversation.requests import AnswerRequest, TurnRequest
 from baton.conversation.run_context import LONGEST_RESERVE_SECONDS, RESERVED_SHARE, RunContext, RunServices, Writes
 from baton.conversation.running_floor import RunningFloor
+from baton.conversation.stretches import messages_between
 from baton.conversation.transcript import Transcript
 from baton.conversation.upkeep import LeaseHolder, Upkeep
 from baton.domain.episode import EndReason, EpisodeRef, ended_session

@@ -12,7 +12,7 @@ from ag_ui.core import BaseEvent
 from baton.conversation.agent_loop import AgentLoop
 from baton.conversation.answer_step import AnswerStep
 from baton.conversation.approvals import refusals
-from baton.conversation.call_outcome import Return, Transfer
+from baton.conversation.call_outcome import Transfer
 from baton.conversation.consult import Consultations
 from baton.conversation.forks import ForkedExchange, fork_id
 from baton.conversation.merging import merged
@@ -30,6 +30,7 @@ from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.memory.context import AssembledContext, assemble, history_budget
 from baton.memory.handoff_context import granted
+from baton.ports.agent_client import AgentReport
 from baton.ports.chat_model import Prompt
 
 
@@ -41,7 +42,7 @@ class Speaker(Protocol):
     model: str | None
     waiting: list[ToolCall]
     transfer: Transfer | None
-    returns: Return | None
+    returns: AgentReport | None
     ends_conversation: bool
     has_answered: bool
 

@@ -15,7 +15,7 @@ from baton.conversation.forks import is_led_by_parent
 from baton.conversation.listener import Listener
 from baton.conversation.orphans import Orphan, find_orphan
 from baton.conversation.replay import Replays
-from baton.conversation.requests import AnswerRequest, FloorAction, FloorRequest, MergeRequest, TurnRequest
+from baton.conversation.requests import AnswerRequest, FloorAction, FloorRequest, TurnRequest
 from baton.conversation.run import FinishedRun, RunExecution
 from baton.conversation.run_context import RunServices
 from baton.conversation.turn_call import Emit, StillWaiting, TurnCall, once_each
@@ -251,11 +251,11 @@ class Turns:
             refusal = await self._refused_action(lease, request)
             if refusal is not None:
                 return await self._done_before(call, lease, refusal)
-        elif not isinstance(request, AnswerRequest | MergeRequest):
+        elif not isinstance(request, AnswerRequest):
             self._agents.check_main(lease.scope, lease.thread)
-        elif isinstance(request, AnswerRequest) and lease.thread.pending is None:
+        elif lease.thread.pending is None:
             return await self._done_before(call, lease, InterruptUnavailable())
-        elif lease.thread.pending is not None and isinstance(request, AnswerRequest):
+        else:
             scope = replace(scope, permissions=frozenset(lease.thread.pending.permissions))
         execution = RunExecution(
             self._services,
@@ -305,10 +305,12 @@ class Turns:
         """Why the action cannot be carried out, as the thread is now; it may have been carried out before."""
         if request.action is FloorAction.EXIT:
             return None if lease.thread.is_handed_over else NotInHandoff()
+        if request.action is FloorAction.MERGE:
+            return None
         if await self._services.floors.is_in_session(lease.thread, lease.scope):
             return HandoffInProgress()
         try:
-            await self._services.floors.unfinished(lease.scope, request.workflow_id or "")
+            await self._services.floors.unfinished(lease.scope, request.about or "")
         except WorkflowUnavailable as unavailable:
             return unavailable
         return None

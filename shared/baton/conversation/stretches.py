@@ -1,0 +1,23 @@
+"""Stretches of a thread's messages, however many pages they take."""
+
+from __future__ import annotations
+
+from baton.domain.identity import Scope
+from baton.domain.message import StoredMessage
+from baton.domain.thread import Thread
+from baton.ports.thread_store import ThreadStore
+
+PAGE = 100
+
+
+async def messages_between(
+    store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
+) -> list[StoredMessage]:
+    """Every message from ``first_ordinal`` on, below ``end_ordinal``."""
+    found: list[StoredMessage] = []
+    before: int | None = end_ordinal
+    while before is not None and before > first_ordinal:
+        page = await store.read_messages(scope, thread, limit=PAGE, before=before)
+        found = [*(message for message in page.messages if message.ordinal >= first_ordinal), *found]
+        before = page.next_before
+    return found
