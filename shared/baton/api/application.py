@@ -28,6 +28,7 @@ from baton.api import (
 )
 from baton.api.body_limit import BodyLimit
 from baton.api.described import DescribedApi
+from baton.api.paths import EncodedSegments
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
 
@@ -63,6 +64,7 @@ def create_app(
     app.state.timing = timing or Timing()
     problems.install(app)
     app.add_middleware(BodyLimit)
+    app.add_middleware(EncodedSegments)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=list(origins),

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from baton.api.authentication import Caller
+from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.record_schemas import AuditRecord
 from baton.api.schemas import Listing
 from baton.api.services import Services
-from baton.api.threads import Cursor, Limit, ThreadId
+from baton.api.threads import Cursor, Limit
 from baton.api.threads_access import readable_thread
 from baton.domain.errors import Forbidden, InvalidRequest, ThreadUnavailable, TokenExpired, Unauthorized
 from baton.domain.identity import Permission

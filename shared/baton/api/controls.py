@@ -8,10 +8,10 @@ from fastapi import APIRouter, Body, Request
 
 from baton.api.answers import whole_answer
 from baton.api.authentication import Caller
+from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
 from baton.api.schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest, MessageAnswer
 from baton.api.services import Services
-from baton.api.threads import ThreadId
 from baton.conversation.requests import optional_run_id
 from baton.domain.errors import (
     HandoffInProgress,
@@ -38,7 +38,7 @@ router = APIRouter(prefix="/threads", tags=["threads"])
     summary="Stop the running turn",
     status_code=202,
     response_model=CancelAnswer,
-    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
+    responses=responses(MalformedJson, Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
 async def cancel(
     thread_id: ThreadId, scope: Caller, services: Services, asked: Annotated[CancelRequest | None, Body()] = None

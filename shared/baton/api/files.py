@@ -7,13 +7,14 @@ from typing import Any
 from fastapi import APIRouter
 
 from baton.api.authentication import Caller
+from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.schemas import UploadAnswer, UploadRequest
 from baton.api.services import Services
-from baton.api.threads import ThreadId
 from baton.domain.content import FILE_PROVIDER
 from baton.domain.errors import (
     InvalidRequest,
+    MalformedJson,
     MessageTooLarge,
     ThreadUnavailable,
     TokenExpired,
@@ -32,7 +33,7 @@ router = APIRouter(prefix="/threads", tags=["files"])
     status_code=201,
     response_model=UploadAnswer,
     responses=responses(
-        Unauthorized, TokenExpired, ThreadUnavailable, MessageTooLarge, InvalidRequest, UnsupportedPart
+        MalformedJson, Unauthorized, TokenExpired, ThreadUnavailable, MessageTooLarge, InvalidRequest, UnsupportedPart
     ),
 )
 async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services, file: UploadRequest) -> dict[str, Any]:
@@ -40,9 +41,12 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services,
 
     The conversation need not have begun yet.
     """
-    canonical = thread_ref(scope, thread_id).id
+    thread = thread_ref(scope, thread_id)
+    canonical = thread.id
     try:
         await services.store.check_writable(scope, canonical)
+        if not thread.may_create:  # or the answer would tell whether somebody else's mapped id is in use
+            await services.store.get_thread(scope, canonical)
     except ThreadUnavailable:
         await services.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
         raise

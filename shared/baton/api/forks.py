@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import APIRouter
 
 from baton.api.authentication import Caller
+from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.schemas import ForkRequest, Thread
 from baton.api.services import Services
-from baton.api.threads import ThreadId
 from baton.domain.errors import (
     InvalidRequest,
     MalformedJson,

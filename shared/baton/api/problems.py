@@ -15,7 +15,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
+from baton.api.paths import thread_in_path
 from baton.api.services import services
 from baton.domain.errors import (
     BatonError,
@@ -33,6 +35,8 @@ from baton.domain.identity import Scope, thread_ref
 logger = Logger(child=True)
 
 REQUEST_ID = re.compile(r"[\w-]{1,128}", re.ASCII)
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 _BY_STATUS: dict[int, type[BatonError]] = {
     400: MalformedJson,
@@ -120,9 +124,20 @@ def _gateway_request_id(request: Request) -> str | None:
 
 def response(request: Request, error: BatonError) -> JSONResponse:
     """The answer that tells of an error."""
-    headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else None
+    headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
+    if isinstance(error, MethodNotAllowed):
+        headers["Allow"] = ", ".join(_allowed_methods(request))  # required by RFC 9110, 15.5.6
     details = body(error, request_id(request))
     return JSONResponse(details, error.status, headers=headers, media_type="application/problem+json")
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """The methods that the path takes; each is a route of its own."""
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+    ]
 
 
 def install(app: FastAPI) -> None:
@@ -157,7 +172,7 @@ async def _record_denial(request: Request, error: Forbidden) -> None:
     scope: Scope = request.state.scope
     thread_id = None
     with contextlib.suppress(InvalidRequest):
-        thread_id = thread_ref(scope, request.path_params.get("thread_id", "")).id
+        thread_id = thread_ref(scope, thread_in_path(request.path_params.get("thread_id", ""))).id
     action = error.action or f"{request.method} {request.scope['route'].path}"
     detail = {"permission": error.permission}
     await services(request).audit.record(scope, action, thread_id=thread_id, outcome="denied", detail=detail)

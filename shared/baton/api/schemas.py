@@ -21,6 +21,12 @@ class Shape(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
+class Asked(Shape):
+    """Base of what callers send: nothing is converted, so that ``true`` is no number."""
+
+    model_config = ConfigDict(strict=True)
+
+
 class Listing(Shape, Generic[T]):
     """A page of a list."""
 
@@ -152,7 +158,7 @@ class Outcome(Shape):
     )
 
 
-class MessageRequest(Shape):
+class MessageRequest(Asked):
     """A message that asks for an answer."""
 
     model_config = ConfigDict(
@@ -205,7 +211,7 @@ class Agent(Shape):
     main: bool = Field(description="Whether a conversation may begin with it.", examples=[True])
 
 
-class UploadRequest(Shape):
+class UploadRequest(Asked):
     """A file that is to be uploaded."""
 
     name: str = Field(examples=["invoice.pdf"])
@@ -243,7 +249,7 @@ class UploadAnswer(Shape):
     )
 
 
-class CancelRequest(Shape):
+class CancelRequest(Asked):
     """Which run to stop."""
 
     run_id: str | None = Field(default=None, description="Absent: the run in progress.", examples=[RUN_ID])
@@ -256,20 +262,20 @@ class CancelAnswer(Shape):
     run_id: str | None = Field(examples=[RUN_ID])
 
 
-class ContinueRequest(Shape):
+class ContinueRequest(Asked):
     """Which workflow to take up."""
 
     workflow_id: str = Field(description="Of those that `GET /v1/workflows` lists.", examples=[WORKFLOW_ID])
 
 
-class ForkRequest(Shape):
+class ForkRequest(Asked):
     """How to branch a conversation."""
 
     agent_id: str = Field(
         min_length=1, max_length=64, description="The main agent of the new conversation.", examples=["research"]
     )
     include_history_messages: int = Field(
-        default=5, strict=True, ge=0, le=200, description="How many of the last messages it begins with."
+        default=5, ge=0, le=200, description="How many of the last messages it begins with."
     )
 
 

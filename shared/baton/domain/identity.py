@@ -22,7 +22,7 @@ MAX_MESSAGE_ID = 128
 PermissionName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*$", max_length=64)]
 
 _THREADS = uuid.UUID("5f0c8d5e-0a53-5c55-9d0e-6a1f6f8a7b11")
-"""Name space of every id Baton derives; each tenant has its own name space below it."""
+"""Name space of every id Baton derives; each user of each tenant has its own name space below it."""
 
 
 class Permission(StrEnum):
@@ -83,7 +83,10 @@ def is_printable(text: str, longest: int) -> bool:
 
 
 def thread_ref(scope: Scope, given: str) -> ThreadRef:
-    """Resolve a caller's thread id: a UUID stands for itself, any other stable id maps to a UUIDv5 within the tenant.
+    """Resolve a caller's thread id: a UUID stands for itself, any other stable id maps to a UUIDv5.
+
+    It maps within tenant and user, so that nobody can occupy an id that another user's host application will use, or
+    learn that it is in use.
 
     Raises ``InvalidRequest`` unless ``given`` is 1 to 256 printable characters.
     """
@@ -92,14 +95,13 @@ def thread_ref(scope: Scope, given: str) -> ThreadRef:
     own = _as_uuid(given)
     if own is not None:
         return ThreadRef(str(own), may_create=own.version != 5)
-    return ThreadRef(str(uuid.uuid5(_tenant_space(scope.tenant_id), given)), may_create=True)
+    return ThreadRef(str(uuid.uuid5(_user_space(scope), given)), may_create=True)
 
 
 def derived_thread_ref(scope: Scope, message_id: str) -> ThreadRef:
     """The thread of a first message sent without a thread id: the same for every retry of that message."""
     # Printable ids cannot contain a NUL, so no external id maps to the same UUID.
-    name = f"{scope.user_id}\0{message_id}"
-    return ThreadRef(str(uuid.uuid5(_tenant_space(scope.tenant_id), name)), may_create=True)
+    return ThreadRef(str(uuid.uuid5(_user_space(scope), f"message\0{message_id}")), may_create=True)
 
 
 def derived_run_id(thread_id: str, message_id: str) -> str:
@@ -117,8 +119,8 @@ def derived_record_id(thread_id: str, action: str, about: str) -> str:
     return str(uuid.uuid5(uuid.UUID(thread_id), f"audit\0{action}\0{about}"))
 
 
-def _tenant_space(tenant_id: str) -> uuid.UUID:
-    return uuid.uuid5(_THREADS, tenant_id)
+def _user_space(scope: Scope) -> uuid.UUID:
+    return uuid.uuid5(uuid.uuid5(_THREADS, scope.tenant_id), scope.user_id)
 
 
 def _as_uuid(given: str) -> uuid.UUID | None:

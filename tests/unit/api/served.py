@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -26,12 +27,13 @@ class OpenVerifier:
     """``ports.token_verifier.TokenVerifier`` that takes a token's word: ``tenant user permission ...``."""
 
     clock: Clock
+    seconds: Callable[[], float] = lambda: 3600.0
 
     def verify(self, token: str) -> Identity:
         match token.split(","):
             case [tenant_id, user_id, *permissions]:
                 scope = Scope(tenant_id, user_id, frozenset(permissions))
-                return Identity(scope, self.clock.now() + timedelta(hours=1))
+                return Identity(scope, self.clock.now() + timedelta(seconds=self.seconds()))
         raise Unauthorized
 
 
@@ -41,11 +43,13 @@ class Served:
 
     stage: Stage = field(default_factory=Stage)
     timing: Timing = field(default_factory=Timing)
+    token_seconds: float = 3600.0
+    """How long tokens are good for."""
 
     def __post_init__(self) -> None:
         stage = self.stage
         services = ApiServices(
-            verifier=OpenVerifier(stage.clock),
+            verifier=OpenVerifier(stage.clock, lambda: self.token_seconds),
             turns=stage.turns,
             store=stage.store,
             records=stage.records,
@@ -72,6 +76,13 @@ class Served:
         """POST to ``/v1<path>`` as a user of tenant ``acme``; a stream is read to its end."""
         async with self._client(user, *permissions) as client:
             return await client.post(path, json=body)
+
+    async def request(self, method: str, path: str, *permissions: str, user: str = "ada") -> httpx.Response:
+        """Any request for ``/v1<path>``, or for a path that already has its version."""
+        async with self._client(user, *permissions) as client:
+            return await client.request(
+                method, path.removeprefix("/v1") if path != "/health" else "http://baton.test/health"
+            )
 
     async def items(self, path: str, *permissions: str, **params: Any) -> tuple[list[Any], str | None]:
         """One page of a list."""

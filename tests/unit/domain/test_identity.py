@@ -59,10 +59,17 @@ def test_a_scope_asks_for_permissions_by_name() -> None:
 
 
 @given(tenants, external_ids)
-def test_an_external_id_always_means_the_same_thread(tenant: str, given_id: str) -> None:
+def test_an_external_id_always_means_the_same_thread_of_its_user(tenant: str, given_id: str) -> None:
     first = thread_ref(Scope(tenant, "ada"), given_id)
-    assert first == thread_ref(Scope(tenant, "bob", frozenset({"x"})), given_id)
+    assert first == thread_ref(Scope(tenant, "ada", frozenset({"x"})), given_id)
     assert str(uuid.UUID(first.id)) == first.id
+
+
+@given(tenants, external_ids, external_ids, external_ids)
+def test_an_external_id_means_another_thread_for_another_user(tenant: str, one: str, other: str, given_id: str) -> None:
+    assume(one != other)
+    assume(not _is_uuid(given_id))
+    assert thread_ref(Scope(tenant, one), given_id).id != thread_ref(Scope(tenant, other), given_id).id
 
 
 @given(tenants, tenants, external_ids)
