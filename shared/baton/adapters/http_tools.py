@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from baton.adapters.http_requests import HttpCall, HttpRequests
 from baton.adapters.tool_source import SourceTool
@@ -13,6 +14,8 @@ from baton.domain.tool import PLACEHOLDER, HttpTool
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE"})
+MAX_DECODINGS = 5
+"""How often a value in an address may be percent-encoded; no id of anything is."""
 
 
 class HttpTools:
@@ -59,18 +62,32 @@ def filled(template: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, 
     """``template`` with arguments in its placeholders, percent-encoded, and the arguments that are left.
 
     Raises ``ToolFailed`` for a value that is no text, number or boolean, or that would lead to another path: empty,
-    ``.`` or ``..`` as a segment, encoded or not.
+    ``.`` or ``..`` as a segment, however often encoded, also between slashes within the value.
     """
     rest = dict(arguments)
     values = {name: scalar(rest.pop(name, None), name) for name in dict.fromkeys(PLACEHOLDER.findall(template))}
     url = PLACEHOLDER.sub(lambda match: quote(values[match[1]], safe=""), template)
     before, after = (urlsplit(text).path.split("/") for text in (template, url))
     for declared, segment in zip(before, after, strict=True):
-        if declared != segment and (segment in ("", ".", "..") or segment.startswith("..;")):
+        if declared != segment and _leads_elsewhere(segment):
             raise ToolFailed(
-                f"The value {segment!r} cannot stand in the address; give the id of something that exists."
+                f"The value {segment[:100]!r} cannot stand in the address; give the id of something that exists."
             )
     return url, rest
+
+
+def _leads_elsewhere(segment: str) -> bool:
+    """Whether a server that decodes the segment, once or again, may take it for other segments than one of an id."""
+    decoded = segment
+    for _ in range(MAX_DECODINGS):
+        before, decoded = decoded, unquote(decoded)
+        if before == decoded:
+            break
+    else:
+        return True
+    # Parameters (";v=1") and white space at the ends are dropped by some servers before they resolve the dots.
+    names = (part.partition(";")[0].strip() for part in re.split(r"[/\\]", decoded))
+    return any(name in ("", ".", "..") for name in names)
 
 
 def scalar(value: Any, name: str) -> str:

@@ -17,7 +17,7 @@ from baton.domain.definition import AgentId, Definition, Locale, Text
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import PermissionName
 from baton.domain.secret import Headers, headers_as_json
-from baton.domain.tool import ToolDefinition
+from baton.domain.tool import ToolDefinition, Url
 from baton.domain.triggers import ExitWord, Trigger
 from baton.domain.workflow_definition import WorkflowDefinition
 
@@ -110,7 +110,7 @@ class AgentDefinition(Definition):
     id: AgentId
     name: Text
     description: Text
-    avatar_url: str | None = None
+    avatar_url: Url | None = None
     remote: RemoteAgent | None = None
     """Where the agent runs, if not here; ``model`` and ``system_prompt`` are then its own affair."""
     model: ModelChoice = ModelChoice()

@@ -8,19 +8,21 @@ import hashlib
 import json
 import re
 from typing import Any
-from urllib.parse import urlsplit
 
 from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
 from pydantic import TypeAdapter, ValidationError
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
 from baton.domain.message import Content, Part
+from baton.domain.web_url import is_web_url
 
 MAX_CONTENT_BYTES = 1024 * 1024
 MAX_PARTS = 32
 MAX_DEPTH = 32
 """Objects and lists within each other in one part: the events that carry it later must still be serialisable."""
 FILE_PROVIDER = "baton"
+DOWNLOAD_URL = "downloadUrl"
+"""The name in a part's metadata under which the API serves an upload's address; no client can set it."""
 FILE_ID = re.compile(r"file_[0-9a-f]{32}")
 MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}", re.ASCII)
 
@@ -117,7 +119,7 @@ def _part(item: object, where: str) -> Part:
     if not isinstance(item.get("metadata"), dict | None):
         raise InvalidRequest(f"{where}.metadata must be an object.")
     try:
-        part: Part = _PARTS[kind].validate_python(item)
+        part: Part = _PARTS[kind].validate_python(without_download_url(item))
     except ValidationError as error:
         first = error.errors()[0]
         raise InvalidRequest(f"{where}.{'.'.join(str(p) for p in first['loc'])}: {first['msg'][:200]}.") from None
@@ -125,6 +127,17 @@ def _part(item: object, where: str) -> Part:
         return part
     _check_source(part, where)
     return part
+
+
+def without_download_url(part: dict[str, Any]) -> dict[str, Any]:
+    """The wire form of a part without the address that only Baton gives (``DOWNLOAD_URL``).
+
+    It is removed, not refused: AG-UI clients send back conversations as they were read.
+    """
+    metadata = part.get("metadata")
+    if not isinstance(metadata, dict) or DOWNLOAD_URL not in metadata:
+        return part
+    return {**part, "metadata": {name: value for name, value in metadata.items() if name != DOWNLOAD_URL}}
 
 
 def _check_representable(item: dict[str, Any], where: str) -> None:
@@ -168,10 +181,5 @@ def _check_source(part: ImagePart | DocumentPart, where: str) -> None:
 
 
 def _check_url(url: str, where: str) -> None:
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and len(url) <= 8192
-    except ValueError:
-        valid = False
-    if not valid:
+    if not is_web_url(url):
         raise InvalidRequest(f"{where} must be an http or https URL.")

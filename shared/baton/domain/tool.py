@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from baton.domain.identity import PermissionName
 from baton.domain.secret import Headers, headers_as_json
+from baton.domain.web_url import is_web_url
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What model providers accept as the name of a function."""
@@ -25,9 +26,9 @@ def _checked_name(name: str) -> str:
 
 
 def _checked_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", url):
+    if not is_web_url(url):
         raise ValueError("must be an absolute https URL")
+    parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
         raise ValueError("must not hold credentials: put them into a header, by reference")
     if PLACEHOLDER.search(parts.netloc):

@@ -136,6 +136,12 @@ def test_text_images_and_documents_are_taken(raw: object) -> None:
         (image(type="url", value="ftp://example.com/"), "content[0].source.value"),
         (image(type="url", value="javascript:alert(1)"), "content[0].source.value"),
         (image(type="url", value="http://[::1"), "content[0].source.value"),
+        (image(type="url", value="https://example.com/\r\nX-Evil: 1"), "content[0].source.value"),
+        (image(type="url", value="https://exam\nple.com/"), "content[0].source.value"),
+        (image(type="url", value="\thttps://example.com/"), "content[0].source.value"),
+        (image(type="url", value="https://example.com/a b"), "content[0].source.value"),
+        (image(type="url", value="https://example.com\\@evil.example/"), "content[0].source.value"),
+        (image(type="url", value="https://example.com:port/"), "content[0].source.value"),
         (image(type="url", value="https://" + "a" * 9_000), "content[0].source.value"),
     ],
 )
@@ -197,3 +203,14 @@ def shuffled(value: Any, chance: random.Random) -> Any:
         chance.shuffle(items)
         return dict(items)
     return [shuffled(inner, chance) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("kind", ["text", "image", "document"])
+def test_a_download_address_that_a_client_sends_is_not_kept(kind: str) -> None:
+    body = {"text": "Hello"} if kind == "text" else {"source": FILE}
+    sent = {"type": kind, **body, "metadata": {"name": "a.png", "downloadUrl": "javascript:alert(1)"}}
+    content = parse_content([sent])
+    [kept] = content_as_json(content)
+    assert isinstance(kept, dict)
+    assert kept["metadata"] == {"name": "a.png"}
+    assert content_digest(content) == content_digest(parse_content([{**sent, "metadata": {"name": "a.png"}}]))
