@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -25,9 +26,19 @@ def caller(
     """The scope of the request. Raises ``Unauthorized`` and ``TokenExpired``."""
     if credentials is None:
         raise Unauthorized
-    scope = services.verifier.verify(credentials.credentials).scope
-    request.state.scope = scope  # for whoever writes down that the request was refused
-    return scope
+    identity = services.verifier.verify(credentials.credentials)
+    request.state.scope = identity.scope  # for whoever writes down that the request was refused
+    request.state.token_expires_at = identity.expires_at
+    return identity.scope
 
 
 Caller = Annotated[Scope, Depends(caller)]
+
+
+def token_seconds(request: Request, services: Services, _: Caller) -> float:
+    """How many seconds the request's token is still good for: no stream outlives it."""
+    expires_at: datetime = request.state.token_expires_at
+    return (expires_at - services.clock.now()).total_seconds()
+
+
+TokenSeconds = Annotated[float, Depends(token_seconds)]

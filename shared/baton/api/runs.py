@@ -10,10 +10,11 @@ from fastapi import APIRouter, Body, Request
 from fastapi.responses import StreamingResponse
 
 from baton.api import sse
-from baton.api.authentication import Caller
+from baton.api.authentication import Caller, TokenSeconds
 from baton.api.problems import request_id, responses
 from baton.api.schemas import RUN_ID, THREAD_ID
 from baton.api.services import ApiServices, Services
+from baton.conversation.reading_access import audit_read
 from baton.conversation.requests import (
     TurnRequest,
     answer_request,
@@ -89,6 +90,7 @@ async def run(
     scope: Caller,
     services: Services,
     timing: sse.Timings,
+    token_seconds: TokenSeconds,
     run_input: Annotated[RunAgentInput, Body(openapi_examples={"question": {"value": EXAMPLE}})],
 ) -> StreamingResponse:
     """Answer the last user message of the input, as a stream of AG-UI events.
@@ -103,9 +105,13 @@ async def run(
     else:
         asked, owner = _message(scope, run_input), scope
 
+    may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
+    if may_read:
+        await audit_read(services.audit, scope, asked.thread.id, owner.user_id, "thread.read")
+
     def emit_to(emit: Callable[[Event], None]) -> Callable[[Event], None]:
         """Who may approve another user's calls may not therefore read the conversation: it is told how the run ends."""
-        if owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL):
+        if may_read:
             return emit
         return lambda event: emit(event) if event.type in FRAME_OF_A_RUN else None
 
@@ -113,7 +119,7 @@ async def run(
         if await services.turns.answer(owner, asked, emit_to(emit), seconds=TURN_SECONDS) is None:
             raise InvalidRequest("resume: the answers are kept, but others are missing. Answer every open interrupt.")
 
-    stream = await sse.RunStream(work, request_id(request), timing).begin()
+    stream = await sse.RunStream(work, request_id(request), timing).begin(token_seconds)
     return StreamingResponse(stream, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
 
 

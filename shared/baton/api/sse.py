@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 from aws_lambda_powertools import Logger
 from fastapi import Depends, Request
 
-from baton.domain.errors import BatonError, InternalError
+from baton.domain.errors import BatonError, InternalError, TokenExpired
 from baton.domain.events import Event, run_error, unsequenced
 
 MEDIA_TYPE = "text/event-stream"
@@ -45,6 +45,11 @@ def encode(event: Event) -> str:
     return f"{number}data: {event.json()}\n\n"
 
 
+def token_expired(request_id: str) -> str:
+    """The last event of a stream whose token has expired: it ends the stream, not the run."""
+    return encode(unsequenced(run_error(TokenExpired(), requestId=request_id)))
+
+
 class RunStream:
     """The events of work that goes on whether or not anybody is still reading."""
 
@@ -70,8 +75,12 @@ class RunStream:
             logger.exception("run failed", request_id=self._request_id)
             self._queue.put_nowait(InternalError())
 
-    async def begin(self) -> AsyncIterator[str]:
-        """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request."""
+    async def begin(self, token_seconds: float) -> AsyncIterator[str]:
+        """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request.
+
+        The stream ends by ``token_expired`` when the request's token does, in ``token_seconds``; the work goes on.
+        """
+        ends_at = asyncio.get_running_loop().time() + token_seconds
         first: Event | BatonError | None = None
         waiting = False
         try:
@@ -81,17 +90,23 @@ class RunStream:
             waiting = True
         if isinstance(first, BatonError):
             raise first
-        return self._lines(first, ended=first is None and not waiting)
+        return self._lines(first, ends_at, ended=first is None and not waiting)
 
-    async def _lines(self, first: Event | None, *, ended: bool) -> AsyncGenerator[str, None]:
+    async def _lines(self, first: Event | None, ends_at: float, *, ended: bool) -> AsyncGenerator[str, None]:
         if first is not None:
             yield encode(first)
+        loop = asyncio.get_running_loop()
         while not ended:
+            left = ends_at - loop.time()
+            if left <= 0:
+                yield token_expired(self._request_id)
+                return
             try:
-                async with asyncio.timeout(self._timing.comment_seconds):
+                async with asyncio.timeout(min(left, self._timing.comment_seconds)):
                     item = await self._queue.get()
             except TimeoutError:
-                yield ": waiting\n\n"
+                if ends_at > loop.time():
+                    yield ": waiting\n\n"
                 continue
             if item is None:
                 return

@@ -7,16 +7,18 @@ import contextlib
 from collections.abc import AsyncGenerator, Collection
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
 from baton.api import sse
-from baton.api.authentication import Caller
+from baton.api.authentication import Caller, TokenSeconds
+from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
 from baton.api.schemas import THREAD_ID, Listing, Message, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
 from baton.conversation.replay import Replay
+from baton.domain.content import DOWNLOAD_URL, without_download_url
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
     Forbidden,
@@ -37,7 +39,6 @@ MOST_READS = 10
 
 router = APIRouter(prefix="/threads", tags=["threads"])
 
-ThreadId = Annotated[str, Path(description="The thread's UUID, or the host's own id.", examples=[THREAD_ID])]
 ParentThreadId = Annotated[
     str | None,
     Query(alias="parentThreadId", description="List the forks of this conversation.", examples=[THREAD_ID]),
@@ -70,6 +71,7 @@ async def list_threads(
         raise InvalidRequest("parentThreadId: leave scope out, it lists the forks of one conversation.")
     if scope == "tenant":
         caller.require(Permission.THREAD_READ_ALL, "thread.list")
+        await services.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
     parent_id = (await readable_thread(services, caller, parent)).id if parent is not None else None
     threads, next_cursor = await services.store.list_threads(
         caller, limit=limit, cursor=cursor, whole_tenant=scope == "tenant", parent_thread_id=parent_id
@@ -156,6 +158,7 @@ async def follow_events(
     caller: Caller,
     services: Services,
     timing: sse.Timings,
+    token_seconds: TokenSeconds,
     after: Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="The last sequence number seen.")] = None,
     last_event_id: Annotated[str | None, Header(description="The same, as browsers send it.")] = None,
 ) -> StreamingResponse:
@@ -169,7 +172,20 @@ async def follow_events(
     following = services.follower.follow(caller, thread.id, after=seen, seconds=timing.follow_seconds)
     # The first piece is fetched here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
-    return StreamingResponse(_lines(first, following, timing), media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
+    ends_at = asyncio.get_running_loop().time() + token_seconds
+    lines = _until(ends_at, _lines(first, following, timing), request_id(request))
+    return StreamingResponse(lines, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
+
+
+async def _until(ends_at: float, lines: AsyncGenerator[str, None], request_id: str) -> AsyncGenerator[str, None]:
+    """``lines``, until the request's token expires."""
+    loop = asyncio.get_running_loop()
+    async with contextlib.aclosing(lines):
+        async for line in lines:
+            if loop.time() >= ends_at:
+                yield sse.token_expired(request_id)
+                return
+            yield line
 
 
 async def _lines(
@@ -221,11 +237,12 @@ async def _with_downloads(
     """The message with a download address in every part that refers to an upload (T8)."""
     shown = message.as_ag_ui().model_dump(by_alias=True, mode="json")
     if isinstance(shown.get("content"), list):  # absent where there is nothing but tool calls
+        shown["content"] = [without_download_url(part) for part in shown["content"]]
         for part in shown["content"]:
             if part["type"] != "text" and part["source"]["type"] == "file":
                 try:
                     url: str | None = await services.files.download_url(scope, thread.id, part["source"]["value"])
                 except NotFound:
                     url = None  # announced, but never uploaded
-                part["metadata"] = {**(part.get("metadata") or {}), "downloadUrl": url}
+                part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
     return shown

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from baton.api.services import ApiServices
-from baton.domain.errors import ThreadUnavailable
+from baton.conversation.reading_access import read_audited
 from baton.domain.identity import Scope, thread_ref
 from baton.domain.thread import Thread
 
 
-async def readable_thread(services: ApiServices, scope: Scope, given: str) -> Thread:
-    """The thread under ``given``, a UUID or a host's own id. Raises ``ThreadUnavailable``; the attempt is audited."""
-    thread_id = thread_ref(scope, given).id
-    try:
-        return await services.store.get_thread(scope, thread_id)
-    except ThreadUnavailable:
-        await services.audit.record(scope, "thread.read", thread_id=thread_id, outcome="denied", detail={})
-        raise
+async def readable_thread(services: ApiServices, scope: Scope, given: str, action: str = "thread.read") -> Thread:
+    """The thread under ``given``, a UUID or a host's own id.
+
+    Refusals, and reads of other users' threads, are audited as ``action``. Raises ``ThreadUnavailable``.
+    """
+    return await read_audited(services.store, services.audit, scope, thread_ref(scope, given).id, action)

@@ -10,6 +10,7 @@ from typing import Any
 from baton.conversation.approvals import Approvals
 from baton.conversation.controls import Controls
 from baton.conversation.delivery import send_to
+from baton.conversation.reading_access import read_audited
 from baton.conversation.replay import Replays
 from baton.conversation.requests import (
     FloorRequest,
@@ -27,7 +28,6 @@ from baton.domain.errors import (
     InvalidRequest,
     MalformedJson,
     MessageTooLarge,
-    ThreadUnavailable,
     TokenExpired,
     UnknownAction,
 )
@@ -152,11 +152,7 @@ class Actions:
         services, scope = self._services, caller.scope
         thread_id = named_thread(scope, fields.get("threadId")).id
         after = integer(fields.get("after"), "after", low=0, high=10**12)
-        try:
-            thread = await services.store.get_thread(scope, thread_id)
-        except ThreadUnavailable:
-            await services.audit.record(scope, "thread.resume", thread_id=thread_id, outcome="denied", detail={})
-            raise
+        thread = await read_audited(services.store, services.audit, scope, thread_id, "thread.resume")
         replay = await services.replays.after(scope, thread, after)
         run_id = thread.run.run_id if thread.run else None
         resume: dict[str, Any] = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}

@@ -68,7 +68,12 @@ class Controls:
         ``ThreadUnavailable``, ``WorkflowUnavailable`` and ``HandoffInProgress``.
         """
         named = named_workflow(workflow_id)
-        known = await self._own_if_begun(scope, thread, "thread.continue")
+        try:
+            known = await self._own_if_begun(scope, thread, "thread.continue")
+        except ThreadUnavailable:
+            # Who has no such workflow is told so whatever the thread: else the answer tells a foreign one from none.
+            await self._floors.unfinished(scope, named)
+            raise
         workflow = await self._floors.unfinished(scope, named)
         if known is not None and await self._floors.is_in_session(known, scope):
             raise HandoffInProgress

@@ -211,7 +211,7 @@ async def test_another_users_workflow_is_like_none_and_stays_where_it_is() -> No
     assert refused(await continue_(served, workflow["id"], user="eve")) == (409, "workflow_unavailable")
     assert refused(await served.get(thread(served), user="eve")) == (404, "thread_unavailable")
     served.stage.thread_id = own
-    assert refused(await continue_(served, workflow["id"], user="eve")) == (404, "thread_unavailable")
+    assert refused(await continue_(served, workflow["id"], user="eve")) == (409, "workflow_unavailable")
     record = served.stage.audit.records[-1]
     assert (record.scope.user_id, record.action, record.outcome) == ("eve", "thread.continue", "denied")
     assert (await served.items("/workflows"))[0] == [workflow]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
 from typing import Any
 
 import httpx
+import pytest
 
 from baton.api.sse import Timing
 from baton.domain.errors import UnknownAgent
@@ -104,3 +106,31 @@ async def test_a_refusal_that_comes_late_is_an_event_without_a_number() -> None:
 
 def test_by_default_a_stream_is_silent_for_ten_seconds_and_followed_for_a_minute() -> None:
     assert Timing() == Timing(comment_seconds=10, first_event_seconds=5, follow_seconds=60)
+
+
+@pytest.mark.parametrize("path", ["runs", "events"])
+async def test_a_stream_ends_with_its_token_and_the_run_goes_on(path: str) -> None:
+    served = Served(timing=Timing(comment_seconds=LONG, follow_seconds=LONG), token_seconds=SILENCE)
+    gate = slow_answer(served)
+    if path == "runs":
+        answer = await served.post("/runs", run_input(served))
+    else:
+        running = asyncio.ensure_future(served.stage.say())
+        await served.stage.model_is_asked()
+        answer = await served.get(f"/threads/{served.stage.thread_id}/events")
+    last = json.loads(answer.text.strip().rpartition("data: ")[2])
+    assert (last["type"], last["code"], last["metadata"]["retryable"]) == ("RUN_ERROR", "token_expired", False)
+    assert "seq" not in last["metadata"]
+    assert '"type":"RUN_FINISHED"' not in answer.text
+    gate.set()
+    if path == "events":
+        await running
+    served.token_seconds = LONG
+    finished = await served.get(f"/threads/{served.stage.thread_id}/events")
+    assert '"type":"RUN_FINISHED"' in finished.text
+
+
+async def test_a_stream_that_ends_before_its_token_tells_nothing_of_it() -> None:
+    served = Served(token_seconds=LONG)
+    assert "token_expired" not in (await served.post("/runs", run_input(served))).text
+    assert "token_expired" not in (await served.get(f"/threads/{served.stage.thread_id}/events")).text

@@ -330,7 +330,7 @@ async def test_another_users_workflow_is_like_none_and_stays_where_it_is(strange
     )
     assert refusal["code"] == "workflow_unavailable"
     theirs = await socket.refused("continue", scope=stranger, tab="theirs", workflowId=workflow_id)
-    assert theirs["code"] == "thread_unavailable"
+    assert theirs["code"] == "workflow_unavailable"  # a foreign thread is like none
     record = socket.stage.audit.records[-1]
     assert (record.scope, record.action, record.outcome) == (stranger, "thread.continue", "denied")
     thread = ThreadRef(str(uuid.uuid4()), may_create=True)
