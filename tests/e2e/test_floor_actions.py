@@ -162,13 +162,14 @@ async def test_strangers_leave_nobody_and_continue_nothing(
     before = cloud.stored(tenant)
     body, unused = {"workflowId": workflow["id"]}, new_id()
     check_problem(await eve.post(f"/threads/{thread_id}/exit", None), 404, "thread_unavailable")
-    check_problem(await eve.post(f"/threads/{thread_id}/continue", body), 404, "thread_unavailable")
+    # A foreign thread is like one that nobody uses.
+    check_problem(await eve.post(f"/threads/{thread_id}/continue", body), 409, "workflow_unavailable")
     check_problem(await eve.post(f"/threads/{unused}/continue", body), 409, "workflow_unavailable")
     async with eve.connect() as socket:
         await socket.send("exit", threadId=thread_id)
         assert (await socket.refused())["code"] == "thread_unavailable"
         await socket.send("continue", threadId=thread_id, workflowId=workflow["id"])
-        assert (await socket.refused())["code"] == "thread_unavailable"
+        assert (await socket.refused())["code"] == "workflow_unavailable"
         await socket.send("continue", threadId=unused, workflowId=workflow["id"])
         refusal = await socket.refused()
         assert refusal["code"] == "workflow_unavailable"
