@@ -80,6 +80,7 @@ format: setup ## Format the code and mend what ruff can
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
+deploy: export BATON_REQUIRE_BYTECODE := 1
 deploy: build ## Deploy to AWS: make deploy STAGE=dev|prod
 	@$(BIN)/sam deploy --config-env $(STAGE)
 

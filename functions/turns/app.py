@@ -17,6 +17,7 @@ MARGIN_SECONDS = 30
 
 logger = Logger()
 turns = composition.queued_turns()  # built once per execution environment
+composition.prepare_turns()
 
 
 @logger.inject_lambda_context(clear_state=True)

@@ -12,7 +12,7 @@ from pydantic import Field, Json, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from baton.adapters.egress.policy import HOST_ENTRY, EgressPolicy
-from baton.adapters.tokens import OidcIssuer
+from baton.domain.token_issuer import OidcIssuer
 
 Name = Annotated[str, Field(min_length=1)]
 Url = Annotated[str, Field(pattern=r"^https?://")]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 import threading
+from binascii import a2b_base64
 from pathlib import Path
 
 import tiktoken
@@ -36,7 +36,8 @@ _LONG_BLANK = re.compile(rf"\s{{{LONGEST_BLANK}}}(?=\s\s)")
 
 
 class TiktokenCounter:
-    """Counts tokens as ``o200k_base`` does. Thread-safe; the vocabulary (0.4 s) is loaded at the first count.
+    """Counts tokens as ``o200k_base`` does. Thread-safe; the vocabulary (0.2 s) is loaded at the first count
+    or by ``load``.
 
     Counting takes about 20 ms a megabyte of prose and up to 0.8 s a megabyte without any word boundary, and releases
     the GIL meanwhile. Counts are exact, except that a run of more than 128 K white space characters, on which
@@ -54,10 +55,11 @@ class TiktokenCounter:
 
         Raises ``RuntimeError`` if the vocabulary file is missing or damaged.
         """
-        encoding = self._encoding or self._load()
+        encoding = self._encoding or self.load()
         return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
 
-    def _load(self) -> tiktoken.Encoding:
+    def load(self) -> tiktoken.Encoding:
+        """Load the vocabulary, unless it is loaded. Raises as ``count`` does."""
         with self._lock:
             if self._encoding is None:
                 # Not tiktoken.get_encoding(): that one downloads a file it does not find, in the middle of a turn.
@@ -81,8 +83,5 @@ def _read_ranks(path: Path) -> dict[bytes, int]:
         raise RuntimeError(f"The tokenizer's vocabulary cannot be read from {path}.") from error
     if hashlib.sha256(data).hexdigest() != VOCABULARY_SHA256:
         raise RuntimeError(f"The tokenizer's vocabulary in {path} is damaged.")
-    ranks = {}
-    for line in data.splitlines():
-        token, rank = line.split()
-        ranks[base64.b64decode(token)] = int(rank)
-    return ranks
+    fields = data.split()  # token and rank in turn; read without a loop of Python's, for cold starts wait for it
+    return dict(zip(map(a2b_base64, fields[::2]), map(int, fields[1::2]), strict=True))

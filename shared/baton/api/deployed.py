@@ -9,12 +9,19 @@ from fastapi import FastAPI
 from baton import composition
 from baton.api.application import create_app
 from baton.api.services import ApiServices
+from baton.composition.preloading import HTTP_MODULES, preload
 from baton.settings import ApiSettings
 
 
 def deployed_app() -> FastAPI:
-    """The API as the functions ``http`` and ``streams`` serve it."""
-    return create_app(_services, origins=ApiSettings().origins)
+    """The API as the functions ``http`` and ``streams`` serve it.
+
+    What requests need is built here, before the first one comes: Lambda starts functions with more CPU than it runs
+    them with, and nobody waits for it.
+    """
+    preload(*HTTP_MODULES)
+    services = _services()
+    return create_app(lambda: services, origins=ApiSettings().origins)
 
 
 @cache

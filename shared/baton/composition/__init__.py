@@ -9,6 +9,7 @@ import asyncio
 from functools import cache
 from typing import TYPE_CHECKING
 
+from baton.composition.preloading import HTTP_MODULES, MODEL_MODULES, preload
 from baton.ports.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.sqs import SqsTurnQueue
     from baton.adapters.step_functions import StepFunctionsClosings
+    from baton.adapters.token_counter import TiktokenCounter
     from baton.conversation.actions import Actions
     from baton.conversation.approvals import Approvals
     from baton.conversation.closing import Closer, EpisodeWriter
@@ -59,6 +61,7 @@ def authorizer() -> TokenVerifier:
     settings = IdentitySettings()
     keys = None
     if settings.embed_keys_secret is not None:
+        preload("baton.adapters.aws")  # the secret is read with the first token
         keys = EmbedKeys(secrets(), settings.embed_keys_secret, allow_any_tenant=settings.is_local)
     return JwtVerifier(settings.token_issuers, keys, allow_http=settings.is_local)
 
@@ -94,6 +97,20 @@ def queued_turns() -> QueuedTurns:
 
     records = SqsRecords(client("sqs"), QueueSettings().turns_queue_url)
     return QueuedTurns(turns(), closer(), _connections(), records, clock)
+
+
+def prepare_turns() -> None:
+    """Load what a first turn would load: the model's client and the tokenizer's vocabulary."""
+    preload(*HTTP_MODULES, *MODEL_MODULES)
+    _counter().load()
+
+
+@cache
+def _counter() -> TiktokenCounter:
+    from baton.adapters.token_counter import TiktokenCounter
+    from baton.settings import ModelSettings
+
+    return TiktokenCounter(ModelSettings().tokenizer_dir)
 
 
 @cache
@@ -169,7 +186,6 @@ def turns() -> Turns:
 def run_services() -> RunServices:
     """The ports a run needs."""
     from baton.adapters.deferred_agents import DeferredAgentClient
-    from baton.adapters.token_counter import TiktokenCounter
     from baton.composition import outside
     from baton.conversation.active_skills import ActiveSkills
     from baton.conversation.agents import Agents
@@ -186,7 +202,7 @@ def run_services() -> RunServices:
         model=_chat_model(settings),
         default_model=settings.chat_model,
         light_model=settings.light_model or settings.chat_model,
-        counter=TiktokenCounter(settings.tokenizer_dir),
+        counter=_counter(),
         files=files(),
         sessions=_sessions(),
         floors=floors(),
@@ -247,13 +263,10 @@ def floors() -> Floors:
 @cache
 def forks() -> Forks:
     """Branches conversations."""
-    from baton.adapters.token_counter import TiktokenCounter
     from baton.conversation.agents import Agents
     from baton.conversation.forks import Forks
-    from baton.settings import ModelSettings
 
-    counter = TiktokenCounter(ModelSettings().tokenizer_dir)
-    return Forks(store(), Agents(_agent_files()), audit(), counter, clock)
+    return Forks(store(), Agents(_agent_files()), audit(), _counter(), clock)
 
 
 @cache

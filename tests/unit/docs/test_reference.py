@@ -18,13 +18,13 @@ from pydantic_settings import BaseSettings
 from baton import settings as product_settings
 from baton.adapters.agent_files import AgentFiles, load_agent
 from baton.adapters.dynamodb import keys
-from baton.adapters.tokens import OidcIssuer
 from baton.api.application import create_app
 from baton.domain.agent import AgentDefinition, RemoteAgent
 from baton.domain.errors import BatonError, error_classes
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
 from baton.domain.secret import SecretReference
+from baton.domain.token_issuer import OidcIssuer
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.workflow_definition import Condition, Transition, WorkflowDefinition, WorkflowState
 from local.environment import DEVELOPERS_CHOICE

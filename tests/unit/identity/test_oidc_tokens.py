@@ -11,8 +11,9 @@ import jwt
 import pytest
 from pydantic import ValidationError
 
-from baton.adapters.tokens import JwtVerifier, OidcIssuer
+from baton.adapters.tokens import JwtVerifier
 from baton.domain.errors import StoreUnavailable, TokenExpired, Unauthorized
+from baton.domain.token_issuer import OidcIssuer
 from tests.unit.identity.issuer import DISCOVERY, LocalIssuer, serving
 from tests.unit.identity.signing import (
     Monotonic,

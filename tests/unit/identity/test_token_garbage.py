@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from baton.adapters.tokens import EmbedKeys, JwtVerifier, OidcIssuer
+from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.domain.errors import TokenExpired, Unauthorized
+from baton.domain.token_issuer import OidcIssuer
 from tests.unit.identity.issuer import serving
 from tests.unit.identity.signing import SECRET, OneSecret, jwk, rsa_key, sign, token
 

@@ -8,49 +8,21 @@ import logging
 import time
 import urllib.request
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import jwt
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
 
 from baton.adapters.cached import Cached
 from baton.domain.errors import StoreUnavailable
-from baton.domain.identity import TENANT_ID
+from baton.domain.token_issuer import OidcIssuer
 
 FETCH_TIMEOUT = 3.0
 MAX_DOCUMENT = 512 * 1024
 MAX_KEYS = 100
 
 _log = logging.getLogger(__name__)
-
-# Only asymmetric ones: whoever can check an issuer's token must not be able to make one.
-OidcAlgorithm = Literal[
-    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
-]  # fmt: skip
-_Text = Annotated[str, Field(min_length=1)]
-
-
-class OidcIssuer(BaseModel):
-    """One trusted issuer, as an operator writes it in ``BATON_TOKEN_ISSUERS``.
-
-    An issuer without ``tenant`` speaks for every tenant that its tokens name.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
-
-    issuer: _Text
-    audience: _Text | Annotated[tuple[_Text, ...], Field(min_length=1)]
-    jwks_url: _Text | None = None
-    """Where the keys are; None: found by OpenID Connect Discovery."""
-    algorithms: Annotated[tuple[OidcAlgorithm, ...], Field(min_length=1)] = ("RS256",)
-    tenant: Annotated[str, Field(pattern=f"^{TENANT_ID.pattern}$")] | None = None
-    """The one tenant of this issuer's users, whatever their tokens say."""
-    tenant_claim: _Text = "tenant"
-    permissions_claim: _Text = "permissions"
-
 
 Keys = dict[tuple[str, str], jwt.PyJWK]
 

@@ -12,9 +12,10 @@ from typing import Any
 import jwt
 
 from baton.adapters.tokens.embed_keys import EMBED_ISSUER, EmbedKeys
-from baton.adapters.tokens.issuer import IssuerKeys, OidcIssuer
+from baton.adapters.tokens.issuer import IssuerKeys
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
 from baton.domain.identity import Scope
+from baton.domain.token_issuer import OidcIssuer
 from baton.ports.clock import Clock, SystemClock
 from baton.ports.token_verifier import Identity
 

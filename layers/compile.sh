@@ -1,0 +1,30 @@
+#!/bin/sh
+# Compile the Python of a layer, for Lambda cannot: /opt is read-only, so that without bytecode every cold start compiles
+# all it imports anew, which takes as long again as the rest of it.
+#
+#   compile.sh ARTIFACTS_DIR
+#
+# Bytecode belongs to one minor version of Python (PYTHON_VERSION), whatever the processor. It is marked "unchecked": the
+# files never change in a layer, so that nothing is compared at import.
+set -eu
+folder=$1
+version=${PYTHON_VERSION:-3.13}
+
+is_right() { [ "$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" = "$version" ]; }
+
+python=
+for candidate in "${LAYER_PYTHON:-}" "python$version" python3 "${HOME:-/root}/.pyenv/versions/$version".*/bin/python; do
+    if [ -n "$candidate" ] && is_right "$candidate"; then python=$candidate; break; fi
+done
+if [ -z "$python" ]; then
+    candidate=$("${UV:-uv}" python find "$version" 2>/dev/null || true)
+    if [ -n "$candidate" ] && is_right "$candidate"; then python=$candidate; fi
+fi
+if [ -z "$python" ]; then
+    echo "No Python $version was found, so the layer is packed without bytecode and cold starts take about twice as long." >&2
+    echo "Install it ('uv python install $version'), or name it in LAYER_PYTHON." >&2
+    if [ -n "${BATON_REQUIRE_BYTECODE:-}" ]; then exit 1; fi
+    exit 0
+fi
+# -s and -p: in tracebacks files have the paths that they have in Lambda.
+exec "$python" -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$folder" -p /opt "$folder/python"

@@ -1,0 +1,35 @@
+"""OpenID Connect issuers that a deployment trusts, as operators write them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from baton.domain.identity import TENANT_ID
+
+# Only asymmetric ones: whoever can check an issuer's token must not be able to make one.
+OidcAlgorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]  # fmt: skip
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class OidcIssuer(BaseModel):
+    """One trusted issuer, as an operator writes it in ``BATON_TOKEN_ISSUERS``.
+
+    An issuer without ``tenant`` speaks for every tenant that its tokens name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+    issuer: _Text
+    audience: _Text | Annotated[tuple[_Text, ...], Field(min_length=1)]
+    jwks_url: _Text | None = None
+    """Where the keys are; None: found by OpenID Connect Discovery."""
+    algorithms: Annotated[tuple[OidcAlgorithm, ...], Field(min_length=1)] = ("RS256",)
+    tenant: Annotated[str, Field(pattern=f"^{TENANT_ID.pattern}$")] | None = None
+    """The one tenant of this issuer's users, whatever their tokens say."""
+    tenant_claim: _Text = "tenant"
+    permissions_claim: _Text = "permissions"

@@ -1,0 +1,44 @@
+"""A fresh execution environment of one function, and its first request: ``python -m tests.e2e.first_request NAME``.
+
+Runs in the environment of a running local cloud. Standard input has the event, or for the function that serves a web
+app the body of ``POST /v1/runs`` and a token. Standard output gets one object: the answer, and the modules that were
+loaded only for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from typing import Any
+
+import httpx
+
+from local.functions import LambdaContext, load_module
+from local.settings import ROOT
+
+
+def main(name: str) -> None:
+    """Load the function as Lambda does, then send it its first request."""
+    request = json.load(sys.stdin)
+    module = load_module(ROOT / "functions" / name / "app.py")
+    before = set(sys.modules)
+    if name == "streams":
+        answer = asyncio.run(_post(module.app, request))
+    else:
+        answer = module.handler(request, LambdaContext(name, 60, 1024))
+    loaded = sorted(set(sys.modules) - before)
+    sys.stdout.write(json.dumps({"answer": answer, "loaded": loaded}) + "\n")
+    sys.stdout.flush()
+    os._exit(0)  # threads of the SDKs may still wait
+
+
+async def _post(app: Any, request: dict[str, Any]) -> str:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://baton.test") as client:
+        headers = {"Authorization": f"Bearer {request['token']}"}
+        return (await client.post("/v1/runs", json=request["body"], headers=headers)).text
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
