@@ -38,7 +38,11 @@ class MotoServer:
         kept = KeptObjects(self._data_dir) if self._data_dir else None
         if kept:
             app = _keeping(app, kept)
-        self._server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=MotoRequestHandler)
+
+        class Handler(MotoRequestHandler):  # type: ignore[misc]
+            disable_nagle_algorithm = True  # it sends an answer's head and body apart
+
+        self._server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Handler)
         self._server.daemon_threads = True  # type: ignore[attr-defined]
         self._server.block_on_close = False  # type: ignore[attr-defined]
         self._thread = threading.Thread(target=self._server.serve_forever, name="moto", daemon=True)
