@@ -9,7 +9,10 @@ from local.engines.clients import client
 from local.engines.process import ChildProcess, start_on_free_port
 
 ARTIFACT = "com.amazonaws:DynamoDBLocal:2.6.1"
-MAIN_CLASS = "com.amazonaws.services.dynamodbv2.local.main.ServerRunner"
+JETTY_XML = "org.eclipse.jetty:jetty-xml:12.0.14"
+"""Of the Jetty that DynamoDB Local comes with."""
+MAIN_CLASS = "org.eclipse.jetty.xml.XmlConfiguration"
+CONFIGURATION = Path(__file__).with_suffix(".xml")
 
 
 class DynamoDBLocal:
@@ -24,11 +27,12 @@ class DynamoDBLocal:
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``EngineFailed``."""
         files = java.resolve(ARTIFACT, self._cache_dir, self._progress)
+        starter = java.resolve(JETTY_XML, self._cache_dir, self._progress)
         natives = next(file.parent for file in files if file.name.startswith("libsqlite4java"))
-        where = ["-inMemory"]
+        where = ["baton.inMemory=true"]
         if self._data_dir:
             self._data_dir.mkdir(parents=True, exist_ok=True)
-            where = ["-dbPath", str(self._data_dir.resolve())]
+            where = ["baton.inMemory=false", f"baton.dbPath={self._data_dir.resolve()}"]
 
         def command(port: int) -> list[str]:
             return [
@@ -36,8 +40,8 @@ class DynamoDBLocal:
                 "-Xmx512m",
                 "-XX:+UseSerialGC",
                 f"-Dsqlite4java.library.path={natives}",
-                *("-cp", java.class_path(files), MAIN_CLASS),
-                *("-port", str(port), "-sharedDb", "-disableTelemetry", *where),
+                *("-cp", java.class_path([*files, *starter]), MAIN_CLASS),
+                *(f"baton.port={port}", *where, str(CONFIGURATION)),
             ]
 
         self._child, port = start_on_free_port("DynamoDB Local", command, _answers)

@@ -39,7 +39,7 @@ class MotoServer:
         if kept:
             app = _keeping(app, kept)
 
-        class Handler(MotoRequestHandler):  # type: ignore[misc]
+        class Handler(MotoRequestHandler):
             disable_nagle_algorithm = True  # it sends an answer's head and body apart
 
         self._server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Handler)

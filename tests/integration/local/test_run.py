@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
@@ -58,6 +59,20 @@ def refused(template: Path, **settings: str) -> tuple[int, str]:
         timeout=120,
     )
     return result.returncode, result.stderr
+
+
+def test_whatever_it_starts_listens_on_the_loopback_interface_only() -> None:
+    with running(ROOT / "template.yaml", BATON_LOCAL_WORKER_PROCESSES="1") as (process, url):
+        tree = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        listening = {
+            (program.name(), connection.laddr.ip, connection.laddr.port)
+            for program in tree
+            for connection in program.net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN or connection.type == socket.SOCK_DGRAM
+        }
+    assert {port for _, _, port in listening} >= {httpx.URL(url).port}
+    assert len(listening) >= 4  # the gateway, the table, the queue, moto
+    assert [found for found in listening if found[1] not in {"127.0.0.1", "::1", "::ffff:127.0.0.1"}] == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
