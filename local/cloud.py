@@ -17,8 +17,8 @@ from local import environment, resources
 from local.engines import Engine, state_machines
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
-from local.engines.elasticmq import ElasticMQ
 from local.engines.moto import MotoServer
+from local.engines.queues import Queues
 from local.errors import FunctionProblem
 from local.functions import Function, load_module
 from local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
@@ -190,7 +190,7 @@ class LocalCloud:
         """Return the endpoints of queue, table and everything else."""
         settings = self.settings
         data_dir = settings.data_dir
-        queue_engine = ElasticMQ(settings.cache_dir, self._progress)
+        queue_engine = Queues(data_dir and data_dir / "queues")
         table_engine = DynamoDBLocal(settings.cache_dir, data_dir and data_dir / "table", self._progress)
         moto_engine = MotoServer(data_dir and data_dir / "objects")
         self._progress("Starting the engines ...")

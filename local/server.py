@@ -42,7 +42,7 @@ def claim(port: int) -> socket.socket:
 class Server:
     """Serves one ASGI app; started and stopped from any thread."""
 
-    def __init__(self, app: AsgiApp, listener: socket.socket) -> None:
+    def __init__(self, app: AsgiApp, listener: socket.socket, name: str = "gateway") -> None:
         config = uvicorn.Config(
             app,
             http=BoundedHttp,
@@ -61,14 +61,16 @@ class Server:
         self._listener = listener
         self._problem: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._run, name="gateway", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Return when requests are served. Raises ``LocalCloudError``."""
         self._thread.start()
         self._ready.wait(START_SECONDS)
         if not self._server.started:
-            raise LocalCloudError(f"The gateway did not start: {self._problem or 'see the log above'}")
+            raise LocalCloudError(
+                f"The server of the {self._thread.name} did not start: {self._problem or 'see the log above'}"
+            )
 
     def stop(self) -> None:
         """End connections and return when the port is free."""

@@ -12,6 +12,8 @@ from local.errors import LocalCloudError
 from local.gateway.websocket import SocketLimits
 
 ROOT = Path(__file__).parent.parent
+CONCURRENCY = 128
+"""Queued turns at the same time unless set otherwise: more than 100 conversations keep busy, as in Lambda."""
 
 
 class LocalSettings(BaseSettings):
@@ -27,7 +29,7 @@ class LocalSettings(BaseSettings):
     """Keeps table, objects and the token key between runs. Without it, everything is in memory."""
     cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")
     """Downloaded engines."""
-    workers: int = Field(16, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=200)
+    workers: int = Field(CONCURRENCY, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=1000)
     """Queued turns that run at the same time; 0 when the workers run as processes of their own."""
     worker_processes: int = Field(0, validation_alias="BATON_LOCAL_WORKER_PROCESSES", ge=0, le=16)
     """Processes of their own for the functions that queues feed, which tests may kill; 0: they run in this one."""
