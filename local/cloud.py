@@ -24,6 +24,7 @@ from local.functions import Function, load_module
 from local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from local.gateway.asgi import AsgiApp
 from local.gateway.connections import Connections, ManagementApi
+from local.gateway.hosts import LocalHosts
 from local.gateway.http import RestGateway
 from local.gateway.websocket import SocketGateway
 from local.schedules import Scheduler
@@ -250,6 +251,7 @@ class LocalCloud:
             web_apps={name: app for name, (_, app) in web_apps.items()},
             model=_demo_model(),
             about=self._about(),
+            hosts=LocalHosts(self.settings.host_names),
         )
 
     def _about(self) -> dict[str, Any]:

@@ -23,10 +23,12 @@ class LocalSettings(BaseSettings):
 
     port: int = Field(8080, validation_alias="PORT", ge=0, le=65535)
     """0 takes a free one."""
+    hosts: str = Field("", validation_alias="BATON_LOCAL_HOSTS")
+    """Names, separated by commas, under which this machine is reached beside localhost: of a proxy, for one."""
     engines: Literal["embedded", "real"] = Field("embedded", validation_alias="ENGINES")
     """Of search: the embedded index or a real OpenSearch."""
     data_dir: Path | None = Field(None, validation_alias="BATON_DATA_DIR")
-    """Keeps table, objects and the token key between runs. Without it, everything is in memory."""
+    """Keeps table, queues, objects and the token key between runs. Without it, everything is in memory."""
     cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")
     """Downloaded engines."""
     workers: int = Field(CONCURRENCY, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=1000)
@@ -43,6 +45,11 @@ class LocalSettings(BaseSettings):
     files_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_S3")
     """A running S3 to use instead of moto's."""
     limits: SocketLimits = SocketLimits()
+
+    @property
+    def host_names(self) -> list[str]:
+        """``hosts`` as a list."""
+        return [name.strip() for name in self.hosts.split(",") if name.strip()]
 
 
 def default_cache_dir() -> Path:

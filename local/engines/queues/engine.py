@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from local.engines.queues.journal import Journal
 from local.engines.queues.service import Json, SqsError, SqsService
+from local.gateway.hosts import LocalHosts
 from local.server import Server, claim
 
 TARGET = "AmazonSQS."
@@ -49,9 +50,12 @@ class Queues:
 
 
 def sqs_app(service: SqsService) -> Starlette:
-    """Return the service as a web app."""
+    """Return the service as a web app, for programs of this machine."""
+    hosts = LocalHosts()
 
     async def answer(request: Request) -> Response:
+        if reason := hosts.refusal(request.scope):
+            return _json(403, {"__type": "com.amazonaws.sqs#AccessDenied", "message": reason})
         action = request.headers.get("x-amz-target", "").removeprefix(TARGET)
         try:
             return _json(200, await _unless_gone(request, service.handle(action, json.loads(await request.body()))))
