@@ -28,6 +28,7 @@ from local.gateway.connections import Connections, ManagementApi
 from local.gateway.hosts import LocalHosts
 from local.gateway.http import RestGateway
 from local.gateway.websocket import SocketGateway
+from local.pressure import Pressure
 from local.schedules import Scheduler
 from local.server import Server, claim
 from local.settings import read_settings
@@ -59,6 +60,7 @@ class LocalCloud:
         self._running = ExitStack()
         self._failures: queue.SimpleQueue[EngineFailed] = queue.SimpleQueue()
         self._server: Server | None = None
+        self._pressure = Pressure()
         self._workers: list[Worker] = []
         self._worker_processes: WorkerProcesses | None = None
         self._functions: dict[str, Function] = {}
@@ -92,12 +94,15 @@ class LocalCloud:
         """
         count = self.settings.worker_processes if processes is None else processes
         functions: dict[str, Invocable] = dict(self._functions)
-        if count:
+        if count:  # their loops are elsewhere, and their number is the developer's to choose
             pool = self._worker_processes = WorkerProcesses(count, {**os.environ, **self.environment})
             functions = {consumer.function: pool.function(consumer.function) for consumer in self.stack.consumers}
             pool.start()
         queues = self.environment["AWS_ENDPOINT_URL_SQS"]
-        self._workers = start_workers(self.stack.consumers, functions, queues, self.settings.workers)
+        pressure = self._pressure
+        self._workers = start_workers(
+            self.stack.consumers, functions, queues, self.settings.workers, lambda: not count and pressure.is_high
+        )
 
     def stop_workers(self) -> None:
         """Poll the queues no more. Harmless when nobody does."""

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,6 +22,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local.engines.clients import REGION, client
 from local.errors import LocalCloudError
 from local.functions import Function
+from local.pressure import Pressure
 from local.settings import CONCURRENCY
 from local.stack import QueueConsumer, read_stack
 from local.template import Endpoints
@@ -36,6 +37,10 @@ POLL_SECONDS = 2
 """How long an empty receive waits; also about how long an idle worker takes to notice that it should stop."""
 
 
+PRESSED_CONCURRENCY = 16
+"""Messages at work that are never too many, however late the process is."""
+PRESSURE_SECONDS = 0.05
+"""Between two looks whether more can be taken."""
 FINISHERS = 4
 """Threads that delete what was handled."""
 RETRY_SECONDS = 1.0
@@ -99,7 +104,16 @@ class Worker:
     One thread polls, so that the queue decides whose turn it is: it serves first who waits longest.
     """
 
-    def __init__(self, consumer: QueueConsumer, function: Invocable, queues_url: str, concurrency: int) -> None:
+    def __init__(
+        self,
+        consumer: QueueConsumer,
+        function: Invocable,
+        queues_url: str,
+        concurrency: int,
+        is_pressed: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """While ``is_pressed()`` holds, messages beyond ``PRESSED_CONCURRENCY`` wait in the queue."""
+        self._is_pressed = is_pressed
         self._consumer = consumer
         self._function = function
         self._concurrency = concurrency
@@ -148,8 +162,14 @@ class Worker:
     def _has_place(self) -> bool:
         """Return whether there is something to poll for, once there is a place for it; not when all is to end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopping or self._at_work < self._concurrency)
+            while not self._stopping and not self._is_admitting():
+                self._changed.wait(PRESSURE_SECONDS)
             return not self._stopping
+
+    def _is_admitting(self) -> bool:
+        return self._at_work < min(self._concurrency, PRESSED_CONCURRENCY) or (
+            self._at_work < self._concurrency and not self._is_pressed()
+        )
 
     def _take_place(self) -> bool:
         with self._changed:
@@ -224,7 +244,11 @@ class Worker:
 
 
 def start_workers(
-    consumers: Iterable[QueueConsumer], functions: Mapping[str, Invocable], queues_url: str, concurrency: int
+    consumers: Iterable[QueueConsumer],
+    functions: Mapping[str, Invocable],
+    queues_url: str,
+    concurrency: int,
+    is_pressed: Callable[[], bool] = lambda: False,
 ) -> list[Worker]:
     """Start a worker for every queue that feeds a function; two dead letters are handled at a time."""
     workers = [
@@ -233,6 +257,7 @@ def start_workers(
             functions[consumer.function],
             queues_url,
             min(concurrency, 2) if consumer.takes_dead_letters else concurrency,
+            is_pressed,
         )
         for consumer in consumers
     ]
@@ -258,7 +283,8 @@ def main() -> int:
         print(problem, file=sys.stderr)
         return 1
     concurrency = int(os.environ.get("BATON_LOCAL_WORKERS") or CONCURRENCY)
-    workers = start_workers(stack.consumers, functions, queues_url, concurrency)
+    pressure = Pressure()
+    workers = start_workers(stack.consumers, functions, queues_url, concurrency, lambda: pressure.is_high)
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())

@@ -14,14 +14,16 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from baton import runtime
 from local.cloud import LocalCloud
 from local.engines.clients import client
 from local.engines.queues import Queues
+from local.pressure import Pressure
 from local.settings import ROOT
 from local.stack import Stack
 from local.worker import Worker, failed_ids
 from tests.engines import QueueAt
-from tests.integration.local.sockets import exchange, open_socket, receive
+from tests.integration.local.sockets import eventually, exchange, open_socket, receive
 
 ONE = {"itemIdentifier": "1"}
 
@@ -167,3 +169,60 @@ def test_a_queue_that_does_not_answer_is_told_once_and_when_it_is_back(
     engine.stop()
     told = [record.getMessage().partition(":")[0] for record in caplog.records if record.name == "local.worker"]
     assert told == ["Cannot poll turns.fifo, and keep trying", "Poll turns.fifo again."]
+
+
+class Holder:
+    """A function that never answers, and counts what it has."""
+
+    def __init__(self) -> None:
+        self.at_work = threading.Semaphore(0)
+
+    def invoke(self, event: Any) -> "Future[Any]":
+        self.at_work.release()
+        return Future()
+
+
+def test_a_process_that_is_late_takes_no_more_than_it_can_carry(
+    product_stack: Stack, queues: str, new_queue: Callable[..., QueueAt]
+) -> None:
+    queue = new_queue()
+    sqs = client("sqs", queues)
+    for conversation in range(40):
+        sqs.send_message(
+            QueueUrl=queue.url, MessageBody="1", MessageGroupId=str(conversation), MessageDeduplicationId="1"
+        )
+    [consumer] = [consumer for consumer in product_stack.consumers if not consumer.takes_dead_letters]
+    pressed = threading.Event()
+    pressed.set()
+    looked = threading.Semaphore(0)
+
+    def is_pressed() -> bool:
+        looked.release()
+        return pressed.is_set()
+
+    function = Holder()
+    worker = Worker(replace(consumer, queue_name=queue.url.rpartition("/")[2]), function, queues, 100, is_pressed)
+    worker.start()
+    assert all(function.at_work.acquire(timeout=20) for _ in range(16))
+    assert all(looked.acquire(timeout=20) for _ in range(3))
+    assert not function.at_work.acquire(blocking=False)
+    pressed.clear()
+    assert all(function.at_work.acquire(timeout=20) for _ in range(24))
+    worker.stop(grace=0)
+    sqs.close()
+
+
+async def test_pressure_is_high_while_the_loop_of_the_turns_is_late() -> None:
+    pressure = Pressure()
+    await eventually(lambda: not pressure.is_high)
+    release = threading.Event()
+
+    async def block() -> None:
+        release.wait()
+
+    blocking = threading.Thread(target=lambda: runtime.run(block()))
+    blocking.start()
+    await eventually(lambda: pressure.is_high)
+    release.set()
+    blocking.join()
+    await eventually(lambda: not pressure.is_high)
