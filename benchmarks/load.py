@@ -26,10 +26,10 @@ from websockets.typing import Subprotocol
 from benchmarks.report import machine, table
 from benchmarks.turn_latency import Figures, local_cloud, model_endpoint
 from benchmarks.workload import ANSWER, QUESTION
+from local.settings import CONCURRENCY
 
 CONVERSATIONS = 200
 TURNS = 3
-WORKERS = 64
 PATIENCE_SECONDS = 600.0
 TENANT = "load"
 
@@ -48,9 +48,10 @@ class Conversation:
     """Seconds from the sending of the question, a turn each."""
     whole: list[float] = field(default_factory=list)
 
-    async def talk(self, connection: websocket.ClientConnection, turns: int) -> None:
-        """Ask, take the answer to its end, ask again."""
-        for _ in range(turns):
+    async def talk(self, connection: websocket.ClientConnection, turns: int, seconds: float) -> None:
+        """Ask, take the answer to its end, ask again: ``turns`` times, or for ``seconds`` when there are any."""
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until if seconds else len(self.whole) < turns:
             await self._turn(connection)
 
     async def check(self, connection: websocket.ClientConnection) -> None:
@@ -126,6 +127,8 @@ class Result:
         counts = [
             ("conversations at the same time", len(self.conversations)),
             ("turns", self.turns),
+            ("turns of the conversation with the fewest", min(len(each.whole) for each in self.conversations)),
+            ("turns of the conversation with the most", max(len(each.whole) for each in self.conversations)),
             ("events received", events),
             ("events lost", self.lost),
             ("events duplicated", self.duplicated),
@@ -137,12 +140,12 @@ class Result:
             "first token": Figures.of([value for each in self.conversations for value in each.first_token]),
             "whole turn": Figures.of([value for each in self.conversations for value in each.whole]),
         }
-        rows = [(name, timing.p50, timing.p95) for name, timing in timings.items()]
-        return "\n\n".join((table(["counted", "number"], counts), table(["seconds", "p50", "p95"], rows)))
+        rows = [(name, timing.p50, timing.p95, timing.p95 / timing.p50) for name, timing in timings.items()]
+        return "\n\n".join((table(["counted", "number"], counts), table(["seconds", "p50", "p95", "p95 / p50"], rows)))
 
 
-async def load(url: str, conversations: int, turns: int) -> Result:
-    """Have ``conversations`` of ``turns`` turns each, all at once, at the local cloud at ``url``."""
+async def load(url: str, conversations: int, turns: int, seconds: float = 0.0) -> Result:
+    """Have ``conversations`` of ``turns`` turns each, or as many as begin within ``seconds``, all at once."""
     async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as http:
         answer = await http.post("/local/token", json={"tenant": TENANT, "user": "ada"})
         token = answer.raise_for_status().json()["token"]
@@ -150,11 +153,11 @@ async def load(url: str, conversations: int, turns: int) -> Result:
     async with AsyncExitStack() as stack:
         pairs = [(talk, await stack.enter_async_context(_connect(url, token))) for talk in talks]
         began = time.perf_counter()
-        await asyncio.gather(*(talk.talk(connection, turns) for talk, connection in pairs))
-        seconds = time.perf_counter() - began
+        await asyncio.gather(*(talk.talk(connection, turns, seconds) for talk, connection in pairs))
+        took = time.perf_counter() - began
         for talk, connection in pairs:
             await talk.check(connection)
-    return Result(talks, seconds)
+    return Result(talks, took)
 
 
 def _connect(url: str, token: str) -> websocket.connect:
@@ -178,12 +181,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
     parser.add_argument("--conversations", type=int, default=CONVERSATIONS, help="default: %(default)s")
     parser.add_argument("--turns", type=int, default=TURNS, help="of each conversation (default: %(default)s)")
-    parser.add_argument("--workers", type=int, default=WORKERS, help="turns at work at once (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.0, help="go on for so long, whatever the turns")
+    parser.add_argument("--workers", type=int, default=CONCURRENCY, help="turns at work at once (default: %(default)s)")
     arguments = parser.parse_args()
     os.environ["BATON_LOCAL_WORKERS"] = str(arguments.workers)
     before = os.getloadavg()[0]
     with model_endpoint() as model_url, local_cloud(model_url) as url:
-        result = asyncio.run(load(url, arguments.conversations, arguments.turns))
+        result = asyncio.run(load(url, arguments.conversations, arguments.turns, arguments.seconds))
     print(f"Measured on {machine()}; load average before it {before:.1f}.")
     print(f"Up to {arguments.workers} turns at work at once; the model answers without delay.\n")
     print(result)

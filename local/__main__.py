@@ -4,7 +4,6 @@ import logging
 import os
 import signal
 import sys
-import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ def main() -> int:
     """Run until Ctrl-C or SIGTERM; return the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     asked_at: list[float] = []
+    running = False
 
     def stop(*_: object) -> None:
         asked_at.append(time.monotonic())
@@ -38,14 +38,15 @@ def main() -> int:
         try:
             cloud.start()
             _say(_welcome(cloud))
-            threading.Event().wait()
+            running = True
+            cloud.wait()
         except KeyboardInterrupt:
             logging.disable(logging.CRITICAL)  # what is cut off from now on fails, and whoever stops it knows why
             _say("\nStopping ...")
         finally:
             cloud.stop()
     except LocalCloudError as problem:
-        print(f"Baton cannot start. {problem}", file=sys.stderr, flush=True)
+        print(f"Baton {'stops' if running else 'cannot start'}. {problem}", file=sys.stderr, flush=True)
         return 1
     except KeyboardInterrupt:
         pass

@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import logging
 import os
+import queue
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -17,15 +18,17 @@ from local import environment, resources
 from local.engines import Engine, state_machines
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
-from local.engines.elasticmq import ElasticMQ
 from local.engines.moto import MotoServer
-from local.errors import FunctionProblem
+from local.engines.queues import Queues
+from local.errors import EngineFailed, FunctionProblem
 from local.functions import Function, load_module
 from local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from local.gateway.asgi import AsgiApp
 from local.gateway.connections import Connections, ManagementApi
+from local.gateway.hosts import LocalHosts
 from local.gateway.http import RestGateway
 from local.gateway.websocket import SocketGateway
+from local.pressure import Pressure
 from local.schedules import Scheduler
 from local.server import Server, claim
 from local.settings import read_settings
@@ -55,7 +58,9 @@ class LocalCloud:
         self.settings = read_settings(**settings)
         self._progress = progress
         self._running = ExitStack()
+        self._failures: queue.SimpleQueue[EngineFailed] = queue.SimpleQueue()
         self._server: Server | None = None
+        self._pressure = Pressure()
         self._workers: list[Worker] = []
         self._worker_processes: WorkerProcesses | None = None
         self._functions: dict[str, Function] = {}
@@ -89,12 +94,15 @@ class LocalCloud:
         """
         count = self.settings.worker_processes if processes is None else processes
         functions: dict[str, Invocable] = dict(self._functions)
-        if count:
+        if count:  # their loops are elsewhere, and their number is the developer's to choose
             pool = self._worker_processes = WorkerProcesses(count, {**os.environ, **self.environment})
             functions = {consumer.function: pool.function(consumer.function) for consumer in self.stack.consumers}
             pool.start()
         queues = self.environment["AWS_ENDPOINT_URL_SQS"]
-        self._workers = start_workers(self.stack.consumers, functions, queues, self.settings.workers)
+        pressure = self._pressure
+        self._workers = start_workers(
+            self.stack.consumers, functions, queues, self.settings.workers, lambda: not count and pressure.is_high
+        )
 
     def stop_workers(self) -> None:
         """Poll the queues no more. Harmless when nobody does."""
@@ -137,6 +145,10 @@ class LocalCloud:
             self._running.close()
             raise
         return self
+
+    def wait(self) -> None:
+        """Block while it runs. Raises ``EngineFailed`` when an engine keeps ending."""
+        raise self._failures.get()
 
     def stop(self) -> None:
         """Stop everything, in the order in which no part misses another. Harmless when repeated."""
@@ -190,8 +202,14 @@ class LocalCloud:
         """Return the endpoints of queue, table and everything else."""
         settings = self.settings
         data_dir = settings.data_dir
-        queue_engine = ElasticMQ(settings.cache_dir, self._progress)
-        table_engine = DynamoDBLocal(settings.cache_dir, data_dir and data_dir / "table", self._progress)
+        queue_engine = Queues(data_dir and data_dir / "queues")
+        table_engine = DynamoDBLocal(
+            settings.cache_dir,
+            data_dir and data_dir / "table",
+            self._progress,
+            restarted=self._restore_table,
+            given_up=self._failures.put,
+        )
         moto_engine = MotoServer(data_dir and data_dir / "objects")
         self._progress("Starting the engines ...")
         engines: tuple[Engine, ...] = (queue_engine, table_engine, moto_engine)
@@ -210,13 +228,20 @@ class LocalCloud:
         finally:
             pool.shutdown(wait=wait, cancel_futures=True)
 
+    def _restore_table(self) -> None:
+        """Have the table again after its engine had to be started again."""
+        if not self.settings.data_dir:
+            logger.error("What the table held is lost: it was in memory. BATON_DATA_DIR=folder keeps it.")
+        if "AWS_ENDPOINT_URL_DYNAMODB" in self.environment:  # else it ended before there was a table
+            resources.create_table(client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
+
     def _create_resources(self) -> None:
         here = self.environment
         resources.create_table(client("dynamodb", here["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
         queues = self.stack.queues
         if self.settings.visibility_seconds is not None:
             seconds = {"VisibilityTimeout": str(self.settings.visibility_seconds)}
-            queues = tuple(replace(queue, attributes={**queue.attributes, **seconds}) for queue in queues)
+            queues = tuple(replace(each, attributes={**each.attributes, **seconds}) for each in queues)
         resources.create_queues(client("sqs", here["AWS_ENDPOINT_URL_SQS"]), queues)
         resources.create_bucket(client("s3", here["AWS_ENDPOINT_URL_S3"]), self.stack.bucket)
         secrets = client("secretsmanager", here["AWS_ENDPOINT_URL"])
@@ -250,6 +275,7 @@ class LocalCloud:
             web_apps={name: app for name, (_, app) in web_apps.items()},
             model=_demo_model(),
             about=self._about(),
+            hosts=LocalHosts(self.settings.host_names),
         )
 
     def _about(self) -> dict[str, Any]:

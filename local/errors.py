@@ -10,7 +10,7 @@ class PortTaken(LocalCloudError):
 
 
 class EngineFailed(LocalCloudError):
-    """An engine (DynamoDB Local, ElasticMQ, moto) did not come up; carries the end of its log."""
+    """An engine (DynamoDB Local, the queues, moto) did not come up; carries the end of its log."""
 
 
 class TemplateProblem(LocalCloudError):

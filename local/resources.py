@@ -56,7 +56,11 @@ def create_queues(sqs: "SQSClient", queues: Iterable[QueueDefinition]) -> dict[s
             attributes["RedrivePolicy"] = json.dumps(
                 {"deadLetterTargetArn": queue.dead_letters_to, "maxReceiveCount": str(queue.receives_before_that)}
             )
-        urls[queue.name] = sqs.create_queue(QueueName=queue.name, Attributes=attributes)["QueueUrl"]
+        try:
+            urls[queue.name] = sqs.create_queue(QueueName=queue.name, Attributes=attributes)["QueueUrl"]
+        except sqs.exceptions.QueueNameExists:  # kept from an earlier run of another template
+            urls[queue.name] = sqs.get_queue_url(QueueName=queue.name)["QueueUrl"]
+            sqs.set_queue_attributes(QueueUrl=urls[queue.name], Attributes=attributes)
     return urls
 
 

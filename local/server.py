@@ -11,7 +11,7 @@ import uvicorn
 
 from local.errors import LocalCloudError, PortTaken
 from local.gateway.asgi import AsgiApp
-from local.gateway.wire import ApiGatewayWebSocket
+from local.gateway.wire import ApiGatewayWebSocket, BoundedHttp
 
 GRACE_SECONDS = 2
 START_SECONDS = 60
@@ -22,7 +22,9 @@ def claim(port: int) -> socket.socket:
 
     Connections wait in the backlog until the server takes the socket over.
     """
-    listener = socket.socket()
+    # With its protocol named: on other sockets asyncio leaves TCP_NODELAY off, and then a small write on a connection
+    # that was used before waits 40 ms for the acknowledgement of the last one.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
@@ -40,9 +42,10 @@ def claim(port: int) -> socket.socket:
 class Server:
     """Serves one ASGI app; started and stopped from any thread."""
 
-    def __init__(self, app: AsgiApp, listener: socket.socket) -> None:
+    def __init__(self, app: AsgiApp, listener: socket.socket, name: str = "gateway") -> None:
         config = uvicorn.Config(
             app,
+            http=BoundedHttp,
             ws=ApiGatewayWebSocket,
             ws_per_message_deflate=False,  # API Gateway does not compress either
             ws_ping_interval=None,  # nor does it ping
@@ -58,14 +61,16 @@ class Server:
         self._listener = listener
         self._problem: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._run, name="gateway", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Return when requests are served. Raises ``LocalCloudError``."""
         self._thread.start()
         self._ready.wait(START_SECONDS)
         if not self._server.started:
-            raise LocalCloudError(f"The gateway did not start: {self._problem or 'see the log above'}")
+            raise LocalCloudError(
+                f"The server of the {self._thread.name} did not start: {self._problem or 'see the log above'}"
+            )
 
     def stop(self) -> None:
         """End connections and return when the port is free."""

@@ -12,6 +12,8 @@ from local.errors import LocalCloudError
 from local.gateway.websocket import SocketLimits
 
 ROOT = Path(__file__).parent.parent
+CONCURRENCY = 128
+"""Queued turns at the same time unless set otherwise: more than 100 conversations keep busy, as in Lambda."""
 
 
 class LocalSettings(BaseSettings):
@@ -21,13 +23,15 @@ class LocalSettings(BaseSettings):
 
     port: int = Field(8080, validation_alias="PORT", ge=0, le=65535)
     """0 takes a free one."""
+    hosts: str = Field("", validation_alias="BATON_LOCAL_HOSTS")
+    """Names, separated by commas, under which this machine is reached beside localhost: of a proxy, for one."""
     engines: Literal["embedded", "real"] = Field("embedded", validation_alias="ENGINES")
     """Of search: the embedded index or a real OpenSearch."""
     data_dir: Path | None = Field(None, validation_alias="BATON_DATA_DIR")
-    """Keeps table, objects and the token key between runs. Without it, everything is in memory."""
+    """Keeps table, queues, objects and the token key between runs. Without it, everything is in memory."""
     cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")
     """Downloaded engines."""
-    workers: int = Field(16, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=200)
+    workers: int = Field(CONCURRENCY, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=1000)
     """Queued turns that run at the same time; 0 when the workers run as processes of their own."""
     worker_processes: int = Field(0, validation_alias="BATON_LOCAL_WORKER_PROCESSES", ge=0, le=16)
     """Processes of their own for the functions that queues feed, which tests may kill; 0: they run in this one."""
@@ -41,6 +45,11 @@ class LocalSettings(BaseSettings):
     files_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_S3")
     """A running S3 to use instead of moto's."""
     limits: SocketLimits = SocketLimits()
+
+    @property
+    def host_names(self) -> list[str]:
+        """``hosts`` as a list."""
+        return [name.strip() for name in self.hosts.split(",") if name.strip()]
 
 
 def default_cache_dir() -> Path:

@@ -24,7 +24,7 @@ class Endpoints:
     connections: str
     """Base of the @connections management API."""
     queues: str
-    """ElasticMQ."""
+    """The local queues."""
 
 
 Answer = Callable[["Template", str, Any, str | None], Any]

@@ -4,13 +4,15 @@ In the local cloud's own process, or, for tests that kill it, as a process of it
 environment of a running local cloud.
 """
 
+import contextlib
 import logging
 import os
+import queue
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,6 +22,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local.engines.clients import REGION, client
 from local.errors import LocalCloudError
 from local.functions import Function
+from local.pressure import Pressure
+from local.settings import CONCURRENCY
 from local.stack import QueueConsumer, read_stack
 from local.template import Endpoints
 from local.worker_processes import WorkerEnded
@@ -31,6 +35,16 @@ logger = logging.getLogger("local.worker")
 
 POLL_SECONDS = 2
 """How long an empty receive waits; also about how long an idle worker takes to notice that it should stop."""
+
+
+PRESSED_CONCURRENCY = 16
+"""Messages at work that are never too many, however late the process is."""
+PRESSURE_SECONDS = 0.05
+"""Between two looks whether more can be taken."""
+FINISHERS = 4
+"""Threads that delete what was handled."""
+RETRY_SECONDS = 1.0
+"""Between two tries to reach a queue that does not answer."""
 
 
 class Invocable(Protocol):
@@ -85,22 +99,41 @@ def failed_ids(answer: Any, ids: set[str]) -> set[str]:
 
 
 class Worker:
-    """Polls one queue on ``concurrency`` threads and gives each message to the function."""
+    """Polls one queue and has up to ``concurrency`` of its messages handled at the same time.
 
-    def __init__(self, consumer: QueueConsumer, function: Invocable, queues_url: str, concurrency: int) -> None:
+    One thread polls, so that the queue decides whose turn it is: it serves first who waits longest.
+    """
+
+    def __init__(
+        self,
+        consumer: QueueConsumer,
+        function: Invocable,
+        queues_url: str,
+        concurrency: int,
+        is_pressed: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """While ``is_pressed()`` holds, messages beyond ``PRESSED_CONCURRENCY`` wait in the queue."""
+        self._is_pressed = is_pressed
         self._consumer = consumer
         self._function = function
-        self._sqs = client("sqs", queues_url, max_pool_connections=concurrency * 2 + 2)
+        self._concurrency = concurrency
+        self._sqs = client("sqs", queues_url, max_pool_connections=FINISHERS + 2)
         self._queue_url = self._sqs.get_queue_url(QueueName=consumer.queue_name)["QueueUrl"]
-        self._stopping = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._poll, name=f"{consumer.function} poller {number}", daemon=True)
-            for number in range(concurrency)
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._at_work = 0
+        self._done: queue.SimpleQueue[tuple[list[MessageTypeDef], Future[Any]] | None] = queue.SimpleQueue()
+        self._reachable = True
+        name = consumer.function
+        self._poller = threading.Thread(target=self._poll, name=f"{name} poller", daemon=True)
+        self._finishers = [
+            threading.Thread(target=self._finish, name=f"{name} finisher {number}", daemon=True)
+            for number in range(FINISHERS)
         ]
 
     def start(self) -> None:
         """Begin to poll."""
-        for thread in self._threads:
+        for thread in (self._poller, *self._finishers):
             thread.start()
 
     def stop(self, grace: float = 3.0) -> None:
@@ -108,31 +141,83 @@ class Worker:
 
         Afterwards nobody polls any more either, so that a later worker gets every message.
         """
-        self._stopping.set()
         deadline = time.monotonic() + grace
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._at_work, grace)
+        self._poller.join(max(0.0, deadline - time.monotonic()))
+        if grace:
+            for _ in self._finishers:
+                self._done.put(None)
 
     def _poll(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                messages = self._sqs.receive_message(
-                    QueueUrl=self._queue_url,
-                    MaxNumberOfMessages=min(self._consumer.batch_size, 10),
-                    WaitTimeSeconds=POLL_SECONDS,
-                    MessageSystemAttributeNames=["All"],
-                    MessageAttributeNames=["All"],
-                ).get("Messages", [])
-            except (BotoCoreError, ClientError) as problem:
-                if not self._stopping.wait(1):
-                    logger.warning("Could not poll %s: %s", self._consumer.queue_name, problem)
-                continue
-            if messages:
+        while self._has_place():
+            messages = self._receive()
+            if messages and self._take_place():
                 self._hand_over(messages)
+            else:
+                self._give_back(messages)
+
+    def _has_place(self) -> bool:
+        """Return whether there is something to poll for, once there is a place for it; not when all is to end."""
+        with self._changed:
+            while not self._stopping and not self._is_admitting():
+                self._changed.wait(PRESSURE_SECONDS)
+            return not self._stopping
+
+    def _is_admitting(self) -> bool:
+        return self._at_work < min(self._concurrency, PRESSED_CONCURRENCY) or (
+            self._at_work < self._concurrency and not self._is_pressed()
+        )
+
+    def _take_place(self) -> bool:
+        with self._changed:
+            self._at_work += not self._stopping
+            return not self._stopping
+
+    def _receive(self) -> list["MessageTypeDef"]:
+        try:
+            messages = self._sqs.receive_message(
+                QueueUrl=self._queue_url,
+                MaxNumberOfMessages=min(self._consumer.batch_size, 10),
+                WaitTimeSeconds=POLL_SECONDS,
+                MessageSystemAttributeNames=["All"],
+                MessageAttributeNames=["All"],
+            ).get("Messages", [])
+        except (BotoCoreError, ClientError) as problem:
+            self._tell(problem)
+            time.sleep(RETRY_SECONDS)
+            return []
+        self._tell(None)
+        return messages
+
+    def _tell(self, problem: Exception | None) -> None:
+        """Log that the queue cannot be polled, or can again: once each, however often it is tried."""
+        if self._reachable and problem and not self._stopping:
+            logger.warning("Cannot poll %s, and keep trying: %s", self._consumer.queue_name, problem)
+        elif not self._reachable and not problem:
+            logger.warning("Poll %s again.", self._consumer.queue_name)
+        self._reachable = problem is None
 
     def _hand_over(self, messages: list["MessageTypeDef"]) -> None:
+        future = self._function.invoke(sqs_event(messages, self._consumer.queue_arn))
+        future.add_done_callback(lambda future: self._done.put((messages, future)))
+
+    def _finish(self) -> None:
+        while item := self._done.get():
+            messages, future = item
+            try:
+                self._settle(messages, future)
+            finally:
+                with self._changed:
+                    self._at_work -= 1
+                    self._changed.notify_all()
+
+    def _settle(self, messages: list["MessageTypeDef"], future: "Future[Any]") -> None:
+        """Delete what was handled."""
         try:
-            answer = self._function.invoke(sqs_event(messages, self._consumer.queue_arn)).result()
+            answer = future.result()
         except WorkerEnded as problem:
             logger.info("%s Its messages come again after their visibility timeout.", problem)
             return
@@ -149,17 +234,30 @@ class Worker:
                 except (BotoCoreError, ClientError) as problem:
                     logger.warning("Could not delete a message of %s: %s", self._consumer.queue_name, problem)
 
+    def _give_back(self, messages: list["MessageTypeDef"]) -> None:
+        """Leave to the next worker what came while this one was told to stop."""
+        for message in reversed(messages):
+            with contextlib.suppress(BotoCoreError, ClientError):
+                self._sqs.change_message_visibility(
+                    QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
+                )
+
 
 def start_workers(
-    consumers: Iterable[QueueConsumer], functions: Mapping[str, Invocable], queues_url: str, concurrency: int
+    consumers: Iterable[QueueConsumer],
+    functions: Mapping[str, Invocable],
+    queues_url: str,
+    concurrency: int,
+    is_pressed: Callable[[], bool] = lambda: False,
 ) -> list[Worker]:
-    """Start a worker for every queue that feeds a function; dead letters get two threads."""
+    """Start a worker for every queue that feeds a function; two dead letters are handled at a time."""
     workers = [
         Worker(
             consumer,
             functions[consumer.function],
             queues_url,
             min(concurrency, 2) if consumer.takes_dead_letters else concurrency,
+            is_pressed,
         )
         for consumer in consumers
     ]
@@ -184,7 +282,9 @@ def main() -> int:
     except LocalCloudError as problem:
         print(problem, file=sys.stderr)
         return 1
-    workers = start_workers(stack.consumers, functions, queues_url, int(os.environ.get("BATON_LOCAL_WORKERS", "16")))
+    concurrency = int(os.environ.get("BATON_LOCAL_WORKERS") or CONCURRENCY)
+    pressure = Pressure()
+    workers = start_workers(stack.consumers, functions, queues_url, concurrency, lambda: pressure.is_high)
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())

@@ -131,6 +131,7 @@ class WorkerProcesses:
             if process is None:
                 return
             in_vain = 0 if self._follow(process) else in_vain + 1
+        logger.error("A worker process did not start, %d times in a row; it is given up.", STARTS_IN_VAIN)
         with self._changed:
             self._given_up = True
             self._changed.notify_all()

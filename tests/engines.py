@@ -13,8 +13,8 @@ import pytest
 from local import resources
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
-from local.engines.elasticmq import ElasticMQ
 from local.engines.moto import MotoServer
+from local.engines.queues import Queues
 from local.settings import ROOT, default_cache_dir
 from local.stack import Stack, read_stack
 from local.template import Endpoints
@@ -66,9 +66,9 @@ def moto_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def elasticmq() -> Iterator[str]:
-    """The endpoint of an ElasticMQ."""
-    engine = ElasticMQ(default_cache_dir())
+def queues() -> Iterator[str]:
+    """The endpoint of the local queues, in memory."""
+    engine = Queues()
     yield engine.start()
     engine.stop()
 
@@ -99,8 +99,8 @@ def moto_table(moto_server: str, new_table: Callable[[str], TableAt]) -> TableAt
 
 
 @pytest.fixture(scope="session")
-def new_queue(product_stack: Stack, elasticmq: str) -> Callable[..., QueueAt]:
-    """Make the template's FIFO queue and its dead letter queue in ElasticMQ; ``attributes`` replace the template's."""
+def new_queue(product_stack: Stack, queues: str) -> Callable[..., QueueAt]:
+    """Make the template's FIFO queue and its dead letter queue; ``attributes`` replace the template's."""
 
     def make(*, max_receives: int | None = None, **attributes: str) -> QueueAt:
         suffix = f"-{uuid.uuid4().hex}.fifo"
@@ -114,9 +114,9 @@ def new_queue(product_stack: Stack, elasticmq: str) -> Callable[..., QueueAt]:
             dead_letters_to=fresh_dead.arn,
             receives_before_that=max_receives or live.receives_before_that,
         )
-        sqs = client("sqs", elasticmq)
+        sqs = client("sqs", queues)
         urls = resources.create_queues(sqs, [fresh_live, fresh_dead])
         sqs.close()
-        return QueueAt(elasticmq, urls[fresh_live.name], urls[fresh_dead.name])
+        return QueueAt(queues, urls[fresh_live.name], urls[fresh_dead.name])
 
     return make

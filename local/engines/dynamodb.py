@@ -1,34 +1,55 @@
 """DynamoDB Local, Amazon's own emulator: the table of the local cloud."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from botocore.exceptions import BotoCoreError
 
 from local.engines import java
 from local.engines.clients import client
-from local.engines.process import ChildProcess, start_on_free_port
+from local.engines.process import start_on_free_port, start_on_port
+from local.engines.supervision import Supervisor
+from local.errors import EngineFailed
 
+NAME = "DynamoDB Local"
 ARTIFACT = "com.amazonaws:DynamoDBLocal:2.6.1"
-MAIN_CLASS = "com.amazonaws.services.dynamodbv2.local.main.ServerRunner"
+JETTY_XML = "org.eclipse.jetty:jetty-xml:12.0.14"
+"""Of the Jetty that DynamoDB Local comes with."""
+MAIN_CLASS = "org.eclipse.jetty.xml.XmlConfiguration"
+CONFIGURATION = Path(__file__).with_suffix(".xml")
 
 
 class DynamoDBLocal:
     """One DynamoDB Local; in memory unless ``data_dir`` is given."""
 
-    def __init__(self, cache_dir: Path, data_dir: Path | None = None, progress: java.Progress = print) -> None:
+    def __init__(
+        self,
+        cache_dir: Path,
+        data_dir: Path | None = None,
+        progress: java.Progress = print,
+        restarted: Callable[[], None] = lambda: None,
+        given_up: Callable[[EngineFailed], None] = lambda _: None,
+    ) -> None:
+        """``restarted`` is called when it had ended by itself and runs again at the same endpoint; see ``Supervisor``.
+
+        What was in memory is lost then.
+        """
         self._cache_dir = cache_dir
         self._data_dir = data_dir
         self._progress = progress
-        self._child: ChildProcess | None = None
+        self._restarted = restarted
+        self._given_up = given_up
+        self._supervisor: Supervisor | None = None
 
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``EngineFailed``."""
         files = java.resolve(ARTIFACT, self._cache_dir, self._progress)
+        starter = java.resolve(JETTY_XML, self._cache_dir, self._progress)
         natives = next(file.parent for file in files if file.name.startswith("libsqlite4java"))
-        where = ["-inMemory"]
+        where = ["baton.inMemory=true"]
         if self._data_dir:
             self._data_dir.mkdir(parents=True, exist_ok=True)
-            where = ["-dbPath", str(self._data_dir.resolve())]
+            where = ["baton.inMemory=false", f"baton.dbPath={self._data_dir.resolve()}"]
 
         def command(port: int) -> list[str]:
             return [
@@ -36,18 +57,21 @@ class DynamoDBLocal:
                 "-Xmx512m",
                 "-XX:+UseSerialGC",
                 f"-Dsqlite4java.library.path={natives}",
-                *("-cp", java.class_path(files), MAIN_CLASS),
-                *("-port", str(port), "-sharedDb", "-disableTelemetry", *where),
+                *("-cp", java.class_path([*files, *starter]), MAIN_CLASS),
+                *(f"baton.port={port}", *where, str(CONFIGURATION)),
             ]
 
-        self._child, port = start_on_free_port("DynamoDB Local", command, _answers)
+        child, port = start_on_free_port(NAME, command, _answers)
+        self._supervisor = Supervisor(
+            child, lambda: start_on_port(NAME, command, _answers, port), self._restarted, self._given_up
+        )
         return f"http://127.0.0.1:{port}"
 
     def stop(self) -> None:
         """End it. Harmless when it does not run."""
-        if self._child:
-            self._child.stop()
-            self._child = None
+        if self._supervisor:
+            self._supervisor.stop()
+            self._supervisor = None
 
 
 def _answers(port: int) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from local.engines.clients import ACCOUNT
 from local.engines.kept_objects import KeptObjects
+from local.gateway.hosts import LocalHosts
 
 if TYPE_CHECKING:
     from werkzeug.serving import BaseWSGIServer
@@ -38,7 +39,12 @@ class MotoServer:
         kept = KeptObjects(self._data_dir) if self._data_dir else None
         if kept:
             app = _keeping(app, kept)
-        self._server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=MotoRequestHandler)
+        app = _for_this_machine(app)
+
+        class Handler(MotoRequestHandler):
+            disable_nagle_algorithm = True  # it sends an answer's head and body apart
+
+        self._server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Handler)
         self._server.daemon_threads = True  # type: ignore[attr-defined]
         self._server.block_on_close = False  # type: ignore[attr-defined]
         self._thread = threading.Thread(target=self._server.serve_forever, name="moto", daemon=True)
@@ -76,6 +82,19 @@ def _in_our_account(app: Wsgi) -> Wsgi:
     def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         environ["HTTP_X_MOTO_ACCOUNT_ID"] = ACCOUNT
         return app(environ, start_response)
+
+    return wrapped
+
+
+def _for_this_machine(app: Wsgi) -> Wsgi:
+    """Wrap ``app`` so that no web page reaches it under a name of its own: it takes any credentials."""
+    hosts = LocalHosts()
+
+    def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if hosts.include(environ.get("HTTP_HOST", "")):
+            return app(environ, start_response)
+        start_response("403 Forbidden", [("Content-Type", "text/plain")])
+        return [b"Not for this host."]
 
     return wrapped
 

@@ -18,6 +18,10 @@ STOP_SECONDS = 6.0
 ATTEMPTS = 3
 
 
+class PortLost(EngineFailed):
+    """Another program took the port first."""
+
+
 def free_port() -> int:
     """Return a TCP port of 127.0.0.1 that nobody uses at this moment."""
     with socket.socket() as probe:
@@ -73,6 +77,11 @@ class ChildProcess:
                 raise EngineFailed(f"{self.name} was not ready after {timeout:.0f} s:\n{self.log_tail()}")
             time.sleep(0.05)
 
+    def wait(self) -> None:
+        """Return when the command has ended and its log is read."""
+        self._guard.wait()
+        self._reader.join(1)
+
     def stop(self) -> None:
         """End the command and wait until it is gone. Harmless when it already is."""
         guard = self._guard
@@ -102,17 +111,26 @@ def start_on_free_port(
     """
     for attempt in range(1, ATTEMPTS + 1):
         port = free_port()
-        child = ChildProcess(name, command(port))
         try:
-            child.wait_until(lambda port=port: _listens(port) and ready(port), timeout)  # type: ignore[misc]
-        except EngineFailed:
-            lost_the_port = not child.running and "already in use" in child.log_tail(LOG_LINES)
-            child.stop()
-            if attempt == ATTEMPTS or not lost_the_port:
+            return start_on_port(name, command, ready, port, timeout), port
+        except PortLost:
+            if attempt == ATTEMPTS:
                 raise
-        except BaseException:
-            child.stop()
-            raise
-        else:
-            return child, port
     raise AssertionError("unreachable")
+
+
+def start_on_port(
+    name: str, command: Callable[[int], Sequence[str]], ready: Callable[[int], bool], port: int, timeout: float = 60.0
+) -> ChildProcess:
+    """Start ``command(port)`` and wait for ``ready(port)``. Raises ``EngineFailed`` with the end of the log."""
+    child = ChildProcess(name, command(port))
+    try:
+        child.wait_until(lambda: _listens(port) and ready(port), timeout)
+    except EngineFailed as problem:
+        lost_the_port = not child.running and "already in use" in child.log_tail(LOG_LINES)
+        child.stop()
+        raise PortLost(str(problem)) if lost_the_port else problem from None
+    except BaseException:
+        child.stop()
+        raise
+    return child

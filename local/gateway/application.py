@@ -12,6 +12,7 @@ from starlette.staticfiles import StaticFiles
 
 from local.gateway.asgi import AsgiApp, Receive, Scope, Send
 from local.gateway.connections import ManagementApi
+from local.gateway.hosts import LocalHosts, refuse
 from local.gateway.http import RestGateway
 from local.gateway.websocket import SocketGateway
 from local.tokens import EmbedKey
@@ -33,14 +34,17 @@ class Application:
         web_apps: Mapping[str, AsgiApp],
         model: AsgiApp | None,
         about: Mapping[str, Any],
+        hosts: LocalHosts,
     ) -> None:
         """``page`` is the demo page's folder and ``model`` the demo model; both may be absent.
 
-        ``about`` is what ``GET /local/about`` says of this local cloud.
+        ``about`` is what ``GET /local/about`` says of this local cloud. Only ``hosts`` get what is its own; the
+        product's two APIs do without, since they take nobody without a token.
         """
         self._rest = rest
         self._sockets = sockets
         self._management = management
+        self._hosts = hosts
         self._page = page
         living = [*web_apps.values(), *([model] if model else [])]
         routes: list[Route | Mount] = [
@@ -64,10 +68,15 @@ class Application:
                 await send({"type": "websocket.close", "code": 1008})
                 return
             await self._sockets(scope, receive, send)
-        elif path.startswith(f"{MANAGEMENT_PATH}/@connections/"):
-            await self._management(scope, receive, send)
-        elif scope["type"] == "lifespan" or path.startswith("/local/") or (path == "/" and self._has_page):
+        elif scope["type"] == "lifespan":
             await self._own(scope, receive, send)
+        elif path.startswith("/local/") or (path == "/" and self._has_page):
+            if reason := self._hosts.refusal(scope):
+                await refuse(send, reason)
+            elif path.startswith(f"{MANAGEMENT_PATH}/@connections/"):
+                await self._management(scope, receive, send)
+            else:
+                await self._own(scope, receive, send)
         else:
             await self._rest(scope, receive, send)
 

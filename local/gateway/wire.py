@@ -1,16 +1,102 @@
-"""uvicorn's WebSocket protocol with API Gateway's limits on the wire."""
+"""uvicorn's protocols with limits on the wire: API Gateway's own, and those that keep a bad client from lingering."""
 
+import asyncio
+import sys
 from typing import Any
 
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 MAX_FRAME = 32 * 1024
 MAX_MESSAGE = 128 * 1024
 LINGER_SECONDS = 5.0
+REQUEST_SECONDS = 30.0
+"""From a connection's beginning, or a request's first byte, until the whole request must be there."""
+
+BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+def part(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> asyncio.TimerHandle:
+    """End our side and linger: closing with unread bytes would reset the connection and lose what was just written."""
+    if transport.can_write_eof():
+        transport.write_eof()
+    return loop.call_later(LINGER_SECONDS, transport.close)
+
+
+class BoundedHttp(H11Protocol):
+    """A request that is too large, malformed or too slow is refused, and its connection closed."""
+
+    request_seconds = REQUEST_SECONDS
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._parting: asyncio.TimerHandle | None = None
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; after a refusal, throw them away until the client has read why."""
+        if not self._parting:
+            super().data_received(data)
+            self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing any more."""
+        self._unwatch()
+        if self._parting:
+            self._parting.cancel()
+        super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Leave the connection to the WebSocket protocol, which has limits of its own."""
+        self._unwatch()
+        super().handle_websocket_upgrade(event)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what h11 could not read, with the status that it suggests: 431 over the limit of 64 KB."""
+        status = getattr(sys.exception(), "error_status_hint", 400)
+        self._refuse(status, msg)
+
+    def _watch(self) -> None:
+        """Wait for the rest of a request, if there is one; idle connections that had one are uvicorn's to end."""
+        if self.transport.get_protocol() is not self:
+            return  # it is a WebSocket by now
+        incomplete = self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
+        if incomplete and not self._deadline:
+            self._deadline = self.loop.call_later(self.request_seconds, self._give_up)
+        elif not incomplete:
+            self._unwatch()
+
+    def _unwatch(self) -> None:
+        if self._deadline:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self.transport.is_closing():
+            return
+        if self.conn.their_state is h11.IDLE and self.conn.our_state is h11.IDLE:
+            self._refuse(408, "The request did not come in time.")
+        else:
+            self.transport.close()
+
+    def _refuse(self, status: int, message: str) -> None:
+        headers = [("content-type", "text/plain; charset=utf-8"), ("connection", "close")]
+        parts = (
+            h11.Response(status_code=status, headers=headers),
+            h11.Data(data=message.encode()),
+            h11.EndOfMessage(),
+        )
+        self.transport.write(b"".join(self.conn.send(part) or b"" for part in parts))
+        self._unwatch()
+        self._parting = part(self.transport, self.loop)
 
 
 class ApiGatewayWebSocket(WebSocketsSansIOProtocol):
-    """Frames over 32 KB and messages over 128 KB close the connection with 1009."""
+    """Frames over 32 KB and messages over 128 KB close the connection with 1009; too large a handshake is refused."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -25,21 +111,28 @@ class ApiGatewayWebSocket(WebSocketsSansIOProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; after a violation, throw them away until the client has read why."""
-        if self.conn.parser_exc is None:
-            super().data_received(data)
+        if self.conn.parser_exc is not None or self.conn.handshake_exc is not None:
+            return
+        super().data_received(data)
+        if self.conn.handshake_exc is not None:
+            self._refuse_handshake()
 
     def handle_parser_exception(self) -> None:
-        """Send the close frame and linger: closing with unread bytes would reset the connection and lose the frame."""
+        """Send the close frame and linger."""
         sent = self.conn.close_sent
         if sent is None:
             self.transport.close()
             return
         self.queue.put_nowait({"type": "websocket.disconnect", "code": sent.code, "reason": sent.reason})
         self.transport.write(b"".join(self.conn.data_to_send()))
-        if self.transport.can_write_eof():
-            self.transport.write_eof()
         self.close_sent = True
-        self.close_timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+        self.close_timer = part(self.transport, self.loop)
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
+
+    def _refuse_handshake(self) -> None:
+        """Send the answer (414, 431) that the library has ready and that uvicorn leaves there; the app saw nothing."""
+        self.transport.write(b"".join(self.conn.data_to_send()) or BAD_REQUEST)
+        self.handshake_complete = self.close_sent = True
+        self.close_timer = part(self.transport, self.loop)

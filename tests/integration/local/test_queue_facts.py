@@ -1,23 +1,33 @@
 """What the product relies on in a FIFO queue, on the engine that stands for SQS."""
 
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
 
 from local.engines.clients import client
+from local.engines.queues import Queues
+from local.errors import EngineFailed
+from local.settings import ROOT
 from tests.engines import QueueAt
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
-pytestmark = pytest.mark.usefixtures("elasticmq")
+pytestmark = pytest.mark.usefixtures("queues")
 
 
 @pytest.fixture
-def sqs(elasticmq: str) -> "Iterator[SQSClient]":
-    sqs = client("sqs", elasticmq)
+def sqs(queues: str) -> "Iterator[SQSClient]":
+    sqs = client("sqs", queues)
     yield sqs
     sqs.close()
 
@@ -125,3 +135,135 @@ def test_a_message_carries_what_the_worker_reads(sqs: "SQSClient", new_queue: Ca
     assert attributes["MessageDeduplicationId"] == "1"
     assert int(attributes["SequenceNumber"]) >= 0
     assert int(attributes["SentTimestamp"]) > 1_700_000_000_000
+
+
+def test_groups_that_wait_take_turns(sqs: "SQSClient", new_queue: Callable[..., QueueAt]) -> None:
+    queue = new_queue()
+    for group in range(20):
+        for number in range(5):
+            send(sqs, queue, f"{number}", group=f"tenant#{group}", deduplication=f"{group}.{number}")
+    served: Counter[str] = Counter()
+    for _ in range(50):
+        message = take(sqs, queue.url)
+        group = message["Attributes"]["MessageGroupId"]
+        assert message["Body"] == str(served[group])
+        served[group] += 1
+        finish(sqs, queue, message)
+    assert len(served) == 20
+    assert set(served.values()) == {2, 3}
+
+
+def test_several_messages_of_a_group_come_in_order_and_block_it_together(
+    sqs: "SQSClient", new_queue: Callable[..., QueueAt]
+) -> None:
+    queue = new_queue()
+    for body in ("1", "2", "3"):
+        send(sqs, queue, body)
+    received = sqs.receive_message(QueueUrl=queue.url, MaxNumberOfMessages=2)["Messages"]
+    assert [message["Body"] for message in received] == ["1", "2"]
+    finish(sqs, queue, received[0])
+    assert look(sqs, queue.url) == []
+    give_back(sqs, queue, received[1])
+    again = take(sqs, queue.url)
+    assert again["Body"] == "2"
+
+
+def test_a_receipt_counts_while_its_message_is_in_flight(sqs: "SQSClient", new_queue: Callable[..., QueueAt]) -> None:
+    queue = new_queue()
+    send(sqs, queue, "1")
+    first = take(sqs, queue.url)
+    give_back(sqs, queue, first)
+    for late in (finish, give_back):
+        with pytest.raises(ClientError, match="expired"):
+            late(sqs, queue, first)
+    second = take(sqs, queue.url)
+    with pytest.raises(ClientError, match="expired"):
+        finish(sqs, queue, first)
+    finish(sqs, queue, second)
+    finish(sqs, queue, second)  # once more is no error
+    with pytest.raises(sqs.exceptions.ReceiptHandleIsInvalid):
+        sqs.delete_message(QueueUrl=queue.url, ReceiptHandle="none")
+
+
+def test_who_waits_for_a_message_and_leaves_gets_none(sqs: "SQSClient", new_queue: Callable[..., QueueAt]) -> None:
+    queue = new_queue()
+    impatient = client("sqs", queue.endpoint, read_timeout=1)
+    with pytest.raises(ReadTimeoutError):
+        look(impatient, queue.url, wait=20)
+    impatient.close()
+    send(sqs, queue, "1")
+    message = take(sqs, queue.url)
+    assert message["Attributes"]["ApproximateReceiveCount"] == "1"
+
+
+def test_what_is_missing_or_unknown_is_an_error(sqs: "SQSClient", new_queue: Callable[..., QueueAt]) -> None:
+    queue = new_queue()
+    with pytest.raises(sqs.exceptions.QueueDoesNotExist):
+        send(sqs, replace(queue, url=f"{queue.url}-other"), "1")
+    with pytest.raises(ClientError, match="MessageGroupId"):
+        sqs.send_message(QueueUrl=queue.url, MessageBody="1")
+    with pytest.raises(ClientError, match="MessageDeduplicationId"):
+        sqs.send_message(QueueUrl=queue.url, MessageBody="1", MessageGroupId="a")
+    with pytest.raises(ClientError, match="1048576"):
+        send(sqs, queue, "a" * 1_048_577, deduplication="1")
+    with pytest.raises(ClientError, match="PurgeQueue"):
+        sqs.purge_queue(QueueUrl=queue.url)
+    with pytest.raises(ClientError, match="FIFO"):
+        sqs.create_queue(QueueName="standard")
+
+
+SERVES_QUEUES = """
+import sys, time
+from pathlib import Path
+from local.engines.queues import Queues
+print(Queues(Path(sys.argv[1])).start(), flush=True)
+time.sleep(600)
+"""
+
+
+@contextmanager
+def served(folder: Path) -> "Iterator[SQSClient]":
+    """Queues kept in ``folder``, served by a process that is killed at the end."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVES_QUEUES, str(folder)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        try:
+            assert process.stdout
+            sqs = client("sqs", process.stdout.readline().strip())
+            yield sqs
+            sqs.close()
+        finally:
+            process.kill()
+
+
+def test_what_was_sent_outlives_a_killed_process_in_its_order_and_once(tmp_path: Path) -> None:
+    with served(tmp_path) as sqs:
+        queue = QueueAt("", sqs.create_queue(QueueName="turns.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"], "")
+        for body in ("1", "2", "3"):
+            send(sqs, queue, body, group="a")
+        finish(sqs, queue, take(sqs, queue.url))
+        send(sqs, queue, "1", group="b", deduplication="b1")
+        in_flight = [take(sqs, queue.url), take(sqs, queue.url)]
+        assert {message["Body"] for message in in_flight} == {"1", "2"}
+    with served(tmp_path) as sqs:
+        [url] = sqs.list_queues()["QueueUrls"]
+        queue = QueueAt("", url, "")
+        send(sqs, queue, "repeated", group="a", deduplication="1")
+        send(sqs, queue, "4", group="a")
+        came: dict[str, list[str]] = {"a": [], "b": []}
+        while received := look(sqs, url):
+            attributes = received[0]["Attributes"]
+            came[attributes["MessageGroupId"]].append(received[0]["Body"])
+            assert attributes["ApproximateReceiveCount"] == ("2" if received[0]["Body"] in {"1", "2"} else "1")
+            finish(sqs, queue, received[0])
+        assert came == {"a": ["2", "3", "4"], "b": ["1"]}
+
+
+def test_two_local_clouds_cannot_keep_their_queues_in_one_folder(tmp_path: Path) -> None:
+    engine = Queues(tmp_path)
+    engine.start()
+    with pytest.raises(EngineFailed, match="Another local cloud"):
+        Queues(tmp_path).start()
+    engine.stop()
+    engine.start()
+    engine.stop()

@@ -1,49 +1,21 @@
 """``python -m local`` as a developer meets it."""
 
 import json
-import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from local.settings import ROOT, default_cache_dir
-
-
-def environment(template: Path, **settings: str) -> dict[str, str]:
-    """Return a developer's environment: without what a local cloud in this process has set."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "BATON_", "OPENAI_"))}
-    return {**ours, "BATON_CACHE_DIR": str(default_cache_dir()), "BATON_LOCAL_TEMPLATE": str(template), **settings}
-
-
-@contextmanager
-def running(
-    template: Path, until: str = "Baton is running at ", **settings: str
-) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """Start it; yield the process and the URL that it prints, once it has printed a line that begins with ``until``."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "local"],
-        env=environment(template, PORT="0", **settings),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout
-            line = next(line for line in process.stdout if line.startswith(until))
-            yield process, line.removeprefix(until).split(" ")[0].strip()
-        finally:
-            process.kill()
+from local.settings import ROOT
+from tests.integration.local.program import environment, running
 
 
 def refused(template: Path, **settings: str) -> tuple[int, str]:
@@ -58,6 +30,20 @@ def refused(template: Path, **settings: str) -> tuple[int, str]:
         timeout=120,
     )
     return result.returncode, result.stderr
+
+
+def test_whatever_it_starts_listens_on_the_loopback_interface_only() -> None:
+    with running(ROOT / "template.yaml", BATON_LOCAL_WORKER_PROCESSES="1") as (process, url):
+        tree = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        listening = {
+            (program.name(), connection.laddr.ip, connection.laddr.port)
+            for program in tree
+            for connection in program.net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN or connection.type == socket.SOCK_DGRAM
+        }
+    assert {port for _, _, port in listening} >= {httpx.URL(url).port}
+    assert len(listening) >= 4  # the gateway, the table, the queue, moto
+    assert [found for found in listening if found[1] not in {"127.0.0.1", "::1", "::ffff:127.0.0.1"}] == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -3,15 +3,27 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
+from baton import runtime
 from local.cloud import LocalCloud
+from local.engines.clients import client
+from local.engines.queues import Queues
+from local.pressure import Pressure
 from local.settings import ROOT
-from local.worker import failed_ids
-from tests.integration.local.sockets import exchange, open_socket, receive
+from local.stack import Stack
+from local.worker import Worker, failed_ids
+from tests.engines import QueueAt
+from tests.integration.local.sockets import eventually, exchange, open_socket, receive
 
 ONE = {"itemIdentifier": "1"}
 
@@ -84,3 +96,133 @@ async def test_workers_stop_and_start_again(cloud: LocalCloud, tmp_path: Path) -
         await socket.send("waiting")
         cloud.start_workers()
         assert (await receive(socket))["answer"] == "waiting"
+
+
+class Recorder:
+    """A function that answers at once and remembers which groups it had."""
+
+    def __init__(self, enough: int) -> None:
+        self.groups: list[str] = []
+        self.enough = threading.Event()
+        self._count = enough
+
+    def invoke(self, event: Any) -> "Future[Any]":
+        self.groups += [record["attributes"]["MessageGroupId"] for record in event["Records"]]
+        if len(self.groups) >= self._count:
+            self.enough.set()
+        future: Future[Any] = Future()
+        future.set_result(None)
+        return future
+
+
+def test_with_more_busy_conversations_than_places_everyone_is_served(
+    product_stack: Stack, queues: str, new_queue: Callable[..., QueueAt]
+) -> None:
+    queue = new_queue()
+    sqs = client("sqs", queues)
+    for conversation in range(60):
+        for number in range(4):
+            sqs.send_message(
+                QueueUrl=queue.url,
+                MessageBody="a message",
+                MessageGroupId=f"tenant#{conversation}",
+                MessageDeduplicationId=f"{conversation}.{number}",
+            )
+    sqs.close()
+    [consumer] = [consumer for consumer in product_stack.consumers if not consumer.takes_dead_letters]
+    function = Recorder(enough=120)
+    worker = Worker(replace(consumer, queue_name=queue.url.rpartition("/")[2]), function, queues, concurrency=16)
+    worker.start()
+    assert function.enough.wait(60)
+    worker.stop()
+    served = Counter(function.groups[:120])
+    assert len(served) == 60
+    assert max(served.values()) <= 3
+
+
+def test_a_queue_that_does_not_answer_is_told_once_and_when_it_is_back(
+    product_stack: Stack, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("local.worker.RETRY_SECONDS", 0.01)
+    engine = Queues()
+    url = engine.start()
+    sqs = client("sqs", url)
+    where = sqs.create_queue(QueueName="turns.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+    [consumer] = [consumer for consumer in product_stack.consumers if not consumer.takes_dead_letters]
+    function = Recorder(enough=1)
+    worker = Worker(replace(consumer, queue_name="turns.fifo"), function, url, concurrency=16)
+    tries = threading.Semaphore(0)
+    receive = worker._sqs.receive_message
+
+    def refused(**_: Any) -> Any:
+        tries.release()
+        raise EndpointConnectionError(endpoint_url=url)
+
+    monkeypatch.setattr(worker._sqs, "receive_message", refused)
+    worker.start()
+    assert all(tries.acquire(timeout=10) for _ in range(20))
+    monkeypatch.setattr(worker._sqs, "receive_message", receive)
+    sqs.send_message(QueueUrl=where, MessageBody="1", MessageGroupId="a", MessageDeduplicationId="1")
+    assert function.enough.wait(10)
+    worker.stop()
+    sqs.close()
+    engine.stop()
+    told = [record.getMessage().partition(":")[0] for record in caplog.records if record.name == "local.worker"]
+    assert told == ["Cannot poll turns.fifo, and keep trying", "Poll turns.fifo again."]
+
+
+class Holder:
+    """A function that never answers, and counts what it has."""
+
+    def __init__(self) -> None:
+        self.at_work = threading.Semaphore(0)
+
+    def invoke(self, event: Any) -> "Future[Any]":
+        self.at_work.release()
+        return Future()
+
+
+def test_a_process_that_is_late_takes_no_more_than_it_can_carry(
+    product_stack: Stack, queues: str, new_queue: Callable[..., QueueAt]
+) -> None:
+    queue = new_queue()
+    sqs = client("sqs", queues)
+    for conversation in range(40):
+        sqs.send_message(
+            QueueUrl=queue.url, MessageBody="1", MessageGroupId=str(conversation), MessageDeduplicationId="1"
+        )
+    [consumer] = [consumer for consumer in product_stack.consumers if not consumer.takes_dead_letters]
+    pressed = threading.Event()
+    pressed.set()
+    looked = threading.Semaphore(0)
+
+    def is_pressed() -> bool:
+        looked.release()
+        return pressed.is_set()
+
+    function = Holder()
+    worker = Worker(replace(consumer, queue_name=queue.url.rpartition("/")[2]), function, queues, 100, is_pressed)
+    worker.start()
+    assert all(function.at_work.acquire(timeout=20) for _ in range(16))
+    assert all(looked.acquire(timeout=20) for _ in range(3))
+    assert not function.at_work.acquire(blocking=False)
+    pressed.clear()
+    assert all(function.at_work.acquire(timeout=20) for _ in range(24))
+    worker.stop(grace=0)
+    sqs.close()
+
+
+async def test_pressure_is_high_while_the_loop_of_the_turns_is_late() -> None:
+    pressure = Pressure()
+    await eventually(lambda: not pressure.is_high)
+    release = threading.Event()
+
+    async def block() -> None:
+        release.wait()
+
+    blocking = threading.Thread(target=lambda: runtime.run(block()))
+    blocking.start()
+    await eventually(lambda: pressure.is_high)
+    release.set()
+    blocking.join()
+    await eventually(lambda: not pressure.is_high)

@@ -1,0 +1,219 @@
+"""The rules of one FIFO queue, as the SQS developer guide has them; no I/O, and the time is given.
+
+A group is not served while one of its messages is in flight, messages of a group come in the order of their sending,
+and of several groups that wait the one that was served longest ago comes first.
+"""
+
+import json
+import secrets
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import takewhile
+from typing import Any, Self
+
+DEDUPLICATION_SECONDS = 300.0
+"""SQS's interval: the same deduplication id within it is the same message, also after that was deleted."""
+
+
+class ReceiptExpired(Exception):
+    """The message is not in flight under this receipt: its visibility timeout passed, or somebody else has it."""
+
+
+@dataclass(eq=False)
+class Message:
+    """One message; times are seconds since the epoch."""
+
+    number: int
+    """The sequence number: grows within the queue, also from run to run."""
+    message_id: str
+    body: str
+    attributes: dict[str, Any]
+    """Message attributes as they were sent."""
+    group: str
+    deduplication_id: str
+    sent_at: float
+    visible_at: float = 0.0
+    receives: int = 0
+    first_received_at: float | None = None
+    receipt: str = ""
+    """Of the last receive."""
+    dead_letter_of: str | None = None
+    """ARN of the queue where it was received too often."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What was sent under a deduplication id."""
+
+    scope: str
+    """The deduplication id, with its group where that is the queue's scope."""
+    number: int
+    message_id: str
+    until: float
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A queue's attributes, read."""
+
+    visibility: float = 30.0
+    by_group: bool = False
+    """A deduplication id counts within its group only (DeduplicationScope: messageGroup)."""
+    dead_letters_to: str | None = None
+    """ARN."""
+    receives_before_that: int = 0
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, str]) -> Self:
+        """Return the rules of a queue with these SQS attributes."""
+        redrive = json.loads(attributes.get("RedrivePolicy") or "{}")
+        return cls(
+            visibility=float(attributes.get("VisibilityTimeout", 30)),
+            by_group=attributes.get("DeduplicationScope") == "messageGroup",
+            dead_letters_to=redrive.get("deadLetterTargetArn"),
+            receives_before_that=int(redrive.get("maxReceiveCount", 0)),
+        )
+
+
+@dataclass
+class FifoQueue:
+    """One queue. It tells in ``changed``, ``removed`` and ``remembered`` what a call did, for whoever keeps it."""
+
+    rules: Rules
+    last_number: int = 0
+    changed: dict[int, Message] = field(default_factory=dict)
+    removed: set[int] = field(default_factory=set)
+    remembered: list[Sent] = field(default_factory=list)
+    _groups: OrderedDict[str, deque[Message]] = field(default_factory=OrderedDict)
+    """The one to be served next comes first."""
+    _by_number: dict[int, Message] = field(default_factory=dict)
+    _sent: dict[str, Sent] = field(default_factory=dict)
+
+    def restore(self, messages: Iterable[Message], sent: Iterable[Sent]) -> None:
+        """Take in what an earlier run left. Nothing is in flight any more: who held it ended with that run."""
+        for message in sorted(messages, key=lambda message: message.number):
+            message.visible_at = 0.0
+            self._append(message)
+        for record in sent:
+            self._sent[record.scope] = record
+            self.last_number = max(self.last_number, record.number)
+
+    def find_sent(self, group: str, deduplication_id: str, now: float) -> Sent | None:
+        """Return what was sent under this id within the last five minutes."""
+        record = self._sent.get(self._scope(group, deduplication_id))
+        return record if record and record.until > now else None
+
+    def send(self, message: Message, now: float) -> None:
+        """Take in a message that ``find_sent`` does not know; its number is set here."""
+        message.number = max(self.last_number + 1, int(now * 1_000_000))
+        self._append(message)
+        self.changed[message.number] = message
+        for old in list(takewhile(lambda record: record.until <= now, self._sent.values())):
+            del self._sent[old.scope]
+        scope = self._scope(message.group, message.deduplication_id)
+        record = Sent(scope, message.number, message.message_id, now + DEDUPLICATION_SECONDS)
+        self._sent.pop(scope, None)
+        self._sent[scope] = record  # as the last one: they end in this order
+        self.remembered.append(record)
+
+    def receive(self, count: int, now: float, visibility: float | None = None) -> tuple[list[Message], list[Message]]:
+        """Return up to ``count`` messages, which are in flight now, and those that were received too often before.
+
+        Of one group as many as possible come, then those of the next. What was received too often has left this queue.
+        """
+        hidden_until = now + (self.rules.visibility if visibility is None else visibility)
+        received: list[Message] = []
+        dead: list[Message] = []
+        for group in list(self._groups):
+            if len(received) == count:
+                break
+            if self._is_busy(group, now):
+                continue
+            for message in list(self._groups[group]):
+                if len(received) == count:
+                    break
+                if self._is_worn_out(message):
+                    self._drop(message)
+                    dead.append(message)
+                else:
+                    self._hand_out(message, now, hidden_until)
+                    received.append(message)
+            if group in self._groups:
+                self._groups.move_to_end(group)
+        return received, dead
+
+    def delete(self, receipt: str, now: float) -> None:
+        """Delete the message; one that is gone already is no error. Raises ``ReceiptExpired``, ``ValueError``."""
+        message = self._in_flight(receipt, now)
+        if message:
+            self._drop(message)
+
+    def change_visibility(self, receipt: str, seconds: float, now: float) -> None:
+        """Hide the message for ``seconds`` from now; 0 gives it back. Raises ``ReceiptExpired``, ``ValueError``."""
+        message = self._in_flight(receipt, now)
+        if message is None:
+            raise ReceiptExpired
+        message.visible_at = now + seconds
+        self.changed[message.number] = message
+
+    def next_visible_at(self, now: float) -> float | None:
+        """Return when the next visibility timeout ends."""
+        return min((message.visible_at for group in self._groups for message in self._hidden(group, now)), default=None)
+
+    def count(self, now: float) -> tuple[int, int]:
+        """Return how many messages wait, and how many are in flight."""
+        hidden = sum(1 for group in self._groups for _ in self._hidden(group, now))
+        return len(self._by_number) - hidden, hidden
+
+    def _append(self, message: Message) -> None:
+        self.last_number = max(self.last_number, message.number)
+        self._by_number[message.number] = message
+        self._groups.setdefault(message.group, deque()).append(message)
+
+    def _drop(self, message: Message) -> None:
+        del self._by_number[message.number]
+        waiting = self._groups[message.group]
+        waiting.remove(message)
+        if not waiting:
+            del self._groups[message.group]
+        self.changed.pop(message.number, None)
+        self.removed.add(message.number)
+
+    def _hand_out(self, message: Message, now: float, hidden_until: float) -> None:
+        message.receives += 1
+        message.first_received_at = message.first_received_at or now
+        message.visible_at = hidden_until
+        message.receipt = f"{message.number}.{secrets.token_urlsafe(12)}"
+        self.changed[message.number] = message
+
+    def _hidden(self, group: str, now: float) -> Iterator[Message]:
+        """Yield a group's messages in flight. They are among its first, all of which were received before."""
+        touched = takewhile(lambda message: message.receives, self._groups[group])
+        return (message for message in touched if message.visible_at > now)
+
+    def _is_busy(self, group: str, now: float) -> bool:
+        return any(True for _ in self._hidden(group, now))
+
+    def _is_worn_out(self, message: Message) -> bool:
+        limit = self.rules.receives_before_that
+        return bool(self.rules.dead_letters_to and limit and message.receives >= limit)
+
+    def _in_flight(self, receipt: str, now: float) -> Message | None:
+        message = self._by_number.get(int(receipt.partition(".")[0]))
+        if message and (message.receipt != receipt or message.visible_at <= now):
+            raise ReceiptExpired
+        return message
+
+    def _scope(self, group: str, deduplication_id: str) -> str:
+        return json.dumps([group, deduplication_id] if self.rules.by_group else [deduplication_id])
+
+
+def as_text(message: Message) -> str:
+    """Return a message as the journal keeps it."""
+    return json.dumps(asdict(message))
+
+
+def from_text(text: str) -> Message:
+    """Return the message that ``as_text`` wrote."""
+    return Message(**json.loads(text))

@@ -1,0 +1,37 @@
+"""The local cloud as a program of its own, as ``make run`` starts it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from local.settings import ROOT, default_cache_dir
+
+
+def environment(template: Path, **settings: str) -> dict[str, str]:
+    """Return a developer's environment: without what a local cloud in this process has set."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "BATON_", "OPENAI_"))}
+    return {**ours, "BATON_CACHE_DIR": str(default_cache_dir()), "BATON_LOCAL_TEMPLATE": str(template), **settings}
+
+
+@contextmanager
+def running(
+    template: Path, until: str = "Baton is running at ", **settings: str
+) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """Start it; yield the process and the URL that it prints, once it has printed a line that begins with ``until``."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "local"],
+        env=environment(template, PORT="0", **settings),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout
+            line = next(line for line in process.stdout if line.startswith(until))
+            yield process, line.removeprefix(until).split(" ")[0].strip()
+        finally:
+            process.kill()
