@@ -138,7 +138,9 @@ class Message(Shape):
 
     id: str = Field(examples=["m-1"])
     role: Literal["user", "assistant", "tool"]
-    content: str | list[dict[str, Any]] | None = Field(examples=["Hello!"])
+    content: str | list[dict[str, Any]] | None = Field(
+        default=None, description="Left out where an agent said nothing and only called tools.", examples=["Hello!"]
+    )
     metadata: MessageMetadata
 
 
