@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
+DEFAULT_VARIABLE = "BATON_DEFAULT_AGENT"
+FOLDER_VARIABLE = "BATON_AGENTS_DIR"
+
+
 class AgentFileError(Exception):
     """The agent files cannot be used; the message lists every problem as ``file:line: field: what is wrong``."""
 
@@ -26,22 +30,16 @@ class AgentFiles:
     """``AgentCatalog`` over a folder of YAML files, one agent a file."""
 
     def __init__(self, definitions: Sequence[AgentDefinition], default_main: str | None = None) -> None:
+        """``default_main`` is the id that ``BATON_DEFAULT_AGENT`` names; None: the only main agent is the default."""
         self._by_id = {definition.id: definition for definition in definitions}
-        mains = [definition for definition in definitions if definition.main]
-        chosen = self._by_id.get(default_main) if default_main else (mains[0] if len(mains) == 1 else None)
-        if chosen is None or not chosen.main:
-            names = ", ".join(definition.id for definition in mains) or "none"
-            raise AgentFileError(
-                f"Exactly one agent must be the default main agent; agents with `main: true`: {names}."
-            )
-        self._default = chosen
+        self._default = _default(definitions, default_main)
 
     @classmethod
     def load(cls, folder: Path, default_main: str | None = None) -> AgentFiles:
         """Read every ``*.yaml`` in ``folder``. Raises ``AgentFileError`` with all problems of all files at once."""
         paths = sorted(folder.glob("*.yaml"))
         if not paths:
-            raise AgentFileError(f"{folder}: no agent files (*.yaml) here.")
+            raise AgentFileError(f"{folder}: no agent files (*.yaml) here; {FOLDER_VARIABLE} names their folder.")
         problems: list[str] = []
         read: list[tuple[YamlDocument, AgentDefinition]] = []
         for path in paths:
@@ -68,6 +66,33 @@ class AgentFiles:
 
     def default_main(self) -> AgentDefinition:
         return self._default
+
+
+def _default(definitions: Sequence[AgentDefinition], named: str | None) -> AgentDefinition:
+    """The main agent of conversations that name none. Raises ``AgentFileError``."""
+    mains = [definition for definition in definitions if definition.main]
+    if not mains:
+        raise AgentFileError(
+            "No agent has `main: true`, so no conversation can begin, and there is nothing that "
+            f"{DEFAULT_VARIABLE} could name. Add it to the file of one of: {_ids(definitions)}"
+        )
+    if named:
+        chosen = next((definition for definition in mains if definition.id == named), None)
+        if chosen is None:
+            raise AgentFileError(
+                f"{DEFAULT_VARIABLE} is {named!r}, which is no agent with `main: true`. There are: {_ids(mains)}"
+            )
+        return chosen
+    if len(mains) > 1:
+        raise AgentFileError(
+            f"Several agents have `main: true`: set {DEFAULT_VARIABLE} (in a deployment the parameter DefaultAgent) to "
+            f"the one that answers where a conversation names none. There are: {_ids(mains)}"
+        )
+    return mains[0]
+
+
+def _ids(definitions: Sequence[AgentDefinition]) -> str:
+    return ", ".join(definition.id for definition in definitions)
 
 
 def load_agent(path: Path) -> AgentDefinition:
