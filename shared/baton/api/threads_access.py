@@ -13,6 +13,7 @@ async def readable_thread(services: ApiServices, scope: Scope, given: str) -> Th
     thread_id = thread_ref(scope, given).id
     try:
         return await services.store.get_thread(scope, thread_id)
-    except ThreadUnavailable:
-        await services.audit.record(scope, "thread.read", thread_id=thread_id, outcome="denied", detail={})
+    except ThreadUnavailable as refusal:
+        outcome = refusal.audited_as
+        await services.audit.record(scope, "thread.read", thread_id=thread_id, outcome=outcome, detail={})
         raise

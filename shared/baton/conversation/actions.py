@@ -154,8 +154,9 @@ class Actions:
         after = integer(fields.get("after"), "after", low=0, high=10**12)
         try:
             thread = await services.store.get_thread(scope, thread_id)
-        except ThreadUnavailable:
-            await services.audit.record(scope, "thread.resume", thread_id=thread_id, outcome="denied", detail={})
+        except ThreadUnavailable as refusal:
+            outcome = refusal.audited_as
+            await services.audit.record(scope, "thread.resume", thread_id=thread_id, outcome=outcome, detail={})
             raise
         replay = await services.replays.after(scope, thread, after)
         run_id = thread.run.run_id if thread.run else None
