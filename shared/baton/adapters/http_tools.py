@@ -68,7 +68,8 @@ def filled(template: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, 
     for declared, segment in zip(before, after, strict=True):
         if declared != segment and (segment in ("", ".", "..") or segment.startswith("..;")):
             raise ToolFailed(
-                f"The value {segment!r} cannot stand in the address; give the id of something that exists."
+                f"The value {segment!r} cannot stand in the address; give the id of something that exists.",
+                is_refused=True,
             )
     return url, rest
 
@@ -79,7 +80,7 @@ def scalar(value: Any, name: str) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return _encodable(str(value), name)
-    raise ToolFailed(f"The argument {name} must be a text or a number.")
+    raise ToolFailed(f"The argument {name} must be a text or a number.", is_refused=True)
 
 
 def query_of(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
@@ -96,5 +97,5 @@ def _encodable(text: str, name: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ToolFailed(f"The argument {name} holds characters that cannot be sent.") from None
+        raise ToolFailed(f"The argument {name} holds characters that cannot be sent.", is_refused=True) from None
     return text

@@ -124,7 +124,7 @@ def _converted(loaded: _Loaded, arguments: Mapping[str, Any]) -> dict[str, Any]:
         problems = "; ".join(
             f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in error.errors()[:10]
         )
-        raise ToolFailed(f"The arguments do not fit: {problems}.") from None
+        raise ToolFailed(f"The arguments do not fit: {problems}.", is_refused=True) from None
     return {
         str(field.alias): getattr(model, name)
         for name, field in loaded.arguments.model_fields.items()

@@ -104,7 +104,7 @@ class Toolbox:
         if missing:
             message = f"The tool {name[:64]!r} cannot be reached at the moment. Try again later."
             raise ToolFailed(message, is_outage=True)
-        raise ToolFailed(f"There is no tool {name[:64]!r}.")
+        raise ToolFailed(f"There is no tool {name[:64]!r}.", is_refused=True)
 
     async def _entries(
         self, definitions: Sequence[ToolDefinition]
@@ -169,7 +169,8 @@ class Toolbox:
         origin = self._source(definition).origin(definition)
         _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redacted(_for_operators(error)))
         is_outage = isinstance(error, Unreachable | CircuitOpen)
-        return ToolFailed(self._headers.redacted(_message(error)), is_outage=is_outage)
+        is_refused = isinstance(error, ToolFailed) and error.is_refused
+        return ToolFailed(self._headers.redacted(_message(error)), is_outage=is_outage, is_refused=is_refused)
 
     def _shown(self, value: Any) -> Any:
         return self._headers.redacted(value) if isinstance(value, str) else value

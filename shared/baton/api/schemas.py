@@ -129,6 +129,9 @@ class MessageMetadata(Shape):
     source: str | None = Field(examples=[None])
     tokens: int = Field(examples=[23])
     sources: list[dict[str, Any]] = Field(examples=[[]])
+    outcome: Literal["succeeded", "failed", "refused"] | None = Field(
+        default=None, description="How the call ended that a tool's message answers; only those have it."
+    )
 
 
 class Message(Shape):
