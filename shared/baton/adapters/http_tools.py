@@ -30,6 +30,9 @@ class HttpTools:
     def must_ask(self, definition: HttpTool) -> bool:
         return False
 
+    def may_recover(self, definition: HttpTool) -> bool:
+        return True
+
     async def tools(self, definition: HttpTool) -> Sequence[SourceTool]:
         return [
             SourceTool(definition.name, definition.description, definition.parameters, definition.requires_approval)

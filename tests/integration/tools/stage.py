@@ -81,6 +81,7 @@ class Stage:
                 headers,
                 guards=self.guards,
                 listing_seconds=self.listing_seconds,
+                monotonic=self.time,
             )
         return self._toolbox
 
