@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from baton.adapters.yaml_document import YamlDocument, YamlFileError
 from baton.domain.agent import AgentDefinition
 from baton.domain.sentences import SENTENCES
+from baton.domain.tool import ToolDefinition
 from baton.domain.tool_call import ASK, TRANSFER, tool_name
 from baton.domain.triggers import as_compared
 
@@ -33,6 +34,7 @@ class AgentFiles:
         """``default_main`` is the id that ``BATON_DEFAULT_AGENT`` names; None: the only main agent is the default."""
         self._by_id = {definition.id: definition for definition in definitions}
         self._default = _default(definitions, default_main)
+        self._documents: dict[str, YamlDocument] = {}
 
     @classmethod
     def load(cls, folder: Path, default_main: str | None = None) -> AgentFiles:
@@ -56,7 +58,22 @@ class AgentFiles:
             problems += [told for document, definition in read for told in _references(document, definition, agents)]
         if problems:
             raise AgentFileError("\n".join(problems))
-        return cls([definition for _, definition in read], default_main)
+        files = cls([definition for _, definition in read], default_main)
+        files._documents = {definition.id: document for document, definition in read}
+        return files
+
+    def place_of_tool(self, tool: ToolDefinition) -> str | None:
+        """Where a tool is written, as ``file:line: field``; None: in no file."""
+        for definition in self._by_id.values():
+            for number, declared in enumerate(definition.tools):
+                if declared is tool and definition.id in self._documents:
+                    return self._documents[definition.id].where(["tools", number])
+        return None
+
+    def place_of_agent(self, agent: AgentDefinition) -> str:
+        """Where a remote agent's address is written, as ``file:line: field``."""
+        document = self._documents.get(agent.id)
+        return document.where(["remote", "card_url"]) if document is not None else agent.id
 
     def get(self, agent_id: str) -> AgentDefinition | None:
         return self._by_id.get(agent_id)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from baton.adapters.egress import EgressPolicy, EgressRefused
 from baton.adapters.http_requests import HttpCall, HttpRequests
 from baton.adapters.tool_source import SourceTool
 from baton.domain.tool import PLACEHOLDER, HttpTool
@@ -18,8 +19,9 @@ WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE"})
 class HttpTools:
     """Tools that ``http`` definitions declare."""
 
-    def __init__(self, requests: HttpRequests) -> None:
+    def __init__(self, requests: HttpRequests, policy: EgressPolicy) -> None:
         self._requests = requests
+        self._policy = policy
 
     def origin(self, definition: HttpTool) -> str:
         return "http"
@@ -31,9 +33,15 @@ class HttpTools:
         return False
 
     def may_recover(self, definition: HttpTool) -> bool:
-        return True
+        return False  # what fails here is what the deployment allows
 
     async def tools(self, definition: HttpTool) -> Sequence[SourceTool]:
+        place = urlsplit(definition.url)
+        try:
+            self._policy.check_scheme(place.scheme, place.hostname or "")
+            self._policy.check_host(place.hostname or "")
+        except EgressRefused as error:
+            raise ToolFailed(str(error)) from error
         return [
             SourceTool(definition.name, definition.description, definition.parameters, definition.requires_approval)
         ]

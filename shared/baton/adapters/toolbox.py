@@ -80,6 +80,8 @@ class Toolbox:
         self._listings = Listings(self._listed, monotonic=monotonic)
         self._broken: dict[int, str] = {}
         """What was told of a definition that cannot be used: once, however often it is tried."""
+        self._told_otherwise: set[int] = set()
+        """Definitions of which whoever asks is told, rather than the log."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         """See ``Tools``. Sources that nothing is known of are asked, all at the same time, each for at most
@@ -109,7 +111,9 @@ class Toolbox:
     async def check(self, definitions: Iterable[ToolDefinition]) -> list[str]:
         """Ask the sources of ``definitions``: what cannot be used, where that is written, and what becomes of it."""
         found = list(definitions)
+        self._told_otherwise.update(id(definition) for definition in found)
         await self._entries(found)
+        self._told_otherwise.clear()
         return [self._broken[id(definition)] for definition in found if id(definition) in self._broken]
 
     async def settled(self) -> None:
@@ -200,7 +204,7 @@ class Toolbox:
         then = "it is tried again beside later turns" if passes else "it is tried again after a new start only"
         why = self._headers.redacted(_for_the_file(error)).rstrip(".")
         told = f"{self._where(definition)}: {definition.name} cannot be used: {why}. Turns go on without it; {then}."
-        if self._broken.get(id(definition)) is None:
+        if id(definition) not in self._broken.keys() | self._told_otherwise:
             _log.warning("%s", told)
         self._broken[id(definition)] = told
 

@@ -67,8 +67,8 @@ class AgentLoop:
         self._head = self._current_from = 0
         self._prompt_budget = 0
         self.usage = Usage()
-        self.is_limited = False
-        """Whether somebody it needed could not be reached: the user is told so (O4)."""
+        self.is_limited = bool(kit.missing)
+        """Whether something it should have, or somebody it needed, could not be had: the user is told so (O4)."""
         self.ends_conversation = False
         self.waiting: list[ToolCall] = []
         """Calls that a person has to agree to; with them the run is interrupted."""

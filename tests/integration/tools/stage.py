@@ -74,7 +74,7 @@ class Stage:
             self._toolbox = Toolbox(
                 {
                     McpServer: lambda: McpTools(self._mcp_client, headers, monotonic=self.time),
-                    HttpTool: lambda: HttpTools(requests),
+                    HttpTool: lambda: HttpTools(requests, self.policy),
                     OpenApiTool: lambda: OpenApiTools(requests, self._client, self.folder, monotonic=self.time),
                     PythonTool: lambda: PythonTools(["tests.integration.tools"]),
                 },

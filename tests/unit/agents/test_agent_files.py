@@ -292,3 +292,15 @@ def test_any_text_is_an_agent_or_an_error_with_its_line(tmp_path_factory: pytest
     path.write_text(text, encoding="utf-8", newline="")
     with pytest.raises(AgentFileError, match=r"any\.yaml:\d+: "):
         load_agent(path)
+
+
+def test_a_tool_is_found_where_it_is_written(folder: Path) -> None:
+    path = folder / "assistant.yaml"
+    tool = "  - {type: python, name: NAME, description: Looks., entry_point: shop:look}\n"
+    path.write_text(f"{GOOD}\ntools:\n{tool.replace('NAME', 'one')}{tool.replace('NAME', 'two')}")
+    files = AgentFiles.load(folder)
+    lines = path.read_text().splitlines()
+    for number, declared in enumerate(files.default_main().tools):
+        [line] = [index for index, text in enumerate(lines, 1) if f"name: {declared.name}" in text]
+        assert files.place_of_tool(declared) == f"{path}:{line}: tools.{number}"
+    assert files.place_of_tool(files.default_main().tools[0].model_copy()) is None

@@ -277,6 +277,15 @@ async def test_the_model_hears_which_tools_cannot_be_had(stage: Stage) -> None:
     assert "mcp:docs" in str(stage.model.asked[0].prompts[1].content)
 
 
+async def test_the_user_hears_once_in_each_answer_that_tools_are_missing(stage: Stage) -> None:
+    limited = "I'm working with limited resources right now, but here's what I know...\n\n"
+    await stage.say("m1")
+    stage.tools.lose("mcp:docs", "it cannot be reached")
+    stage.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), " It is sunny.")
+    assert (await stage.say("m2")).text == f"{limited}Let me see. It is sunny."
+    assert (await stage.say("m3")).text == f"{limited}Hello there."
+
+
 async def test_cancelling_stops_a_running_tool_and_its_call_is_closed(stage: Stage) -> None:
     began, stopped = asyncio.Event(), asyncio.Event()
 
