@@ -20,7 +20,7 @@ from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
 from local.engines.moto import MotoServer
 from local.engines.queues import Queues
-from local.errors import EngineFailed, FunctionProblem
+from local.errors import EngineFailed, FunctionProblem, LocalCloudError
 from local.functions import Function, load_module
 from local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from local.gateway.asgi import AsgiApp
@@ -184,6 +184,7 @@ class LocalCloud:
         self._running.enter_context(state_machines.executed(self._invoke))
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
+        self._read_agents()
         self._progress("Loading the functions ...")
         functions, web_apps = self._load_functions()
         self._functions = functions
@@ -194,9 +195,28 @@ class LocalCloud:
         self._running.callback(server.stop)
         server.start()
         self._running.callback(self.stop_workers)
+        self._tell_what_is_broken()
         if settings.workers:
             self.start_workers()
         self._start_schedules()
+
+    def _read_agents(self) -> None:
+        """Read the agents' files before anything that needs them. Raises ``LocalCloudError``."""
+        from baton.adapters.agent_files import AgentFileError
+        from baton.composition import checks
+
+        try:
+            checks.agents()
+        except AgentFileError as problem:
+            raise LocalCloudError(str(problem)) from problem
+
+    def _tell_what_is_broken(self) -> None:
+        """Say which tools, remote agents and token issuers cannot be used; turns go on without them."""
+        from baton import runtime
+        from baton.composition import checks
+
+        for problem in runtime.run(checks.problems()):
+            logger.warning("%s", problem)
 
     def _start_engines(self) -> tuple[str, str, str]:
         """Return the endpoints of queue, table and everything else."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from local import log_lines
 from local.engines.clients import ACCOUNT, REGION
 from local.errors import FunctionProblem
 from local.stack import FunctionDefinition
@@ -85,7 +86,13 @@ class Environment:
         """Hand ``event`` to the handler; the future has its answer or its exception."""
         definition = self._definition
         context = LambdaContext(definition.name, definition.timeout, definition.memory)
-        return self._submit(lambda: self._loaded_handler()(event, context))
+
+        def handled() -> Any:
+            handler = self._loaded_handler()
+            with log_lines.of(context):
+                return handler(event, context)
+
+        return self._submit(handled)
 
     def end(self) -> None:
         """End the thread after the event it works on."""

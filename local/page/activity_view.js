@@ -13,6 +13,7 @@ const STATES = {
   late: "took too long",
   stopped: "stopped",
 };
+const ENDS = { refused: "Call refused: ", failed: "Call failed: " };
 const ANSWERS = { resolved: "Approved", cancelled: "Refused", answered: "Answered", passed: "Not answered" };
 
 export const noteView = ({ content, activityType }) =>
@@ -34,15 +35,15 @@ export function researchView({ content, agents, open }) {
   return element("section", { className: "research", ariaLabel: "Research" }, label, element("ul", ...items), ...notice);
 }
 
-export function toolView({ name, args, result, open, waits }) {
-  const summary = element("summary", { className: open ? "busy" : "" }, toolState(open, waits && result === undefined), element("code", name ?? "a tool"));
+export function toolView({ name, args, result, outcome, open, waits }) {
+  const isAsking = waits && result === undefined;
+  const state = open ? "Calling " : (ENDS[outcome] ?? (isAsking ? "Wants to call " : "Called "));
+  const summary = element("summary", { className: open ? "busy" : "" }, state, element("code", name ?? "a tool"));
   const details = element("details", { className: "tool" }, summary);
   if (args) details.append(labelled("Input", args));
   if (result !== undefined) details.append(labelled("Result", textOf(result)));
   return details;
 }
-
-const toolState = (open, waits) => (open ? "Calling " : waits ? "Wants to call " : "Called ");
 
 /** `answer(approval, status)` is called with "resolved" or "cancelled". */
 export function approvalView(approval, { answer }) {

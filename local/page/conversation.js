@@ -67,6 +67,7 @@ export class Conversation {
       const at = this.entries.findIndex((other) => other.ordinal > entry.ordinal || unsent(other));
       const known = this.find(entry.id);
       if (known) Object.assign(known, entry);
+      else if (entry.role === "tool" && entry.name === undefined) continue; // its call is older than what was loaded
       else this.entries.splice(at < 0 ? this.entries.length : at, 0, entry);
     }
   }
@@ -132,9 +133,9 @@ export class Conversation {
 
 /** What one stored message shows: itself, and the tool calls it made. */
 function entriesOf(message) {
-  const { ordinal, runId, status, sources, isHandoffSummary } = message.metadata ?? {};
+  const { ordinal, runId, status, sources, isHandoffSummary, outcome } = message.metadata ?? {};
   const stored = { ordinal, runId, open: false };
-  if (message.role === "tool") return [{ ...stored, id: `tool:${message.toolCallId}`, role: "tool", result: message.content }];
+  if (message.role === "tool") return [{ ...stored, id: `tool:${message.toolCallId}`, role: "tool", result: message.content, outcome }];
   if (isHandoffSummary || !["user", "assistant"].includes(message.role)) return [];
   const calls = (message.toolCalls ?? []).map(({ id, function: { name, arguments: args } }) => {
     return { ...stored, id: `tool:${id}`, role: "tool", name, args };

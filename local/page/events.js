@@ -83,9 +83,9 @@ export const CHANGES = {
     if (call?.open) call.args += delta;
   },
 
-  TOOL_CALL_RESULT(talk, { toolCallId, content }) {
+  TOOL_CALL_RESULT(talk, { toolCallId, content }, { outcome }) {
     const call = talk.find(`tool:${toolCallId}`);
-    if (call) Object.assign(call, { result: content, open: false });
+    if (call) Object.assign(call, { result: content, outcome, open: false });
   },
 
   ACTIVITY_SNAPSHOT(talk, { messageId: id, activityType, content, replace }, about) {
@@ -176,5 +176,7 @@ function settleApprovals(talk, { runId, parentRunId, input }) {
     const given = input?.resume?.find(({ interruptId }) => interruptId === entry.interrupt.id);
     const otherwise = parentRunId === entry.runId ? (entry.answer ?? "answered") : "passed";
     Object.assign(entry, { settled: true, answer: given?.status ?? otherwise });
+    const call = talk.find(`tool:${entry.interrupt.toolCallId}`);
+    if (call && entry.answer === "passed") call.outcome = "refused"; // the conversation goes on without it
   }
 }

@@ -172,7 +172,7 @@ function ready() {
 async function loadHistory() {
   const mine = conversation;
   const thread = await server.api("GET", `/v1/threads/${mine.threadId}`);
-  const page = await server.api("GET", `/v1/threads/${mine.threadId}/messages?limit=100`);
+  const page = await server.api("GET", `/v1/threads/${mine.threadId}/messages?limit=100&roles=user,assistant,tool`);
   mine.merge(page.items);
   mine.state = thread.state ?? mine.state;
   mine.historySeq = thread.lastSeq;

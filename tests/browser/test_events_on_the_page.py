@@ -131,6 +131,32 @@ async def test_a_tool_call_is_a_line_that_opens(page: Page, stage: Stage) -> Non
     await expect(line.locator("figure").nth(1)).to_be_visible()
 
 
+@pytest.mark.parametrize(
+    ("outcome", "label"),
+    [("succeeded", "Called delete"), ("failed", "Call failed: delete"), ("refused", "Call refused: delete")],
+)
+async def test_a_tool_call_is_labelled_by_how_it_ended(page: Page, stage: Stage, outcome: str, label: str) -> None:
+    await stage.begin("Delete it")
+    await stage.play(
+        ToolCallStartEvent(tool_call_id="c-1", tool_call_name="delete"),
+        ToolCallEndEvent(tool_call_id="c-1"),
+        ToolCallResultEvent(message_id="r-1", tool_call_id="c-1", content="Well.", metadata={"outcome": outcome}),
+        *answer("So be it."),
+    )
+    await stage.end()
+    await expect(page.locator("details.tool summary")).to_have_text(label)
+
+
+async def test_a_call_that_the_user_talked_past_was_refused(page: Page, stage: Stage) -> None:
+    await stage.begin("Delete it")
+    call = ToolCallStartEvent(tool_call_id="c-1", tool_call_name="delete"), ToolCallEndEvent(tool_call_id="c-1")
+    await stage.play(*call)
+    await stage.end(APPROVE)
+    await expect(page.locator("details.tool summary")).to_have_text("Wants to call delete")
+    await stage.begin("Never mind")
+    await expect(page.locator("details.tool summary")).to_have_text("Call refused: delete")
+
+
 async def test_sources_stand_under_the_answer(page: Page, stage: Stage) -> None:
     await stage.begin("What is the limit?")
     await stage.play(
@@ -145,10 +171,15 @@ async def test_sources_and_tool_calls_of_stored_messages_are_shown(page: Page) -
     said = {"runId": "run-1", "status": "complete"}
     source = {"kind": "document", "id": "d-1", "title": "Limits", "score": 0.9}
     call = {"id": "c-1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+    unsafe = {"id": "c-2", "type": "function", "function": {"name": "delete", "arguments": "{}"}}
+    refused = said | {"outcome": "refused"}
     messages: list[Json] = [
         {"id": "m-1", "role": "user", "content": "What is the limit?", "metadata": said | {"ordinal": 0}},
         {"id": "t-0", "role": "assistant", "content": None, "toolCalls": [call], "metadata": said | {"ordinal": 1}},
         {"id": "t-1", "role": "assistant", "content": "28 KB.", "metadata": said | {"ordinal": 2, "sources": [source]}},
+        {"id": "t-2", "role": "assistant", "toolCalls": [unsafe], "metadata": said | {"ordinal": 3}},
+        {"id": "r-2", "role": "tool", "toolCallId": "c-2", "content": "No.", "metadata": refused | {"ordinal": 4}},
+        {"id": "r-0", "role": "tool", "toolCallId": "c-0", "content": "Of a call before.", "metadata": said},
     ]
     stage = Stage(page)
     stage.answers |= {
@@ -157,8 +188,8 @@ async def test_sources_and_tool_calls_of_stored_messages_are_shown(page: Page) -
     }
     await page.add_init_script(f"sessionStorage.setItem('baton.thread', '{thread_id}')")
     await stage.open()
-    await expect(page.locator("#transcript > *")).to_have_count(3)
-    await expect(page.locator("details.tool summary")).to_have_text("Called look_up")
+    await expect(page.locator("#transcript > *")).to_have_count(4)
+    await expect(page.locator("details.tool summary")).to_have_text(["Called look_up", "Call refused: delete"])
     await expect(page.get_by_role("list", name="Sources")).to_have_text("Limits")
 
 

@@ -48,6 +48,14 @@ class OwnershipContract:
             with pytest.raises(ThreadUnavailable):
                 await house.acquire(thread_id, scope=scope)
 
+    async def test_the_refusal_tells_baton_alone_whether_anybody_has_begun_the_thread(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        for scope in (house.bob, house.stranger, house.ada):
+            with pytest.raises(ThreadUnavailable) as refusal:
+                await house.store.get_thread(scope, new_thread_id() if scope == house.ada else thread_id)
+            assert refusal.value.is_unused is (scope == house.ada)
+            assert (refusal.value.detail, str(refusal.value)) == (ThreadUnavailable.detail,) * 2
+
     async def test_a_thread_in_use_is_unavailable_rather_than_busy(self, house: House) -> None:
         thread_id = (await house.acquire(new_thread_id())).thread_id
         for scope in (house.bob, house.stranger):

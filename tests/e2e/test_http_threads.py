@@ -121,11 +121,16 @@ async def test_foreign_and_unknown_threads_are_refused_alike(
     elsewhere = f"t-{uuid.uuid4().hex}"
     theirs = (await new_user("alice", "thread:read_all", tenant=elsewhere).ask("Secret"))["sessionId"]
     bobs = (await new_user("bob").ask("Secret"))["sessionId"]
+    told = []
     for thread_id in (theirs, bobs, new_id(), "no-such-booking"):
         problem = check_problem(await alice.get(f"/threads/{thread_id}{what}"), 404, "thread_unavailable")
         assert problem["detail"] == UNAVAILABLE
+        told.append({**problem, "requestId": ""})
+    assert told == told[:1] * 4
     attempts = [item for item in cloud.audits(tenant) if item["user_id"] == "alice"]
-    assert [(item["action"], item["outcome"]) for item in attempts] == [("thread.read", "denied")] * 4
+    outcomes = {item["PK"].partition("#")[2]: (item["action"], item["outcome"]) for item in attempts}
+    assert {outcomes.pop(theirs), outcomes.pop(bobs)} == {("thread.read", "denied")}
+    assert list(outcomes.values()) == [("thread.read", "not_found")] * 2
 
 
 async def test_messages_are_paged_back_in_time_each_page_in_order(alice: User) -> None:

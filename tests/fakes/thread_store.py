@@ -48,7 +48,7 @@ class FakeThreadStore(FakeLeases):
     async def get_thread(self, scope: Scope, thread_id: str) -> Thread:
         row = self.rows.get((scope.tenant_id, thread_id))
         if row is None:
-            raise ThreadUnavailable
+            raise ThreadUnavailable(is_unused=thread_id not in self._tenants)
         if row.thread.user_id != scope.user_id and not scope.has(Permission.THREAD_READ_ALL):
             raise ThreadUnavailable
         return row.shown(self._now())

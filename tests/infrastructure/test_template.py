@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,13 @@ def test_a_change_of_the_library_alone_publishes_new_versions() -> None:
 
 def test_the_local_stage_cannot_be_deployed(source: Stack) -> None:
     assert source.template["Parameters"]["Stage"]["AllowedPattern"].startswith("^(?!local$)")
+
+
+def test_which_agent_is_the_default_is_left_to_the_agents_files(source: Stack) -> None:
+    parameter = source.template["Parameters"]["DefaultAgent"]
+    assert parameter["Default"] == ""
+    for allowed in ("", "tutor", "skill-creation-agent"):
+        assert re.fullmatch(parameter["AllowedPattern"], allowed)
 
 
 def test_the_outputs_tell_where_everything_is(stack: Stack) -> None:

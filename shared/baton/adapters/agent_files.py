@@ -11,11 +11,16 @@ from pydantic import ValidationError
 from baton.adapters.yaml_document import YamlDocument, YamlFileError
 from baton.domain.agent import AgentDefinition
 from baton.domain.sentences import SENTENCES
+from baton.domain.tool import ToolDefinition
 from baton.domain.tool_call import ASK, TRANSFER, tool_name
 from baton.domain.triggers import as_compared
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+
+DEFAULT_VARIABLE = "BATON_DEFAULT_AGENT"
+FOLDER_VARIABLE = "BATON_AGENTS_DIR"
 
 
 class AgentFileError(Exception):
@@ -26,22 +31,17 @@ class AgentFiles:
     """``AgentCatalog`` over a folder of YAML files, one agent a file."""
 
     def __init__(self, definitions: Sequence[AgentDefinition], default_main: str | None = None) -> None:
+        """``default_main`` is the id that ``BATON_DEFAULT_AGENT`` names; None: the only main agent is the default."""
         self._by_id = {definition.id: definition for definition in definitions}
-        mains = [definition for definition in definitions if definition.main]
-        chosen = self._by_id.get(default_main) if default_main else (mains[0] if len(mains) == 1 else None)
-        if chosen is None or not chosen.main:
-            names = ", ".join(definition.id for definition in mains) or "none"
-            raise AgentFileError(
-                f"Exactly one agent must be the default main agent; agents with `main: true`: {names}."
-            )
-        self._default = chosen
+        self._default = _default(definitions, default_main)
+        self._documents: dict[str, YamlDocument] = {}
 
     @classmethod
     def load(cls, folder: Path, default_main: str | None = None) -> AgentFiles:
         """Read every ``*.yaml`` in ``folder``. Raises ``AgentFileError`` with all problems of all files at once."""
         paths = sorted(folder.glob("*.yaml"))
         if not paths:
-            raise AgentFileError(f"{folder}: no agent files (*.yaml) here.")
+            raise AgentFileError(f"{folder}: no agent files (*.yaml) here; {FOLDER_VARIABLE} names their folder.")
         problems: list[str] = []
         read: list[tuple[YamlDocument, AgentDefinition]] = []
         for path in paths:
@@ -58,7 +58,22 @@ class AgentFiles:
             problems += [told for document, definition in read for told in _references(document, definition, agents)]
         if problems:
             raise AgentFileError("\n".join(problems))
-        return cls([definition for _, definition in read], default_main)
+        files = cls([definition for _, definition in read], default_main)
+        files._documents = {definition.id: document for document, definition in read}
+        return files
+
+    def place_of_tool(self, tool: ToolDefinition) -> str | None:
+        """Where a tool is written, as ``file:line: field``; None: in no file."""
+        for definition in self._by_id.values():
+            for number, declared in enumerate(definition.tools):
+                if declared is tool and definition.id in self._documents:
+                    return self._documents[definition.id].where(["tools", number])
+        return None
+
+    def place_of_agent(self, agent: AgentDefinition) -> str:
+        """Where a remote agent's address is written, as ``file:line: field``."""
+        document = self._documents.get(agent.id)
+        return document.where(["remote", "card_url"]) if document is not None else agent.id
 
     def get(self, agent_id: str) -> AgentDefinition | None:
         return self._by_id.get(agent_id)
@@ -68,6 +83,33 @@ class AgentFiles:
 
     def default_main(self) -> AgentDefinition:
         return self._default
+
+
+def _default(definitions: Sequence[AgentDefinition], named: str | None) -> AgentDefinition:
+    """The main agent of conversations that name none. Raises ``AgentFileError``."""
+    mains = [definition for definition in definitions if definition.main]
+    if not mains:
+        raise AgentFileError(
+            "No agent has `main: true`, so no conversation can begin, and there is nothing that "
+            f"{DEFAULT_VARIABLE} could name. Add it to the file of one of: {_ids(definitions)}"
+        )
+    if named:
+        chosen = next((definition for definition in mains if definition.id == named), None)
+        if chosen is None:
+            raise AgentFileError(
+                f"{DEFAULT_VARIABLE} is {named!r}, which is no agent with `main: true`. There are: {_ids(mains)}"
+            )
+        return chosen
+    if len(mains) > 1:
+        raise AgentFileError(
+            f"Several agents have `main: true`: set {DEFAULT_VARIABLE} (in a deployment the parameter DefaultAgent) to "
+            f"the one that answers where a conversation names none. There are: {_ids(mains)}"
+        )
+    return mains[0]
+
+
+def _ids(definitions: Sequence[AgentDefinition]) -> str:
+    return ", ".join(definition.id for definition in definitions)
 
 
 def load_agent(path: Path) -> AgentDefinition:

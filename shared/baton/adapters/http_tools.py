@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
+from baton.adapters.egress import EgressPolicy, EgressRefused
 from baton.adapters.http_requests import HttpCall, HttpRequests
 from baton.adapters.tool_source import SourceTool
 from baton.domain.tool import PLACEHOLDER, HttpTool
@@ -21,8 +22,9 @@ MAX_DECODINGS = 5
 class HttpTools:
     """Tools that ``http`` definitions declare."""
 
-    def __init__(self, requests: HttpRequests) -> None:
+    def __init__(self, requests: HttpRequests, policy: EgressPolicy) -> None:
         self._requests = requests
+        self._policy = policy
 
     def origin(self, definition: HttpTool) -> str:
         return "http"
@@ -33,7 +35,16 @@ class HttpTools:
     def must_ask(self, definition: HttpTool) -> bool:
         return False
 
+    def may_recover(self, definition: HttpTool) -> bool:
+        return False  # what fails here is what the deployment allows
+
     async def tools(self, definition: HttpTool) -> Sequence[SourceTool]:
+        place = urlsplit(definition.url)
+        try:
+            self._policy.check_scheme(place.scheme, place.hostname or "")
+            self._policy.check_host(place.hostname or "")
+        except EgressRefused as error:
+            raise ToolFailed(str(error)) from error
         return [
             SourceTool(definition.name, definition.description, definition.parameters, definition.requires_approval)
         ]
@@ -71,7 +82,8 @@ def filled(template: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, 
     for declared, segment in zip(before, after, strict=True):
         if declared != segment and _leads_elsewhere(segment):
             raise ToolFailed(
-                f"The value {segment[:100]!r} cannot stand in the address; give the id of something that exists."
+                f"The value {segment[:100]!r} cannot stand in the address; give the id of something that exists.",
+                is_refused=True,
             )
     return url, rest
 
@@ -96,7 +108,7 @@ def scalar(value: Any, name: str) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return _encodable(str(value), name)
-    raise ToolFailed(f"The argument {name} must be a text or a number.")
+    raise ToolFailed(f"The argument {name} must be a text or a number.", is_refused=True)
 
 
 def query_of(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
@@ -113,5 +125,5 @@ def _encodable(text: str, name: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ToolFailed(f"The argument {name} holds characters that cannot be sent.") from None
+        raise ToolFailed(f"The argument {name} holds characters that cannot be sent.", is_refused=True) from None
     return text

@@ -70,6 +70,9 @@ class McpTools:
         kept = self._lists.get(_key(definition))
         return kept is None or self._monotonic() - kept[1] >= FRESH_SECONDS
 
+    def may_recover(self, definition: McpServer) -> bool:
+        return True
+
     async def tools(self, definition: McpServer) -> Sequence[SourceTool]:
         offered = []
         for tool in await self._listed(definition):

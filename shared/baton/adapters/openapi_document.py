@@ -13,6 +13,8 @@ import yaml
 
 MAX_NODES = 20_000
 """Of an operation's schema with all references in place."""
+MOST_TOLD = 10
+"""Operations that an error names."""
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 _NOT_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
 """Header parameters that OpenAPI says to ignore."""
@@ -121,7 +123,14 @@ def _found(document: Mapping[str, Any], operation_id: str) -> tuple[str, str, di
             found = item.get(method)
             if isinstance(found, dict) and found.get("operationId") == operation_id:
                 return path, method, found, item.get("parameters", [])
-    raise UnusableDocument(f"The document has no operation {operation_id}.")
+    known = [
+        str(found["operationId"])
+        for item in document.get("paths", {}).values()
+        for method in METHODS
+        if isinstance(found := item.get(method), dict) and "operationId" in found
+    ]
+    there_are = f" It has: {', '.join(known[:MOST_TOLD])}{', ...' if len(known) > MOST_TOLD else '.'}" if known else ""
+    raise UnusableDocument(f"The document has no operation {operation_id}.{there_are}")
 
 
 def _json_schema(body: Mapping[str, Any], operation_id: str) -> Any:

@@ -57,6 +57,9 @@ class OpenApiTools:
         kept = self._operations.get(_key(definition))
         return definition.is_remote and (kept is None or not self._is_fresh(definition, kept[1]))
 
+    def may_recover(self, definition: OpenApiTool) -> bool:
+        return definition.is_remote
+
     async def tools(self, definition: OpenApiTool) -> Sequence[SourceTool]:
         operation = await self._operation(definition)
         description = operation.description[:DESCRIPTION]
@@ -65,7 +68,9 @@ class OpenApiTools:
     async def call(
         self, definition: OpenApiTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
-        operation = await self._operation(definition)
+        known = self._operations.get(_key(definition))
+        # An old document serves calls too: where it was fetched from has nothing to do with where the API is.
+        operation = known[0] if known is not None else await self._operation(definition)
         return await self._requests.send(
             _call(operation, arguments),
             definition.headers,

@@ -50,6 +50,9 @@ class PythonTools:
     def must_ask(self, definition: PythonTool) -> bool:
         return False
 
+    def may_recover(self, definition: PythonTool) -> bool:
+        return False
+
     async def tools(self, definition: PythonTool) -> Sequence[SourceTool]:
         loaded = await self._load(definition)
         return [SourceTool(definition.name, definition.description, loaded.schema, definition.requires_approval)]
@@ -78,7 +81,8 @@ class PythonTools:
     def _import(self, definition: PythonTool) -> _Loaded:
         module_name, _, attribute = definition.entry_point.partition(":")
         if not any(module_name == package or module_name.startswith(f"{package}.") for package in self._packages):
-            raise CannotLoad(f"{module_name} is in none of the packages that BATON_TOOL_PACKAGES names.")
+            named = ", ".join(self._packages) or "none"
+            raise CannotLoad(f"{module_name} is in none of the packages that BATON_TOOL_PACKAGES names ({named}).")
         function = getattr(importlib.import_module(module_name), attribute, None)
         if not callable(function):
             raise CannotLoad(f"{module_name} has no function {attribute}.")
@@ -124,7 +128,7 @@ def _converted(loaded: _Loaded, arguments: Mapping[str, Any]) -> dict[str, Any]:
         problems = "; ".join(
             f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in error.errors()[:10]
         )
-        raise ToolFailed(f"The arguments do not fit: {problems}.") from None
+        raise ToolFailed(f"The arguments do not fit: {problems}.", is_refused=True) from None
     return {
         str(field.alias): getattr(model, name)
         for name, field in loaded.arguments.model_fields.items()

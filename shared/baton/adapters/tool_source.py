@@ -44,6 +44,10 @@ class ToolSource(Protocol[D]):
         """Whether ``tools`` would use the endpoint now, rather than answer from what is known."""
         ...
 
+    def may_recover(self, definition: D) -> bool:
+        """Whether a failure of ``tools`` may pass by itself; else nothing helps but another deployment."""
+        ...
+
     async def tools(self, definition: D) -> Sequence[SourceTool]:
         """The tools of ``definition``. Raises ``ToolFailed``, and ``Unreachable`` if its endpoint fails."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 import traceback
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -17,6 +18,7 @@ from baton.adapters.egress import EgressRefused
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.openapi_document import UnusableDocument
 from baton.adapters.python_tools import CannotLoad
+from baton.adapters.tool_listings import Listings
 from baton.adapters.tool_names import assigned, prefixed
 from baton.adapters.tool_source import SourceTool, ToolSource, Unreachable
 from baton.domain.agent import AgentDefinition
@@ -28,6 +30,9 @@ from baton.ports.tools import CallContext, MissingTools, OfferedTools, Tool, Too
 
 LISTING_SECONDS = 5.0
 """How long a turn waits for a source to say what it offers."""
+
+LONGEST_REASON = 500
+"""Of what the log says of a broken tool, in characters."""
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -61,16 +66,27 @@ class Toolbox:
         *,
         guards: Guards | None = None,
         listing_seconds: float = LISTING_SECONDS,
+        place: Callable[[ToolDefinition], str | None] = lambda definition: None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``place`` tells where a definition is written, as ``file:line: field``."""
         self._makers = makers
         self._sources: dict[type[Any], ToolSource[Any]] = {}
         self._making = threading.Lock()
         self._headers = headers
         self._guards = guards
         self._listing_seconds = listing_seconds
+        self._place = place
+        self._listings = Listings(self._listed, monotonic=monotonic)
+        self._broken: dict[int, str] = {}
+        """What was told of a definition that cannot be used: once, however often it is tried."""
+        self._told_otherwise: set[int] = set()
+        """Definitions of which whoever asks is told, rather than the log."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
-        """See ``Tools``. Sources are asked at the same time, each for at most ``listing_seconds``."""
+        """See ``Tools``. Sources that nothing is known of are asked, all at the same time, each for at most
+        ``listing_seconds``; what is known to be broken is left out at once (``tool_listings``).
+        """
         entries, missing = await self._entries(_permitted(agent, scope))
         return OfferedTools(tuple(self._tool(name, entry) for name, entry in entries.items()), missing)
 
@@ -92,6 +108,18 @@ class Toolbox:
             sources=tuple({key: self._shown(value) for key, value in source.items()} for source in result.sources),
         )
 
+    async def check(self, definitions: Iterable[ToolDefinition]) -> list[str]:
+        """Ask the sources of ``definitions``: what cannot be used, where that is written, and what becomes of it."""
+        found = list(definitions)
+        self._told_otherwise.update(id(definition) for definition in found)
+        await self._entries(found)
+        self._told_otherwise.clear()
+        return [self._broken[id(definition)] for definition in found if id(definition) in self._broken]
+
+    async def settled(self) -> None:
+        """Wait for what is asked of sources beside the turns."""
+        await self._listings.settled()
+
     async def _find(self, definitions: Sequence[ToolDefinition], name: str) -> _Entry:
         declared = [one for one in definitions if one.name == name and not isinstance(one, McpServer)]
         entries, missing = await self._entries(declared or definitions)
@@ -104,14 +132,16 @@ class Toolbox:
         if missing:
             message = f"The tool {name[:64]!r} cannot be reached at the moment. Try again later."
             raise ToolFailed(message, is_outage=True)
-        raise ToolFailed(f"There is no tool {name[:64]!r}.")
+        raise ToolFailed(f"There is no tool {name[:64]!r}.", is_refused=True)
 
     async def _entries(
         self, definitions: Sequence[ToolDefinition]
     ) -> tuple[dict[str, _Entry], tuple[MissingTools, ...]]:
         if any(type(definition) not in self._sources for definition in definitions):
             await asyncio.to_thread(self._make, {type(definition) for definition in definitions})
-        lists = await asyncio.gather(*(self._listed(definition) for definition in definitions))
+        lists = await asyncio.gather(
+            *(self._listings.of(definition, self._source(definition)) for definition in definitions)
+        )
         missing = tuple(found for found in lists if isinstance(found, MissingTools))
         found = [
             _Entry(definition, own)
@@ -134,10 +164,13 @@ class Toolbox:
         source = self._source(definition)
         try:
             endpoint = source.endpoint(definition) if source.must_ask(definition) else None
-            return await self._guarded(endpoint, source.tools(definition), self._listing_seconds)
+            offered = await self._guarded(endpoint, source.tools(definition), self._listing_seconds)
         except Exception as error:  # noqa: BLE001 - whatever a source does, the turn goes on without it
-            failure = self._failure(error, definition.name, definition)
-            return MissingTools(source.origin(definition), failure.message)
+            self._note_broken(definition, error)
+            return MissingTools(source.origin(definition), self._headers.redacted(_message(error)))
+        if self._broken.pop(id(definition), None) is not None:
+            _log.warning("%s: the tools of %s are back.", self._where(definition), definition.name)
+        return offered
 
     async def _guarded(self, endpoint: str | None, work: Coroutine[Any, Any, T], seconds: float) -> T:
         """Do ``work`` within its time and under the circuit breaker of the endpoint it uses.
@@ -165,11 +198,25 @@ class Toolbox:
         assert refusal is not None  # noqa: S101 - the block returned or raised otherwise
         raise refusal
 
+    def _note_broken(self, definition: ToolDefinition, error: Exception) -> None:
+        """Log what is wrong with a definition, unless that is known."""
+        passes = self._source(definition).may_recover(definition)
+        then = "it is tried again beside later turns" if passes else "it is tried again after a new start only"
+        why = self._headers.redacted(_for_the_file(error)).rstrip(".")
+        told = f"{self._where(definition)}: {definition.name} cannot be used: {why}. Turns go on without it; {then}."
+        if id(definition) not in self._broken.keys() | self._told_otherwise:
+            _log.warning("%s", told)
+        self._broken[id(definition)] = told
+
+    def _where(self, definition: ToolDefinition) -> str:
+        return self._place(definition) or f"tool {definition.name}"
+
     def _failure(self, error: Exception, name: str, definition: ToolDefinition) -> ToolFailed:
         origin = self._source(definition).origin(definition)
         _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redacted(_for_operators(error)))
         is_outage = isinstance(error, Unreachable | CircuitOpen)
-        return ToolFailed(self._headers.redacted(_message(error)), is_outage=is_outage)
+        is_refused = isinstance(error, ToolFailed) and error.is_refused
+        return ToolFailed(self._headers.redacted(_message(error)), is_outage=is_outage, is_refused=is_refused)
 
     def _shown(self, value: Any) -> Any:
         return self._headers.redacted(value) if isinstance(value, str) else value
@@ -208,6 +255,17 @@ def _message(error: Exception) -> str:
     if isinstance(error, BatonError):
         return "The tool's credentials cannot be read in this deployment."
     return "The tool failed. Trying the same again will hardly help."
+
+
+def _for_the_file(error: Exception) -> str:
+    """What is wrong with a definition, for whoever has written it, on one line."""
+    if isinstance(error, ImportError):
+        told = f"it cannot be imported: {error}"
+    elif isinstance(error, ToolFailed | CannotLoad | CircuitOpen | BatonError):
+        told = error.message if isinstance(error, ToolFailed) else str(error)
+    else:
+        told = f"it failed with {_for_operators(error)}"
+    return "".join(char if char.isprintable() else " " for char in told)[:LONGEST_REASON]
 
 
 def _for_operators(error: Exception) -> str:

@@ -48,9 +48,13 @@ class YamlDocument:
 
     def problem(self, place: Place, what: str) -> str:
         """``file:line: field: what is wrong``, for whatever is at ``place``, as pydantic or this module names it."""
+        return f"{self.where(place)}: {what}"
+
+    def where(self, place: Place) -> str:
+        """``file:line: field``."""
         kept = self._without_tags(place)
         field = ".".join(str(part) for part in kept if part != "[key]") or "(file)"
-        return f"{self.path}:{self._line(kept)}: {field}: {what}"
+        return f"{self.path}:{self._line(kept)}: {field}"
 
     def _without_tags(self, place: Place) -> list[str | int]:
         """``place`` without the kinds (``mcp``, ``http``) that pydantic puts behind something with a ``type``."""

@@ -56,6 +56,7 @@ async def cancel(
     "/{thread_id}/exit",
     summary="Leave the specialist",
     response_model=MessageAnswer,
+    response_model_exclude_unset=True,
     responses=responses(
         Unauthorized, TokenExpired, ThreadUnavailable, NotInHandoff, InvalidRequest, ThreadBusy, StoreUnavailable
     ),
@@ -74,6 +75,7 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
     "/{thread_id}/continue",
     summary="Continue a workflow",
     response_model=MessageAnswer,
+    response_model_exclude_unset=True,
     responses=responses(
         MalformedJson,
         Unauthorized,

@@ -22,6 +22,7 @@ router = APIRouter(tags=["messages"])
     "/messages",
     summary="Send a message and wait for the answer",
     response_model=MessageAnswer,
+    response_model_exclude_unset=True,
     responses=responses(*TURN_ERRORS, ModelError, ThreadBusy),
 )
 async def send_message(scope: Caller, services: Services, message: MessageRequest) -> dict[str, Any]:

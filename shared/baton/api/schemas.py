@@ -135,6 +135,9 @@ class MessageMetadata(Shape):
     source: str | None = Field(examples=[None])
     tokens: int = Field(examples=[23])
     sources: list[dict[str, Any]] = Field(examples=[[]])
+    outcome: Literal["succeeded", "failed", "refused"] | None = Field(
+        default=None, description="How the call ended that a tool's message answers; only those have it."
+    )
 
 
 class Message(Shape):
@@ -144,7 +147,9 @@ class Message(Shape):
 
     id: str = Field(examples=["m-1"])
     role: Literal["user", "assistant", "tool"]
-    content: str | list[dict[str, Any]] | None = Field(examples=["Hello!"])
+    content: str | list[dict[str, Any]] | None = Field(
+        default=None, description="Left out where an agent said nothing and only called tools.", examples=["Hello!"]
+    )
     metadata: MessageMetadata
 
 

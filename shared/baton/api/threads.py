@@ -98,6 +98,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) ->
     "/{thread_id}/messages",
     summary="Read messages",
     response_model=Listing[Message],
+    response_model_exclude_unset=True,  # AG-UI leaves out what is absent
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
 async def list_messages(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from baton.adapters.sqs import SqsTurnQueue
     from baton.adapters.step_functions import StepFunctionsClosings
     from baton.adapters.token_counter import TiktokenCounter
+    from baton.adapters.tokens import JwtVerifier
     from baton.conversation.actions import Actions
     from baton.conversation.approvals import Approvals
     from baton.conversation.closing import Closer, EpisodeWriter
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from baton.ports.live import LiveRegistry
     from baton.ports.run_records import RunRecords
     from baton.ports.skills import SkillStore
-    from baton.ports.token_verifier import TokenVerifier
     from baton.ports.workflows import WorkflowStore
     from baton.settings import ModelSettings
 
@@ -53,7 +53,7 @@ clock = SystemClock()
 
 
 @cache
-def authorizer() -> TokenVerifier:
+def authorizer() -> JwtVerifier:
     """Verifies tokens, for the authorizer function and for the HTTP API."""
     from baton.adapters.tokens import EmbedKeys, JwtVerifier
     from baton.settings import IdentitySettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from baton.composition import secrets
+from baton.composition import _agent_files, secrets
 
 if TYPE_CHECKING:
     import httpx
@@ -14,13 +14,19 @@ if TYPE_CHECKING:
     from baton.adapters.a2a import RemoteAgents
     from baton.adapters.header_values import HeaderValues
     from baton.adapters.tool_source import ToolSource
+    from baton.adapters.toolbox import Toolbox
     from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
     from baton.ports.tools import Tools
 
 
-@cache
 def tools() -> Tools:
     """Tools of agents that live outside Baton."""
+    return toolbox()
+
+
+@cache
+def toolbox() -> Toolbox:
+    """The same, with what only a start asks for."""
     from baton.adapters import egress
     from baton.adapters.circuit_breaker import CircuitBreakers
     from baton.adapters.toolbox import Toolbox
@@ -44,7 +50,7 @@ def tools() -> Tools:
         from baton.adapters.http_requests import HttpRequests
         from baton.adapters.http_tools import HttpTools
 
-        return HttpTools(HttpRequests(make_client, header_values()))
+        return HttpTools(HttpRequests(make_client, header_values()), settings.egress)
 
     def openapi_tools() -> ToolSource[OpenApiTool]:
         from baton.adapters.http_requests import HttpRequests
@@ -62,6 +68,7 @@ def tools() -> Tools:
         {McpServer: mcp_tools, HttpTool: http_tools, OpenApiTool: openapi_tools, PythonTool: python_tools},
         header_values(),
         guards=CircuitBreakers(),
+        place=_agent_files().place_of_tool,
     )
 
 

@@ -67,8 +67,8 @@ class AgentLoop:
         self._head = self._current_from = 0
         self._prompt_budget = 0
         self.usage = Usage()
-        self.is_limited = False
-        """Whether somebody it needed could not be reached: the user is told so (O4)."""
+        self.is_limited = bool(kit.missing)
+        """Whether something it should have, or somebody it needed, could not be had: the user is told so (O4)."""
         self.ends_conversation = False
         self.waiting: list[ToolCall] = []
         """Calls that a person has to agree to; with them the run is interrupted."""
@@ -217,7 +217,7 @@ class AgentLoop:
         outcomes = self._calls.outcomes
         for call in calls:
             if call.id in outcomes:
-                yield tool_result(call, result_ids[call.id], self._calls.told(call))
+                yield tool_result(call, result_ids[call.id], self._calls.told(call), outcomes[call.id].end)
         left = [call for call in calls if call.id not in outcomes]
         if left:
             activity_id = self._transcript.new_activity_id()
@@ -235,7 +235,7 @@ class AgentLoop:
             return
         is_report = outcome.returns is not None
         told = self._calls.told(call)
-        self._transcript.add_result(result_id, self.agent, call, told, is_handoff_summary=is_report)
+        self._transcript.add_result(result_id, self.agent, call, told, end=outcome.end, is_handoff_summary=is_report)
         if self.transfer is None or self.transfer.refusal is not None:
             self.transfer = outcome.transfer or self.transfer
         self.returns = self.returns or outcome.returns

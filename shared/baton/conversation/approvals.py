@@ -41,9 +41,10 @@ class Approvals:
             thread = await self._store.get_thread(_reader(scope), thread_id)
             if thread.user_id != scope.user_id and not scope.has(Permission.TOOL_APPROVE):
                 raise ThreadUnavailable
-        except ThreadUnavailable:
+        except ThreadUnavailable as refusal:
             detail = {"interruptIds": [answer.interrupt_id for answer in answers]}
-            await self._audit.record(scope, "tool.approve", thread_id=thread_id, outcome="denied", detail=detail)
+            outcome = refusal.audited_as
+            await self._audit.record(scope, "tool.approve", thread_id=thread_id, outcome=outcome, detail=detail)
             raise
         if is_whole and thread.pending is not None:
             given = {answer.interrupt_id for answer in answers}

@@ -9,6 +9,7 @@ from typing import Any
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.handoff_rules import Refusal
+from baton.domain.tool_call import CallEnd
 from baton.ports.agent_client import AgentReport
 
 
@@ -37,6 +38,8 @@ class CallOutcome:
     """Why it failed; None: it succeeded."""
     task_id: str | None = None
     task_status: str | None = None
+    is_refused: bool = False
+    """Whether it failed without having been made."""
     is_outage: bool = False
     """Whether it failed because somebody could not be reached in time: the user is told of it (O4)."""
     sources: tuple[Mapping[str, Any], ...] = ()
@@ -49,6 +52,18 @@ class CallOutcome:
     """The handoff it asks for, or why that is refused in words that the user is told."""
     returns: AgentReport | None = None
     """The specialist's report, if the call hands the conversation back."""
+
+    @property
+    def end(self) -> CallEnd:
+        """How the call ended, for whoever is shown it."""
+        if self.error is None:
+            return CallEnd.SUCCEEDED
+        return CallEnd.REFUSED if self.is_refused else CallEnd.FAILED
+
+    @classmethod
+    def refused(cls, message: str) -> CallOutcome:
+        """One that was never made; ``message`` is for the model and for the record."""
+        return cls.failed(message, is_refused=True)
 
     @classmethod
     def failed(cls, message: str, **fields: Any) -> CallOutcome:

@@ -7,6 +7,7 @@ import asyncio
 from baton.conversation.delivery import send_to
 from baton.conversation.endings import Closed, Endings, last_episode
 from baton.conversation.listener import Listener
+from baton.conversation.refusals import told_apart
 from baton.conversation.run_context import RunServices
 from baton.conversation.stretches import messages_between
 from baton.conversation.turns import Turns
@@ -59,9 +60,11 @@ class Closer:
         """
         try:
             lease = await self._lease(scope, thread_id, patience)
-        except (ThreadUnavailable, NoSuchThread):
-            await self._audit.record(scope, "thread.close", thread_id=thread_id, outcome="denied", detail={})
-            raise ThreadUnavailable from None
+        except (ThreadUnavailable, NoSuchThread) as error:
+            refusal = await told_apart(self._services.store, scope, thread_id, error)
+            outcome = refusal.audited_as
+            await self._audit.record(scope, "thread.close", thread_id=thread_id, outcome=outcome, detail={})
+            raise refusal from None
         if episode is not None and lease.thread.episode > episode:
             return await self._ended_before(lease, episode, listener)
         if lease.thread.status is ThreadStatus.CLOSED:

@@ -145,7 +145,7 @@ class Consultations:
                 TaskMessage(message.role.value, message.text, message.timestamp, message.tool_name)
                 for message in transcript.messages
             ]
-        work.is_limited = loop.is_limited or bool(kit.missing)
+        work.is_limited = loop.is_limited
         answers = [message.text for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
         work.answer = answers[-1] if answers and loop.has_answered else ""
 

@@ -142,15 +142,15 @@ class Controls:
         """The caller's own thread; None if nobody has begun it yet and the caller may."""
         try:
             await self._store.check_writable(scope, thread.id)
-        except ThreadUnavailable:
-            await self._denied(scope, thread.id, action)
+        except ThreadUnavailable as refusal:
+            await self._refused(scope, thread.id, action, refusal)
             raise
         try:
             return await self._store.get_thread(scope, thread.id)
-        except ThreadUnavailable:
+        except ThreadUnavailable as refusal:
             if thread.may_create:
                 return None
-            await self._denied(scope, thread.id, action)
+            await self._refused(scope, thread.id, action, refusal)
             raise
 
     async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
@@ -158,10 +158,10 @@ class Controls:
             thread = await self._store.get_thread(scope, thread_id)
             if thread.user_id != scope.user_id:  # thread:read_all reads, it does not write
                 raise ThreadUnavailable
-        except ThreadUnavailable:
-            await self._denied(scope, thread_id, action)
+        except ThreadUnavailable as refusal:
+            await self._refused(scope, thread_id, action, refusal)
             raise
         return thread
 
-    async def _denied(self, scope: Scope, thread_id: str, action: str) -> None:
-        await self._audit.record(scope, action, thread_id=thread_id, outcome="denied", detail={})
+    async def _refused(self, scope: Scope, thread_id: str, action: str, refusal: ThreadUnavailable) -> None:
+        await self._audit.record(scope, action, thread_id=thread_id, outcome=refusal.audited_as, detail={})

@@ -84,9 +84,9 @@ class Forks:
             parent = await self._store.get_thread(scope, parent_thread_id)
             if parent.user_id != scope.user_id:  # thread:read_all reads, it does not write
                 raise ThreadUnavailable
-        except ThreadUnavailable:
-            detail = {"agentId": agent_id}
-            await self._audit.record(scope, "thread.fork", thread_id=parent_thread_id, outcome="denied", detail=detail)
+        except ThreadUnavailable as refusal:
+            detail, outcome = {"agentId": agent_id}, refusal.audited_as
+            await self._audit.record(scope, "thread.fork", thread_id=parent_thread_id, outcome=outcome, detail=detail)
             raise
         agent = self._agents.get(scope, agent_id)
         if agent.remote is not None:

@@ -12,7 +12,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Run, Thread
-from baton.domain.tool_call import ToolCall, ToolCallRecord
+from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
 from baton.memory.context import NOT_CARRIED_OUT, message_tokens
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
@@ -50,6 +50,7 @@ def opening_message(
         is_tool_result=True,
         tool_name=first.tool_name,
         tool_call_id=first.tool_call_id,
+        call_end=CallEnd.REFUSED,
     )
 
 
@@ -67,7 +68,8 @@ def tell_results(
         made = journal.get(interrupt.tool_call_id)
         output = (made.output or "")[: agent.limits.result_chars] if made is not None else NOT_CARRIED_OUT
         call = ToolCall(interrupt.tool_call_id, interrupt.tool_name, "{}")
-        transcript.add_result(transcript.new_id(), agent, call, output)
+        end = CallEnd.SUCCEEDED if made is not None else CallEnd.REFUSED
+        transcript.add_result(transcript.new_id(), agent, call, output, end=end)
 
 
 async def dated_as_before(

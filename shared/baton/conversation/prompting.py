@@ -47,7 +47,10 @@ def _notes(
         yield Prompt(Role.SYSTEM, workflow_note(floor.definition, floor.workflow))
     if kit.missing:
         missing = "; ".join(f"{each.origin} ({each.reason})" for each in kit.missing)
-        told = f"Some of your tools cannot be reached at the moment: {missing}. Do without them."
+        told = (
+            f"Some of your tools cannot be used at the moment: {missing}. Do without them. The user is told that you "
+            "are limited: do not apologise for it."
+        )
         yield Prompt(Role.SYSTEM, told)
 
 

@@ -16,8 +16,8 @@ async def read_audited(store: ThreadStore, audit: AuditLog, scope: Scope, thread
     """
     try:
         thread = await store.get_thread(scope, thread_id)
-    except ThreadUnavailable:
-        await audit.record(scope, action, thread_id=thread_id, outcome="denied", detail={})
+    except ThreadUnavailable as refusal:
+        await audit.record(scope, action, thread_id=thread_id, outcome=refusal.audited_as, detail={})
         raise
     await audit_read(audit, scope, thread_id, thread.user_id, action)
     return thread

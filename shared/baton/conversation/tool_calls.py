@@ -90,7 +90,7 @@ class ToolCalls:
 
     async def refuse(self, call: ToolCall, why: str) -> None:
         """Do not make a call, and keep a record that says ``why``. Raises ``LeaseLost`` and ``StoreUnavailable``."""
-        outcome = self.outcomes[call.id] = CallOutcome.failed(why)
+        outcome = self.outcomes[call.id] = CallOutcome.refused(why)
         await self._record(call, outcome, self.context.services.clock.now())
 
     def _waits(self, call: ToolCall, approved: Collection[str]) -> bool:
@@ -158,7 +158,7 @@ class ToolCalls:
             self.context.writes.add(self._record(call, outcome, began))
         self._show_progress(call, outcome)
         if is_shown(call.name):
-            emit(tool_result(call, result_id, self._shown(call, outcome)))
+            emit(tool_result(call, result_id, self._shown(call, outcome), outcome.end))
 
     def _show_progress(self, call: ToolCall, outcome: CallOutcome) -> None:
         offer = self.kit.offers.get(call.name)
@@ -174,12 +174,12 @@ class ToolCalls:
             return CallOutcome.failed(f"Error: {error}", is_outage=True)
         except BadCall as bad:
             self.budget.count_bad_call()
-            return CallOutcome.failed(f"Error: {bad}")
+            return CallOutcome.refused(f"Error: {bad}")
         known = self.context.journal.get(call.id)
         if known is not None and is_shown(call.name):
             return self._reused(known, offer)  # what is Baton's own is done anew: nothing of it was kept
         if not self.budget.take_call():
-            return CallOutcome.failed(NO_MORE)
+            return CallOutcome.refused(NO_MORE)
         if offer.tool is not None and offer.tool.requires_approval and not is_approved:
             return CallOutcome("", waits=True)
         if offer.agent is not None and self.consult is not None:
@@ -188,7 +188,7 @@ class ToolCalls:
             return await self._outside(call, offer, arguments)
         if self.own is not None:
             return await self.own.use(self.agent, call.name, arguments, emit, waits=self._is_waiting)
-        return CallOutcome.failed(f"Error: {call.name} cannot be used here.")
+        return CallOutcome.refused(f"Error: {call.name} cannot be used here.")
 
     async def _outside(self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any]) -> CallOutcome:
         context = self.context
@@ -208,7 +208,8 @@ class ToolCalls:
         except TimeoutError:
             return CallOutcome.failed(f"Error: {call.name} did not answer in time.", is_outage=True)
         except ToolFailed as failure:
-            return CallOutcome.failed(f"Error: {failure.message}", is_outage=failure.is_outage)
+            is_outage, is_refused = failure.is_outage, failure.is_refused
+            return CallOutcome.failed(f"Error: {failure.message}", is_outage=is_outage, is_refused=is_refused)
         return CallOutcome(result.text, sources=result.sources)
 
     def _reused(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:

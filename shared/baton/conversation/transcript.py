@@ -9,7 +9,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.identity import derived_message_id
 from baton.domain.message import MessageStatus, Role, StoredMessage
 from baton.domain.thread import Run
-from baton.domain.tool_call import ToolCall
+from baton.domain.tool_call import CallEnd, ToolCall
 from baton.memory.context import STOPPED_NOTE, answer_tokens, message_tokens
 from baton.ports.clock import Clock
 from baton.ports.token_counter import TokenCounter
@@ -92,7 +92,14 @@ class Transcript:
         )
 
     def add_result(
-        self, message_id: str, agent: AgentDefinition, call: ToolCall, content: str, *, is_handoff_summary: bool = False
+        self,
+        message_id: str,
+        agent: AgentDefinition,
+        call: ToolCall,
+        content: str,
+        *,
+        end: CallEnd = CallEnd.SUCCEEDED,
+        is_handoff_summary: bool = False,
     ) -> StoredMessage:
         """What a call came to, as the model was told; a specialist's report is the summary of its handoff."""
         return self._add(
@@ -106,6 +113,7 @@ class Transcript:
             is_handoff_summary=is_handoff_summary,
             tool_name=call.name,
             tool_call_id=call.id,
+            call_end=end,
         )
 
     def _add(self, message_id: str, role: Role, text: str, tokens: int, **fields: Any) -> StoredMessage:

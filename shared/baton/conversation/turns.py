@@ -14,6 +14,7 @@ from baton.conversation.follow import Follower
 from baton.conversation.forks import is_led_by_parent
 from baton.conversation.listener import Listener
 from baton.conversation.orphans import Orphan, find_orphan
+from baton.conversation.refusals import told_apart
 from baton.conversation.replay import Replays
 from baton.conversation.requests import AnswerRequest, FloorAction, FloorRequest, TurnRequest
 from baton.conversation.run import FinishedRun, RunExecution
@@ -171,19 +172,22 @@ class Turns:
             if refusal is not None and isinstance(error, NoSuchThread):
                 await self._denied(call, refusal)
                 raise refusal from None
-            await self._denied(call, ThreadUnavailable())
-            raise ThreadUnavailable from None
+            unavailable = await told_apart(self._store, call.scope, request.thread.id, error)
+            await self._denied(call, unavailable)
+            raise unavailable from None
 
     async def _denied(self, call: TurnCall, error: ThreadUnavailable | UnknownAgent) -> None:
         """Audit that the message may not be sent, unless its agent just does not exist."""
         request = call.request
-        detail = {"messageId": request.message_id}
-        if isinstance(error, UnknownAgent):
-            if error.permission is None:
-                return
+        detail, outcome = {"messageId": request.message_id}, "denied"
+        if isinstance(error, ThreadUnavailable):
+            outcome = error.audited_as
+        elif error.permission is None:
+            return
+        else:
             detail["permission"] = error.permission
         await self._audit.record(
-            call.scope, "thread.write", thread_id=request.thread.id, outcome="denied", detail=detail
+            call.scope, "thread.write", thread_id=request.thread.id, outcome=outcome, detail=detail
         )
 
     async def _answer_once(self, call: TurnCall, wanted: LeaseRequest) -> FinishedRun:

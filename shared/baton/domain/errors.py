@@ -140,6 +140,16 @@ class ThreadUnavailable(BatonError):
     title = "Conversation not available"
     detail = "This conversation is not available to you. Please start a new one."
 
+    def __init__(self, detail: str | None = None, *, is_unused: bool = False) -> None:
+        """``is_unused``: nobody anywhere has begun it; for the audit, and never told to the caller."""
+        super().__init__(detail)
+        self.is_unused = is_unused
+
+    @property
+    def audited_as(self) -> str:
+        """The outcome in the audit: to ask for what does not exist is no attempt at what is somebody else's."""
+        return "not_found" if self.is_unused else "denied"
+
 
 # What the conversation is in the middle of
 

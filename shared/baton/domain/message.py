@@ -22,7 +22,7 @@ from ag_ui.core import ToolCall as ShownToolCall
 from baton.domain.floor import FloorChange
 from baton.domain.interrupt import Interrupt
 from baton.domain.times import iso
-from baton.domain.tool_call import ToolCall, is_shown
+from baton.domain.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.usage import Usage
 
 Part = TextPart | ImagePart | DocumentPart
@@ -112,6 +112,8 @@ class StoredMessage:
     """What an assistant message called."""
     tool_call_id: str | None = None
     """The call that a tool message answers."""
+    call_end: CallEnd = CallEnd.SUCCEEDED
+    """How that call ended."""
     attempt: int = 1
     fence: int = 0
     """Of the lease under which it was written, as the store has it; 0 where it was never read back."""
@@ -126,7 +128,8 @@ class StoredMessage:
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
 
     def metadata(self) -> dict[str, Any]:
-        """The wire metadata; absent values are null."""
+        """The wire metadata; absent values are null, but for ``outcome``, which only tools' messages have."""
+        outcome = {"outcome": self.call_end.value} if self.role is Role.TOOL else {}
         return {
             "ordinal": self.ordinal,
             "runId": self.run_id,
@@ -140,6 +143,7 @@ class StoredMessage:
             "source": self.source,
             "tokens": self.tokens,
             "sources": list(self.sources),
+            **outcome,
         }
 
     def as_ag_ui(self) -> Message:
@@ -149,7 +153,10 @@ class StoredMessage:
             return UserMessage(id=self.id, content=content, metadata=self.metadata())
         if self.role is Role.TOOL:
             call_id = self.tool_call_id or self.id
-            return ToolMessage(id=self.id, content=self.text, tool_call_id=call_id, metadata=self.metadata())
+            error = self.text.removeprefix("Error: ") if self.call_end is not CallEnd.SUCCEEDED else None
+            return ToolMessage(
+                id=self.id, content=self.text, tool_call_id=call_id, error=error, metadata=self.metadata()
+            )
         calls = [
             ShownToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=call.arguments))
             for call in self.tool_calls

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from baton.domain.times import iso
@@ -46,6 +47,16 @@ class ToolCall:
     name: str
     arguments: str
     """JSON as the model wrote it, which may be malformed; ``{}`` where it wrote nothing."""
+
+
+class CallEnd(StrEnum):
+    """How a call ended, as it is labelled wherever it is shown."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    """It was made, or begun, and came to nothing."""
+    REFUSED = "refused"
+    """It was never made: a person, a rule or a limit was against it, or it was no sensible call."""
 
 
 @dataclass(frozen=True, slots=True)

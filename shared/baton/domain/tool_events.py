@@ -21,7 +21,7 @@ from ag_ui.core import (
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import MAX_DELTA_CHARS
-from baton.domain.tool_call import ToolCall
+from baton.domain.tool_call import CallEnd, ToolCall
 
 
 def tool_call(call: ToolCall, parent_message_id: str) -> Iterator[BaseEvent]:
@@ -32,9 +32,12 @@ def tool_call(call: ToolCall, parent_message_id: str) -> Iterator[BaseEvent]:
     yield ToolCallEndEvent(tool_call_id=call.id)
 
 
-def tool_result(call: ToolCall, message_id: str, content: str) -> ToolCallResultEvent:
+def tool_result(call: ToolCall, message_id: str, content: str, end: CallEnd) -> ToolCallResultEvent:
     """What a call came to, as the message ``message_id`` says it."""
-    return ToolCallResultEvent(message_id=message_id, tool_call_id=call.id, content=content, role="tool")
+    metadata = {"outcome": end.value}
+    return ToolCallResultEvent(
+        message_id=message_id, tool_call_id=call.id, content=content, role="tool", metadata=metadata
+    )
 
 
 def subagent_started(task_id: str, agent: AgentDefinition, call: ToolCall) -> SubagentStartedEvent:

@@ -11,7 +11,7 @@ from ag_ui.core import TextPart
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.message import Content, MessageStatus, Role, StoredMessage
-from baton.domain.tool_call import ToolCall, is_shown
+from baton.domain.tool_call import CallEnd, ToolCall, is_shown
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
@@ -227,6 +227,8 @@ def _told(call: ToolCall, result: StoredMessage | None) -> str:
     came = result.text if result is not None else NOT_CARRIED_OUT
     if len(came) > SHORTENED_CHARS:
         came = f"{came[:SHORTENED_CHARS]} {SHORTENED_NOTE}"
+    if result is None or result.call_end is CallEnd.REFUSED:
+        return f"[Wanted to call {call.name} with {call.arguments}, which was refused: {came}]"
     return f"[Called {call.name} with {call.arguments}. Result: {came}]"
 
 

@@ -24,7 +24,7 @@ class AuditRecord:
     action: str
     """What was asked for: ``thread.read``, ``thread.write``, ``thread.close``, ``run.cancel`` ..."""
     outcome: str
-    """What became of it: ``denied``, ``closed``, ``requested`` ..."""
+    """What became of it: ``denied``, ``not_found``, ``closed``, ``requested`` ..."""
     detail: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:

@@ -198,7 +198,10 @@ class ThreadStore(Protocol):
         ...
 
     async def get_thread(self, scope: Scope, thread_id: str) -> Thread:
-        """The thread. Its owner, or a holder of ``thread:read_all``, may read it."""
+        """The thread. Its owner, or a holder of ``thread:read_all``, may read it.
+
+        A refusal takes the same requests whatever its reason; only ``is_unused`` tells.
+        """
         ...
 
     async def list_threads(

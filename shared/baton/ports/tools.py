@@ -15,12 +15,13 @@ class ToolFailed(Exception):
     """A call came to nothing; ``message`` is told to the model, so it says what could be tried instead.
 
     ``is_outage``: the tool could not be reached or did not answer in time, which is nobody's fault here (O4); else it
-    answered, with an error.
+    answered, with an error. ``is_refused``: it was not even called, for the call made no sense or is not allowed.
     """
 
-    def __init__(self, message: str, *, is_outage: bool = False) -> None:
+    def __init__(self, message: str, *, is_outage: bool = False, is_refused: bool = False) -> None:
         self.message = message
         self.is_outage = is_outage
+        self.is_refused = is_refused
         super().__init__(message)
 
 

@@ -123,3 +123,86 @@ def test_data_outlives_the_process(stand_in_template: Path, tmp_path: Path) -> N
             process.send_signal(signal.SIGINT)
             process.wait(60)
     assert len(keys) == 2
+
+
+CONCIERGE = """\
+id: concierge
+name: Concierge
+description: Knows the house.
+system_prompt: Be brief.
+main: true
+tools:
+  - type: python
+    name: rooms
+    description: Lists rooms.
+    entry_point: hotel.rooms:all
+  - type: openapi
+    spec: hotel.json
+    operation_id: bookRoom
+  - type: openapi
+    spec: absent.yaml
+    operation_id: cancelRoom
+  - type: mcp
+    name: kitchen
+    url: http://127.0.0.1:9/mcp
+  - type: http
+    name: taxi
+    description: Calls a taxi.
+    url: https://taxi.example.com/call
+sub_agents: [guide]
+"""
+GUIDE = """\
+id: guide
+name: Guide
+description: Knows the town.
+remote:
+  card_url: http://127.0.0.1:9
+"""
+HOTEL = json.dumps({"openapi": "3.1.0", "paths": {"/rooms": {"get": {"operationId": "listRooms"}}}})
+ISSUER = {"issuer": "http://127.0.0.1:9", "audience": "hotel"}
+
+
+def test_what_is_broken_is_told_at_the_start_and_to_the_user_and_nothing_waits_for_it(tmp_path: Path) -> None:
+    for name, text in (("concierge.yaml", CONCIERGE), ("guide.yaml", GUIDE), ("hotel.json", HOTEL)):
+        (tmp_path / name).write_text(text)
+    concierge, guide = tmp_path / "concierge.yaml", tmp_path / "guide.yaml"
+    settings = {"BATON_AGENTS_DIR": str(tmp_path), "BATON_TOKEN_ISSUERS": json.dumps([ISSUER])}
+    with running(ROOT / "template.yaml", **settings) as (process, url):
+        token = httpx.post(f"{url}/local/token", json={"tenant": "demo", "user": "me"}).json()["token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        said = [httpx.post(f"{url}/v1/messages", json={"message": "Hi"}, headers=headers, timeout=60) for _ in range(2)]
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    told = [line.removeprefix("WARNING local: ") for line in err.splitlines() if line.startswith("WARNING local: ")]
+    expected = [
+        (f"{concierge}:7: tools.0: rooms cannot be used: ", "BATON_TOOL_PACKAGES"),
+        (f"{concierge}:11: tools.1: bookRoom cannot be used: ", "It has: listRooms."),
+        (f"{concierge}:14: tools.2: cancelRoom cannot be used: ", "absent.yaml cannot be read"),
+        (f"{concierge}:17: tools.3: kitchen cannot be used: ", "tried again beside later turns"),
+        (f"{concierge}:20: tools.4: taxi cannot be used: ", "BATON_ALLOWED_HOSTS"),
+        (f"{guide}:5: remote.card_url: guide cannot be asked: ", "tried again"),
+        ("BATON_TOKEN_ISSUERS: the keys of http://127.0.0.1:9 cannot be read: ", "refused"),
+    ]
+    assert len(told) == len(expected), err
+    for line, (beginning, part) in zip(told, expected, strict=True):
+        assert line.startswith(beginning), line
+        assert part in line
+    for answer in said:
+        [_, message] = answer.raise_for_status().json()["messages"]
+        assert message["name"] == "Concierge"
+        assert message["content"].startswith("I'm working with limited resources right now")
+
+
+@pytest.mark.parametrize(("others", "said"), [("main: true", "concierge, waiter"), ("main: false", "BATON_AGENTS_DIR")])
+def test_a_default_agent_that_cannot_be_told_is_asked_for_by_its_variable(
+    tmp_path: Path, others: str, said: str
+) -> None:
+    if others == "main: true":
+        for name in ("concierge", "waiter"):
+            text = CONCIERGE.partition("tools:")[0].replace("concierge", name)
+            (tmp_path / f"{name}.yaml").write_text(text)
+    code, told = refused(ROOT / "template.yaml", PORT="0", BATON_AGENTS_DIR=str(tmp_path))
+    assert code == 1
+    assert told.startswith("Baton cannot start. ")
+    assert said in told
+    assert ("BATON_DEFAULT_AGENT" in told) == (others == "main: true")

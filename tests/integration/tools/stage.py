@@ -74,13 +74,14 @@ class Stage:
             self._toolbox = Toolbox(
                 {
                     McpServer: lambda: McpTools(self._mcp_client, headers, monotonic=self.time),
-                    HttpTool: lambda: HttpTools(requests),
+                    HttpTool: lambda: HttpTools(requests, self.policy),
                     OpenApiTool: lambda: OpenApiTools(requests, self._client, self.folder, monotonic=self.time),
                     PythonTool: lambda: PythonTools(["tests.integration.tools"]),
                 },
                 headers,
                 guards=self.guards,
                 listing_seconds=self.listing_seconds,
+                monotonic=self.time,
             )
         return self._toolbox
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import re
 import ssl
 from ipaddress import ip_address
 from pathlib import Path
@@ -195,9 +196,25 @@ async def test_private_addresses_are_not_called(stage: Stage) -> None:
 
 
 async def test_a_deployment_calls_only_listed_hosts_and_only_over_https(stage: Stage, service: int) -> None:
+    agent = agent_with(http(service))
+    assert (await stage.toolbox.offered(agent, ADA)).missing == ()
     stage.policy = EgressPolicy(("api.example.com",))
     with pytest.raises(ToolFailed, match="not allowed"):
-        await stage.call(agent_with(http(service)), "fetch")
+        await stage.call(agent, "fetch")
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("https://elsewhere.example.com/x", "elsewhere.example.com is not among the hosts .*BATON_ALLOWED_HOSTS"),
+        ("http://api.example.com/x", "api.example.com must be called over https"),
+    ],
+)
+async def test_an_operation_of_a_host_that_may_not_be_called_is_missing(stage: Stage, url: str, why: str) -> None:
+    stage.policy = EgressPolicy(("api.example.com",))
+    tool = {"type": "http", "name": "fetch", "description": "Fetches.", "url": url}
+    [missing] = (await stage.toolbox.offered(agent_with(tool), ADA)).missing
+    assert re.match(why, missing.reason)
 
 
 async def test_certificates_are_checked_for_the_hosts_name(stage: Stage, tmp_path: Path) -> None:

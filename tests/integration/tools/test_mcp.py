@@ -99,6 +99,8 @@ async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_missing_then(
             await stage.call(agent, "die")
 
         stage.time.pass_(300)
+        await stage.toolbox.offered(agent, ADA)
+        await stage.toolbox.settled()
         offered = await stage.toolbox.offered(agent, ADA)
         assert offered.tools == ()
         assert [missing.origin for missing in offered.missing] == ["mcp:files"]
@@ -112,6 +114,8 @@ async def test_a_tool_that_the_server_no_longer_knows_is_gone_from_the_list(stag
         with pytest.raises(ToolFailed):
             await stage.call(agent, "add", a=1, b=1)
 
+        await stage.toolbox.offered(agent, ADA)
+        await stage.toolbox.settled()
         names = {tool.spec.name for tool in (await stage.toolbox.offered(agent, ADA)).tools}
         assert "add" not in names
         assert "weather" in names
@@ -124,6 +128,8 @@ async def test_a_list_is_asked_for_again_after_five_minutes(stage: Stage) -> Non
         await stage.call(agent, "forget")
         assert "add" in {tool.spec.name for tool in (await stage.toolbox.offered(agent, ADA)).tools}
         stage.time.pass_(300)
+        assert "add" in {tool.spec.name for tool in (await stage.toolbox.offered(agent, ADA)).tools}
+        await stage.toolbox.settled()
         assert "add" not in {tool.spec.name for tool in (await stage.toolbox.offered(agent, ADA)).tools}
 
 

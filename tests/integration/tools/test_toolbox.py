@@ -59,6 +59,10 @@ async def test_an_endpoint_that_hangs_opens_its_circuit(stage: Stage) -> None:
     async with serving(silent) as port:
         agent = agent_with(mcp(port), http(port, timeout_seconds=0.1))
         [first] = (await stage.toolbox.offered(agent, ADA)).missing
+        assert (await stage.toolbox.offered(agent, ADA)).missing == (first,)
+        stage.time.pass_(30)
+        await stage.toolbox.offered(agent, ADA)
+        await stage.toolbox.settled()
         [then] = (await stage.toolbox.offered(agent, ADA)).missing
         with pytest.raises(ToolFailed, match=r"within 0\.1 seconds|in time"):
             await stage.call(agent, "fetch")

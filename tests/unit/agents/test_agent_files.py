@@ -237,20 +237,37 @@ def test_deep_nesting_is_a_problem_of_the_file_and_of_nothing_else(tmp_path: Pat
 def test_a_folder_without_agents_is_named(tmp_path: Path) -> None:
     with pytest.raises(AgentFileError, match="no agent files"):
         AgentFiles.load(tmp_path)
-    with pytest.raises(AgentFileError, match="no agent files"):
+    with pytest.raises(AgentFileError, match=r"missing: no agent files .* BATON_AGENTS_DIR"):
         AgentFiles.load(tmp_path / "missing")
+
+
+def test_the_only_main_agent_is_the_default_whatever_it_is_called(folder: Path) -> None:
+    (folder / "assistant.yaml").write_text(GOOD.replace("id: assistant", "id: concierge"))
+    (folder / "c.yaml").write_text(GOOD.replace("id: assistant", "id: c").replace("main: true", "main: false"))
+    assert AgentFiles.load(folder).default_main().id == "concierge"
 
 
 def test_one_of_several_main_agents_has_to_be_chosen(folder: Path) -> None:
     (folder / "b.yaml").write_text(GOOD.replace("id: assistant", "id: b"))
     (folder / "c.yaml").write_text(GOOD.replace("id: assistant", "id: c").replace("main: true", "main: false"))
-    with pytest.raises(AgentFileError, match="assistant, b"):
+    with pytest.raises(AgentFileError, match=r"BATON_DEFAULT_AGENT .*: assistant, b$"):
         AgentFiles.load(folder)
     assert AgentFiles.load(folder, default_main="b").default_main().id == "b"
-    for unfit in ("c", "nobody"):
-        with pytest.raises(AgentFileError):
-            AgentFiles.load(folder, default_main=unfit)
     assert [agent.id for agent in AgentFiles.load(folder, "b").all()] == ["assistant", "b", "c"]
+
+
+@pytest.mark.parametrize("unfit", ["c", "nobody"])
+def test_a_default_that_is_no_main_agent_is_refused_by_its_variable(folder: Path, unfit: str) -> None:
+    (folder / "c.yaml").write_text(GOOD.replace("id: assistant", "id: c").replace("main: true", "main: false"))
+    with pytest.raises(AgentFileError, match=rf"BATON_DEFAULT_AGENT .*{unfit}.*: assistant$"):
+        AgentFiles.load(folder, default_main=unfit)
+
+
+def test_agents_of_which_none_is_a_main_agent_are_refused(folder: Path) -> None:
+    for name in ("assistant", "b"):
+        (folder / f"{name}.yaml").write_text(GOOD.replace("id: assistant", f"id: {name}").replace("main: true", ""))
+    with pytest.raises(AgentFileError, match=r"`main: true`.*BATON_DEFAULT_AGENT.*: assistant, b$"):
+        AgentFiles.load(folder)
 
 
 @pytest.mark.parametrize(
@@ -275,3 +292,15 @@ def test_any_text_is_an_agent_or_an_error_with_its_line(tmp_path_factory: pytest
     path.write_text(text, encoding="utf-8", newline="")
     with pytest.raises(AgentFileError, match=r"any\.yaml:\d+: "):
         load_agent(path)
+
+
+def test_a_tool_is_found_where_it_is_written(folder: Path) -> None:
+    path = folder / "assistant.yaml"
+    tool = "  - {type: python, name: NAME, description: Looks., entry_point: shop:look}\n"
+    path.write_text(f"{GOOD}\ntools:\n{tool.replace('NAME', 'one')}{tool.replace('NAME', 'two')}")
+    files = AgentFiles.load(folder)
+    lines = path.read_text().splitlines()
+    for number, declared in enumerate(files.default_main().tools):
+        [line] = [index for index, text in enumerate(lines, 1) if f"name: {declared.name}" in text]
+        assert files.place_of_tool(declared) == f"{path}:{line}: tools.{number}"
+    assert files.place_of_tool(files.default_main().tools[0].model_copy()) is None

@@ -68,12 +68,12 @@ class Served:
         self.app = create_app(lambda: services, timing=self.timing)
 
     async def get(self, path: str, *permissions: str, user: str = "ada", **params: Any) -> httpx.Response:
-        """GET ``/v1<path>`` as a user of tenant ``acme``."""
+        """GET ``/v1<path>`` as a user of ada's tenant."""
         async with self._client(user, *permissions) as client:
             return await client.get(path, params=params)
 
     async def post(self, path: str, body: Any, *permissions: str, user: str = "ada") -> httpx.Response:
-        """POST to ``/v1<path>`` as a user of tenant ``acme``; a stream is read to its end."""
+        """POST to ``/v1<path>`` as a user of ada's tenant; a stream is read to its end."""
         async with self._client(user, *permissions) as client:
             return await client.post(path, json=body)
 
@@ -90,7 +90,8 @@ class Served:
         return answer["items"], answer["nextCursor"]
 
     def _client(self, user: str, *permissions: str) -> httpx.AsyncClient:
-        headers = {"Authorization": f"Bearer {','.join(['acme', user, *permissions])}"}
+        tenant_id = self.stage.ada.tenant_id
+        headers = {"Authorization": f"Bearer {','.join([tenant_id, user, *permissions])}"}
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app), base_url="http://baton.test/v1", headers=headers
         )

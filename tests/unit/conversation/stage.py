@@ -26,6 +26,7 @@ from baton.conversation.turns import Turns
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
+from tests.contracts.house import House
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.audit import FakeAuditLog
@@ -72,7 +73,7 @@ class WordCounter:
 
 @dataclass
 class Stage:
-    """Turns over fakes; ``ada`` talks."""
+    """Turns over fakes, or over the stores of a ``house``; ``ada`` talks."""
 
     clock: FakeClock = field(default_factory=FakeClock)
     model: ScriptedChatModel = field(default_factory=lambda: ScriptedChatModel(otherwise=Answer(("Hello there.",))))
@@ -80,6 +81,7 @@ class Stage:
     audit: FakeAuditLog = field(default_factory=FakeAuditLog)
     assistant: AgentDefinition = ASSISTANT
     others: tuple[AgentDefinition, ...] = ()
+    house: House | None = None
 
     def __post_init__(self) -> None:
         self.store = FakeThreadStore(self.clock)
@@ -87,16 +89,19 @@ class Stage:
         self.live = FakeLiveRegistry(self.clock)
         self.queue = FakeTurnQueue()
         self.records = FakeRunRecords()
+        self.episodes = FakeEpisodes()
+        self.handoffs = FakeHandoffs(self.audit)
+        self.workflows = FakeWorkflows(self.clock)
+        self.skills = FakeSkills()
+        self.ada = Scope("acme", "ada")
+        if self.house is not None:
+            self._move_into(self.house)
         self.agent_client = ScriptedAgentClient()
         self.tools = FakeTools()
-        self.episodes = FakeEpisodes()
         self.closings = FakeClosings()
         self.sessions = Sessions(self.episodes, self.closings, self.audit)
         self.catalog = FakeAgentCatalog(self.assistant, LIBRARIAN, *self.others)
         self.agents = Agents(self.catalog)
-        self.handoffs = FakeHandoffs(self.audit)
-        self.workflows = FakeWorkflows(self.clock)
-        self.skills = FakeSkills()
         self.floors = Floors(self.handoffs, self.workflows, self.skills, self.agents, self.audit, self.clock)
         self.forks = Forks(self.store, self.agents, self.audit, WordCounter(), self.clock)
         self.services = RunServices(
@@ -127,8 +132,14 @@ class Stage:
         self.idle = FakeIdleThreads(self.store, self.clock)
         endings = Endings(self.store, self.log, self.live, self.connections, self.sessions, self.floors, self.clock)
         self.sweeper = Sweeper(self.idle, self.store, endings, self.controls, self.episodes, self.sessions, self.clock)
-        self.ada = Scope("acme", "ada")
         self.thread_id = str(uuid.uuid4())
+
+    def _move_into(self, house: House) -> None:
+        """Keep everything there, in a tenant of its own and at its clock."""
+        stores = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "skills")
+        for name in (*stores, "audit", "clock"):
+            setattr(self, name, getattr(house, name))
+        self.ada = house.ada
 
     async def model_is_asked(self, times: int = 1) -> None:
         """Wait until the model has been asked so often."""

@@ -173,6 +173,15 @@ async def test_calls_of_other_agents_are_told_as_text_where_the_handoff_shows_th
     assert not any(prompt.tool_calls or prompt.role.value == "tool" for prompt in stage.model.asked[-1].prompts)
 
 
+async def test_a_refused_call_is_not_told_as_one_that_was_made() -> None:
+    stage = await talked(context_mode="full", show_tool_calls=True)
+    stage.model.script(Answer.calling(ToolCall("c1", "look", "{}"), text="One moment."), "There is no such tool.")
+    await stage.say("m1", "How many?")
+    told = str(await handed_over(stage))
+    assert "Wanted to call look with {}, which was refused: " in told
+    assert "Called look" not in told
+
+
 async def test_a_summary_shows_no_calls_of_before() -> None:
     stage = await looked(show_tool_calls=True)
     assert await handed_over(stage) == [SYSTEM, SUMMARY, PLEASE]

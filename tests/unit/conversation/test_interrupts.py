@@ -98,6 +98,8 @@ async def test_a_refused_call_is_not_made_and_the_model_is_told(stage: Stage, re
     assert said.text == "As you wish."
     told = str(stage.model.asked[1].contents[-1][1])
     assert "refused" in told
+    (result,) = [event.body for event in said.events if event.type == "TOOL_CALL_RESULT"]
+    assert result["metadata"]["outcome"] == "refused"
     assert ("Not that one!" in told) == (refusal == "payload")
 
 

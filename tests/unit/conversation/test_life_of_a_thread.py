@@ -7,10 +7,11 @@ import uuid
 
 import pytest
 
+from baton.conversation.approvals import Approvals
 from baton.conversation.closing import EpisodeWriter
 from baton.domain.episode import EndReason, EpisodeStatus, episode_id
 from baton.domain.errors import StoreUnavailable, ThreadUnavailable
-from baton.domain.identity import Scope
+from baton.domain.identity import Scope, ThreadRef, thread_ref
 from baton.domain.message import MessageStatus
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.domain.tool_call import ToolCall
@@ -80,6 +81,38 @@ async def test_a_run_that_is_cancelled_while_it_waits_asks_no_model(stage: Stage
 async def test_a_repeat_of_a_cancelled_message_is_answered_by_the_same_cancelled_run(stage: Stage) -> None:
     first = await cancelled_mid_answer(stage)
     assert [e.body for e in (await stage.say("m1")).events] == [e.body for e in first.events]
+
+
+async def test_what_nobody_has_begun_is_refused_and_nobody_is_denied_anything(stage: Stage) -> None:
+    unused = str(uuid.uuid4())
+    with pytest.raises(ThreadUnavailable):
+        await stage.controls.cancel(stage.ada, unused, "run-1")
+    with pytest.raises(ThreadUnavailable):
+        await stage.controls.close(stage.ada, unused, request_id="r")
+    with pytest.raises(ThreadUnavailable):
+        await stage.controls.leaving(stage.ada, unused, request_id="r")
+    with pytest.raises(ThreadUnavailable):
+        await stage.controls.continuing(stage.ada, ThreadRef(unused, may_create=False), str(uuid.uuid4()))
+    with pytest.raises(ThreadUnavailable):
+        await stage.closer.close(stage.ada, unused, EndReason.USER_CLOSED, patience=1)
+    with pytest.raises(ThreadUnavailable):
+        await stage.forks.fork(stage.ada, unused, agent_id="assistant")
+    with pytest.raises(ThreadUnavailable):
+        await stage.say(thread_id=str(uuid.uuid5(uuid.NAMESPACE_DNS, "never begun")))
+    with pytest.raises(ThreadUnavailable):
+        await Approvals(stage.store, stage.audit).owner(stage.ada, unused, [])
+    actions = ["run.cancel", "thread.close", "thread.exit", "thread.continue", "thread.close", "thread.fork"]
+    told = [(record.action, record.outcome) for record in stage.audit.records]
+    assert told == [(action, "not_found") for action in (*actions, "thread.write", "tool.approve")]
+
+
+async def test_a_foreign_id_that_begins_no_conversation_is_a_denial(stage: Stage) -> None:
+    stage.thread_id = thread_ref(stage.ada, "booking-4711").id
+    begun = stage.request(thread_id="booking-4711")
+    await stage.turns.run(stage.ada, begun, lambda event: None, seconds=20)
+    with pytest.raises(ThreadUnavailable):
+        await stage.say("m2", scope=Scope("rivals", "ada"))
+    assert [(r.action, r.outcome) for r in stage.audit.records] == [("thread.write", "denied")]
 
 
 @pytest.mark.parametrize("stranger", [Scope("acme", "eve"), Scope("rivals", "ada")])

@@ -98,6 +98,47 @@ async def test_the_next_turn_knows_the_call_and_its_result(stage: Stage) -> None
     assert prompts[3].content == "Sunny in Oslo."
 
 
+async def test_a_call_is_labelled_by_how_it_ended(stage: Stage) -> None:
+    async def broken() -> str:
+        raise ToolFailed("The station is closed.")
+
+    async def locked() -> str:
+        raise ToolFailed("That is not allowed.", is_refused=True)
+
+    stage.tools.add("station", broken)
+    stage.tools.add("safe", locked)
+    asked = [call(city="Oslo"), call("station", 2), call("safe", 3), call("weather", 4), call("nothing", 5)]
+    stage.model.script(Answer.calling(*asked), "Well.")
+    said = await stage.say()
+    ends = {"weather": "succeeded", "station": "failed", "safe": "refused", "nothing": "refused"}
+    called = {e.body["toolCallId"]: e.body["toolCallName"] for e in said.events if e.type == "TOOL_CALL_START"}
+    shown = [
+        (called[e.body["toolCallId"]], e.body["metadata"]["outcome"])
+        for e in said.events
+        if e.type == "TOOL_CALL_RESULT"
+    ]
+    assert sorted(shown) == sorted([*ends.items(), ("weather", "refused")])
+    assert said.finished is not None
+    stored = [m for m in said.finished.messages if m.role is Role.TOOL]
+    assert sorted((str(m.tool_name), m.metadata()["outcome"]) for m in stored) == sorted(shown)
+    errors = {m.tool_name: m.as_ag_ui().model_dump().get("error") for m in stored if m.tool_name != "weather"}
+    assert errors["station"] == "The station is closed."
+    assert "outcome" not in said.finished.messages[0].metadata()
+
+
+async def test_calls_beyond_the_turns_limit_are_labelled_as_refused() -> None:
+    stage = Stage(assistant=armed(tool_calls=1))
+
+    async def weather(city: str) -> str:
+        return f"Sunny in {city}."
+
+    stage.tools.add("weather", weather, parameters=CITY)
+    stage.model.script(Answer.calling(call(city="Oslo"), call(number=2, city="Rome")), "Enough.")
+    said = await stage.say()
+    outcomes = [e.body["metadata"]["outcome"] for e in said.events if e.type == "TOOL_CALL_RESULT"]
+    assert sorted(outcomes) == ["refused", "succeeded"]
+
+
 async def test_every_call_is_recorded_with_what_came_of_it(stage: Stage) -> None:
     async def broken() -> str:
         raise ToolFailed("The station is closed.")
@@ -234,6 +275,15 @@ async def test_the_model_hears_which_tools_cannot_be_had(stage: Stage) -> None:
     stage.tools.lose("mcp:docs", "it cannot be reached")
     await stage.say()
     assert "mcp:docs" in str(stage.model.asked[0].prompts[1].content)
+
+
+async def test_the_user_hears_once_in_each_answer_that_tools_are_missing(stage: Stage) -> None:
+    limited = "I'm working with limited resources right now, but here's what I know...\n\n"
+    await stage.say("m1")
+    stage.tools.lose("mcp:docs", "it cannot be reached")
+    stage.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), " It is sunny.")
+    assert (await stage.say("m2")).text == f"{limited}Let me see. It is sunny."
+    assert (await stage.say("m3")).text == f"{limited}Hello there."
 
 
 async def test_cancelling_stops_a_running_tool_and_its_call_is_closed(stage: Stage) -> None:

@@ -24,7 +24,7 @@ from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace, Hand
 from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.times import from_millis
-from baton.domain.tool_call import ToolCall
+from baton.domain.tool_call import CallEnd, ToolCall
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow, WorkflowStatus
 from tests.unit.domain.strategies import contents
@@ -187,6 +187,13 @@ def test_whatever_a_run_does_to_the_floor_comes_back(change: FloorChange) -> Non
     message = StoredMessage("m", Role.ASSISTANT, "Hi.", 0, "r", from_millis(0), 1, end=end)
     again = unpack_message(pack_message(message), message_id="m", ordinal=0, run_id="r", tokens=1)
     assert again.end == end
+
+
+@pytest.mark.parametrize("end", CallEnd)
+def test_how_a_call_ended_is_kept(end: CallEnd) -> None:
+    message = StoredMessage("m", Role.TOOL, "Well.", 0, "r", from_millis(0), 1, tool_call_id="c", call_end=end)
+    again = unpack_message(pack_message(message), message_id="m", ordinal=0, run_id="r", tokens=1)
+    assert again == message
 
 
 @given(json_values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
@@ -31,6 +32,8 @@ from baton.ports.chat_model import TextDelta
 
 FAILURES_BEFORE_OPEN = 3
 """Failures in a row after which a remote agent is left alone for a while."""
+CHECK_SECONDS = 5.0
+"""How long a start waits for an agent's card."""
 SHARE_OF_SILENCE = 0.9
 """Of ``consult_seconds``: a silent agent fails here, where it counts, before its asker's patience ends."""
 
@@ -85,6 +88,20 @@ class RemoteAgents:
         except AgentFailed as failure:
             raise AgentFailed(self._redacted(failure.reason)) from None
         yield self._reported(answer.done())
+
+    async def check(self, agent: AgentDefinition) -> str | None:
+        """What keeps ``agent`` from being asked right now, as far as its card tells; None: nothing."""
+        remote = agent.remote
+        if remote is None:
+            return None
+        try:
+            credentials = await self._credentials(agent.id, remote)
+            async with asyncio.timeout(CHECK_SECONDS), self._http() as http:
+                prepare(http, remote.card_url, credentials, CHECK_SECONDS)
+                Peer.behind(await self._cards.get(remote.card_url, http), http)
+        except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes do to three libraries
+            return self._redacted(agent_failed(error).reason)
+        return None
 
     async def _credentials(self, agent_id: str, remote: RemoteAgent) -> dict[str, str]:
         try:

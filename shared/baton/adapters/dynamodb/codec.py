@@ -12,7 +12,7 @@ from baton.domain.floor import Floor
 from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.times import from_millis, to_millis
-from baton.domain.tool_call import ToolCall
+from baton.domain.tool_call import CallEnd, ToolCall
 from baton.domain.usage import Usage
 
 _FIRST, _FORMAT = b"\x01", b"\x02"
@@ -81,6 +81,7 @@ def pack_message(message: StoredMessage) -> bytes:
         "so": list(message.sources) or None,
         "tc": [[call.id, call.name, call.arguments] for call in message.tool_calls] or None,
         "ti": message.tool_call_id,
+        "te": message.call_end.value if message.call_end is not CallEnd.SUCCEEDED else None,
         "at": message.attempt if message.attempt != 1 else None,
         "e": _end_as_json(message.end) if message.end else None,
     }
@@ -111,6 +112,7 @@ def unpack_message(
         sources=tuple(body.get("so", ())),
         tool_calls=tuple(ToolCall(*call) for call in body.get("tc", ())),
         tool_call_id=body.get("ti"),
+        call_end=CallEnd(body.get("te", CallEnd.SUCCEEDED.value)),
         attempt=body.get("at", 1),
         fence=fence,
         end=_end_from_json(end) if end is not None else None,

@@ -23,11 +23,14 @@ class DynamoThreadStore(Messages):
 
     async def get_thread(self, scope: Scope, thread_id: str) -> Thread:
         item = await self._table.get(keys.thread(scope, thread_id))
-        if item is None or "user_id" not in item or item["thread_status"] == "deleted":
-            raise ThreadUnavailable
-        if item["user_id"] != scope.user_id and not scope.has(Permission.THREAD_READ_ALL):
-            raise ThreadUnavailable
-        return thread_from_item(thread_id, item, self._clock.now())
+        begun = item if item is not None and "user_id" in item else None
+        may_read = begun is not None and (begun["user_id"] == scope.user_id or scope.has(Permission.THREAD_READ_ALL))
+        if begun is None or not may_read or begun["thread_status"] == "deleted":
+            # Looked up for every refusal: by the time it takes, nobody can tell a foreign thread from none.
+            owner = await self._table.get(keys.owner(thread_id))
+            is_foreign = not may_read if begun is not None else owner is not None
+            raise ThreadUnavailable(is_unused=not is_foreign)
+        return thread_from_item(thread_id, begun, self._clock.now())
 
     async def check_writable(self, scope: Scope, thread_id: str) -> None:
         item, owner = await asyncio.gather(

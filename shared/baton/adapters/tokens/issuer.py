@@ -48,6 +48,14 @@ class IssuerKeys:
         wanted = (kid, algorithm)
         return self._keys.get().get(wanted) or self._keys.renewed().get(wanted)
 
+    def unreadable(self) -> str | None:
+        """Why the keys cannot be read right now; None: they can."""
+        try:
+            self._keys.get()
+        except StoreUnavailable as error:
+            return str(error.__cause__ or error)
+        return None
+
     def _fetch_keys(self) -> Keys:
         try:
             return self._usable(self._fetch(self._jwks_url()))

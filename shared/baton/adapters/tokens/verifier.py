@@ -75,6 +75,11 @@ class JwtVerifier:
             raise TokenExpired
         return identity
 
+    def unreadable_issuers(self) -> dict[str, str]:
+        """The issuers whose keys cannot be read right now, and why; each is asked for some seconds at most."""
+        reasons = {name: keys.unreadable() for name, (_, keys) in self._issuers.items()}
+        return {name: reason for name, reason in reasons.items() if reason is not None}
+
     def _identity(self, token: str) -> Identity:
         unverified = jwt.decode_complete(token, options={"verify_signature": False})
         name, kid, algorithm = unverified["payload"]["iss"], unverified["header"]["kid"], unverified["header"]["alg"]

@@ -1,0 +1,54 @@
+"""What of a deployment's definitions cannot be used right now: for the start of the local cloud.
+
+Deployed functions do not ask: a cold start must not wait for strangers. There the first turn finds out, and the same
+line is in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from baton.composition import _agent_files, authorizer, outside
+
+
+def agents() -> None:
+    """Read the agents' files. Raises ``AgentFileError``."""
+    _agent_files()
+
+
+async def problems() -> list[str]:
+    """One line for each tool, remote agent and token issuer that cannot be used.
+
+    Each says where it is written, what is wrong, and what becomes of it. Every server is asked once, all at the same
+    time, for some seconds at most.
+    """
+    found = await asyncio.gather(_tools(), _remote_agents(), _issuers())
+    return [line for lines in found for line in lines]
+
+
+async def _tools() -> list[str]:
+    tools = [tool for agent in _agent_files().all() for tool in agent.tools]
+    return await outside.toolbox().check(tools) if tools else []
+
+
+async def _remote_agents() -> list[str]:
+    files = _agent_files()
+    remote = [agent for agent in files.all() if agent.remote is not None]
+    if not remote:
+        return []
+    client = outside.remote_agents()
+    reasons = await asyncio.gather(*(client.check(agent) for agent in remote))
+    return [
+        f"{files.place_of_agent(agent)}: {agent.id} cannot be asked: {reason.rstrip('.')}. Agents that need it answer "
+        "without it; it is tried again when it is asked."
+        for agent, reason in zip(remote, reasons, strict=True)
+        if reason is not None
+    ]
+
+
+async def _issuers() -> list[str]:
+    unreadable = await asyncio.to_thread(authorizer().unreadable_issuers)
+    return [
+        f"BATON_TOKEN_ISSUERS: the keys of {issuer} cannot be read: {reason}. Its tokens are refused until they can be."
+        for issuer, reason in unreadable.items()
+    ]

@@ -1,0 +1,56 @@
+"""A refusal takes the same requests whatever its reason: the time it takes does not tell a foreign thread from none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from baton.domain.errors import ThreadUnavailable
+from tests.contracts.house import new_thread_id
+from tests.integration.store.conftest import Engine
+from tests.unit.api.served import Served
+from tests.unit.conversation.stage import Stage
+
+
+@contextmanager
+def requests_to(engine: Engine) -> Iterator[list[str]]:
+    """What is asked of the table meanwhile, by operation, in order."""
+    asked: list[str] = []
+
+    def note(model: Any, **_: Any) -> None:
+        asked.append(model.name)
+
+    events = engine.table.client.meta.events
+    events.register("before-call.dynamodb", note)
+    yield asked
+    events.unregister("before-call.dynamodb", note)
+
+
+async def test_the_store_refuses_foreign_and_unused_threads_alike(on_dynamodb_local: Engine) -> None:
+    house = on_dynamodb_local.house()
+    thread_id = (await house.turn(new_thread_id())).thread_id
+    asked = []
+    for scope, wanted in ((house.bob, thread_id), (house.stranger, thread_id), (house.ada, new_thread_id())):
+        with requests_to(on_dynamodb_local) as requests, pytest.raises(ThreadUnavailable):
+            await house.store.get_thread(scope, wanted)
+        asked.append(requests)
+    assert asked == [["GetItem", "GetItem"]] * 3
+
+
+@pytest.mark.parametrize(
+    "what", ["", "/messages", "/events", "/tool-calls", "/tasks", "/tasks/t-1", "/handoffs", "/audit"]
+)
+async def test_a_request_is_refused_alike(on_dynamodb_local: Engine, what: str) -> None:
+    stage = Stage(house=on_dynamodb_local.house())
+    served = Served(stage)
+    await stage.say()
+    asked = []
+    for thread_id in (stage.thread_id, new_thread_id(), "never-begun"):
+        with requests_to(on_dynamodb_local) as requests:
+            refused = await served.get(f"/threads/{thread_id}{what}", user="eve")
+        assert refused.json()["code"] == "thread_unavailable"
+        asked.append(requests)
+    assert asked == [["GetItem", "GetItem", "PutItem"]] * 3

@@ -1,0 +1,328 @@
+"""Conversations that leave a record of every kind behind, on fakes or in a house's stores."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.episode import EndReason
+from baton.domain.errors import ModelUnavailable
+from baton.domain.identity import Scope, thread_ref
+from baton.domain.task import Task
+from baton.domain.tool_call import ToolCall
+from baton.ports.agent_client import AgentFailed
+from baton.ports.thread_store import LeaseRequest, TurnRecord
+from baton.ports.tools import ToolFailed, ToolResult
+from tests.contracts.house import House, said
+from tests.fakes.agent_client import Reply
+from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.files import FakeFiles
+from tests.unit.conversation.handing_over import HELPER, LOCKED, MAKER, HandoffStage, advance, calling, transfer
+from tests.unit.conversation.stage import ASSISTANT, Stage
+from tests.unit.conversation.wiki import answer, delete, no, yes
+
+HOST_ID = "booking 4711 ä"
+LONGER_THAN_A_LEASE = 31.0
+ARMED = {
+    "tools": [{"type": "python", "name": "look", "description": "Looks.", "entry_point": "wiki:look"}],
+    "limits": {"tool_calls": 3, "bad_calls": 3},
+}
+EXPERT = AgentDefinition.model_validate(
+    {"id": "expert", "name": "Expert", "description": "Knows.", "system_prompt": "Be exact.", **ARMED}
+)
+SLOW = AgentDefinition.model_validate(
+    {
+        "id": "slow",
+        "name": "Slow",
+        "description": "Takes its time.",
+        "system_prompt": "Think.",
+        "timeouts": {"consult_seconds": 0.01},
+    }
+)
+ELSEWHERE = AgentDefinition.model_validate(
+    {
+        "id": "elsewhere",
+        "name": "Elsewhere",
+        "description": "Runs elsewhere.",
+        "remote": {"card_url": "https://agents.example.com"},
+        "handoffs": [],
+    }
+)
+BRANCHED = HELPER.model_copy(update={"id": "branched", "name": "Branched", "triggers": ("branch off",)})
+MAIN = AgentDefinition.model_validate(
+    {
+        **ASSISTANT.model_dump(),
+        **ARMED,
+        "sub_agents": ["expert", "slow", "elsewhere"],
+        "handoffs": [
+            {"agent": "maker"},
+            {"agent": "helper", "context_mode": "recent"},
+            {"agent": "branched", "context_mode": "forked"},
+            {"agent": "locked"},
+            {"agent": "elsewhere"},
+        ],
+    }
+)
+
+
+@dataclass
+class RecordedStage(HandoffStage):
+    """Scenes, each in a conversation of its own; ``threads`` names them."""
+
+    house: House | None = None
+    threads: dict[str, str] = field(default_factory=dict)
+
+    def __init__(self, house: House | None = None) -> None:
+        others = (MAKER, HELPER, LOCKED, EXPERT, SLOW, ELSEWHERE, BRANCHED)
+        Stage.__init__(self, model=ScriptedChatModel(), assistant=MAIN, others=others, house=house)
+        self.threads = {}
+        self._messages = 0
+        self._add_tools()
+
+    def _add_tools(self) -> None:
+        async def look() -> str:
+            return "Three pages. 猫 \U0001f600"
+
+        async def mute() -> str:
+            return ""
+
+        async def read() -> ToolResult:
+            source = {"kind": "document", "id": "d-1", "title": "Limits", "url": "https://example.com/d-1"}
+            return ToolResult("word " * 100_000, (source,))
+
+        async def broken() -> str:
+            raise ToolFailed("The station is closed.")
+
+        async def out() -> str:
+            raise ToolFailed("Nobody answers.", is_outage=True)
+
+        async def crash() -> str:
+            raise RuntimeError("a fault of ours")
+
+        async def remove(page: str) -> str:
+            return f"{page} is gone."
+
+        page = {"type": "object", "properties": {"page": {"type": "string"}}, "required": ["page"]}
+        for function in (look, mute, read, broken, out, crash):
+            self.tools.add(function.__name__, function)
+        self.tools.add("delete", remove, parameters=page, requires_approval=True)
+
+    async def everything(self) -> None:
+        """Play every scene. The one whose worker dies and the one that is still running come last."""
+        await self.words()
+        await self.attachments()
+        await self.calls()
+        await self.consultations()
+        await self.endings()
+        await self.approvals()
+        await self.handovers()
+        await self.forks_made()
+        await self.sessions_ended()
+        await self.denials()
+        await self.unfinished()
+
+    def scene(self, name: str, thread_id: str | None = None) -> None:
+        """A conversation begins."""
+        self.model.forget()
+        self.threads[name] = self.thread_id = thread_id or str(uuid.uuid4())
+
+    async def ask(self, text: Any, *answers: Answer | str | ModelUnavailable, scope: Scope | None = None) -> Any:
+        """One turn."""
+        self.clock.advance(1)
+        self._messages += 1
+        self.model.script(*answers)
+        return await self.say(f"m{self._messages}", text, scope=scope)
+
+    async def words(self) -> None:
+        self.scene("words")
+        await self.ask("Hello", "Hi.")
+        await self.ask("Ünï\u200dcode \U0001f600\n\ttabs", "So long.")
+        await self.ask("x" * 400_000, "Long.")
+        self.scene("of a host", HOST_ID)
+        await self.ask("Hello", "Hi.")
+        self.threads["of a host, canonical"] = thread_ref(self.ada, HOST_ID).id
+
+    async def attachments(self) -> None:
+        self.scene("attachments")
+        files = self.services.files
+        assert isinstance(files, FakeFiles)
+        sent = await files.presign_upload(self.ada, self.thread_id, "a.pdf", "application/pdf", 4)
+        never_sent = await files.presign_upload(self.ada, self.thread_id, "b.png", "image/png", 4)
+        files.put(sent, b"%PDF")
+
+        def upload(kind: str, file_id: str, mime: str, **more: Any) -> dict[str, Any]:
+            source = {"type": "file", "value": file_id, "provider": "baton", "mimeType": mime}
+            return {"type": kind, "source": source, **more}
+
+        await self.ask(
+            [
+                {"type": "text", "text": "What are these?"},
+                {"type": "image", "source": {"type": "url", "value": "https://example.com/cat.png"}},
+                {"type": "image", "source": {"type": "data", "value": "aGk=", "mimeType": "image/png"}},
+                upload("document", sent.file_id, "application/pdf", metadata={"name": "a.pdf", "size": 4}),
+            ],
+            "Pictures.",
+        )
+        with_lost_file = [upload("image", never_sent.file_id, "image/png")]
+        await self.ask(with_lost_file, ModelUnavailable())
+
+    async def calls(self) -> None:
+        self.scene("calls")
+        for number, name in enumerate(("look", "mute", "read", "broken", "out", "crash", "unknown")):
+            text = "Let me see." if number % 2 else ""
+            await self.ask("Well?", Answer.calling(call(name), text=text), "That is it.")
+        bad = [ToolCall("b1", "delete", "{}"), ToolCall("b2", "look", "no json"), ToolCall("b3", "look", "[1]")]
+        await self.ask("Wrong?", Answer.calling(*bad), "Sorry.")
+        await self.ask("Too many?", Answer.calling(*(call("look", number) for number in range(5))), "Enough.")
+        await self.ask("Silent?", Answer.calling(call("look")), Answer(()))
+
+    async def consultations(self) -> None:
+        self.scene("consultations")
+        await self.ask("One?", Answer.calling(asking("expert")), Answer.calling(call("look")), "It is so.", "So it is.")
+        self.agent_client.script("elsewhere", "All fine.", AgentFailed("It is down."), Reply(()))
+        for _ in range(3):
+            await self.ask("Elsewhere?", Answer.calling(asking("elsewhere")), "They say.")
+        await self.ask("In vain?", Answer.calling(asking("expert")), ModelUnavailable(), "I do not know.")
+        await self.ask("Slow?", Answer.calling(asking("slow")), Answer(gate=asyncio.Event()), "No answer.")
+
+    async def endings(self) -> None:
+        self.scene("endings")
+        await self.ask("Fails?", ModelUnavailable())
+        await self.ask("Fails later?", Answer(("Well, ",), ModelUnavailable()))
+        began = asyncio.Event()
+
+        async def dig() -> str:
+            began.set()
+            await asyncio.Event().wait()
+            return "never"
+
+        self.tools.add("dig", dig)
+        running = asyncio.ensure_future(self.ask("Dig", Answer.calling(call("dig"), text="Digging.")))
+        await began.wait()
+        await self.controls.cancel(self.ada, self.thread_id, None)
+        await running
+        self.tools.withdraw("dig")
+        endless = Answer(("Once ", "upon"), gate=asyncio.Event(), gate_at=1)
+        await self._cancelled(endless)
+        await self._cancelled(Answer.calling(asking("expert")), endless)
+
+    async def _cancelled(self, *answers: Answer) -> None:
+        """A turn that is stopped in the middle of the last answer."""
+        times = len(self.model.asked) + len(answers)
+        running = asyncio.ensure_future(self.ask("Talk", *answers))
+        await self.model_is_asked(times)
+        await self.controls.cancel(self.ada, self.thread_id, None)
+        await running
+
+    async def approvals(self) -> None:
+        decisions = {"approved": yes, "refused": no}
+        for name, decide in decisions.items():
+            interrupt = await self._interrupted(name)
+            self.model.script("So be it.")
+            await answer(self, decide(interrupt))
+        interrupt = await self._interrupted("refused with a comment")
+        await answer(self, yes(interrupt, {"approved": False, "comment": "Not that one!"}))
+        await self._interrupted("passed over")
+        await self.ask("Never mind", "Fine.")
+        interrupt = await self._interrupted("expired")
+        self.clock.advance(100 * 3600)
+        await answer(self, yes(interrupt))
+        await self._interrupted("waiting for one")
+        await self._interrupted("waiting for two", "home", "about")
+
+    async def _interrupted(self, name: str, *pages: str) -> dict[str, Any]:
+        self.scene(name)
+        heard = await self.ask("Delete it.", Answer.calling(*map(delete, pages or ("home",)), call("look")))
+        first: dict[str, Any] = heard.last["outcome"]["interrupts"][0]
+        return first
+
+    async def handovers(self) -> None:
+        name = {"name": "Box"}
+        self.scene("returned")
+        back = calling("return_to_main", summary="Box.", outcome="completed")
+        done = [advance("BUILD", **name), advance("DONE"), back]
+        await self.ask("Make one", transfer(), "What name?")
+        await self.ask("Box", *done, "Made.")
+        self.scene("exited")
+        await self.ask("Make one", transfer(), "What name?")
+        await self.exit()
+        self.scene("in session")
+        await self.ask("Please make a thing", "Ada wants a thing.", "What name?")
+        await self.ask("And?", calling("advance_workflow", state="DONE", data={}), "Not yet.")
+        await self.ask("And?", advance("BUILD", **name), "Building.")
+        self.scene("closed in session")
+        await self.ask("Make one", transfer(), "What name?")
+        await self.close()
+        self.scene("refused handoffs")
+        await self.ask("Open sesame", "No.")
+        await self.ask("Cave?", transfer("locked"), "No.")
+        self.scene("recent")
+        await self.ask("Hello", Answer.calling(call("look")), "Hi.")
+        await self.ask("Help", transfer("helper"), "How?")
+        self.scene("branched off")
+        await self.ask("Hello", "Hi.")
+        await self.ask("Branch", transfer("branched"), Answer.calling(call("look")), "Off we go.")
+        await self.ask("More", "Gone on.")
+        self.threads["the branch"] = str((await self.handoffs_kept())[0]["childThreadId"])
+        self.scene("failed handoff")
+        self.agent_client.script("elsewhere", AgentFailed("It is down."))
+        await self.ask("There", transfer("elsewhere"), "They are out.")
+        self.scene("relayed")
+        self.agent_client.script("elsewhere", "Here we are.")
+        await self.ask("There", transfer("elsewhere"))
+
+    async def forks_made(self) -> None:
+        self.scene("forked")
+        await self.ask("Hello", Answer.calling(call("look"), text="Let me see."), "Hi.")
+        for count in (0, 5):
+            made = await self.forks.fork(self.ada, self.thread_id, agent_id="helper", include_history_messages=count)
+            self.threads[f"fork with {count}"] = made.id
+
+    async def sessions_ended(self) -> None:
+        for name, reason in (("closed", EndReason.USER_CLOSED), ("timed out", EndReason.TIMEOUT)):
+            self.scene(name)
+            await self.ask("Hello", "Hi.")
+            await self.close(reason)
+        self.scene("reopened")
+        await self.ask("Hello", "Hi.")
+        await self.close()
+        await self.ask("Hello again", "Hi again.")
+        self.scene("ended by the agent")
+        await self.ask("Bye", Answer.calling(call("end_conversation", reason="done"), text="Bye."))
+
+    async def close(self, reason: EndReason = EndReason.USER_CLOSED) -> None:
+        await self.closer.close(self.ada, self.thread_id, reason, patience=5)
+
+    async def denials(self) -> None:
+        self.scene("of another user")
+        await self.ask("Mine", "Yours.", scope=replace(self.ada, user_id="bob"))
+        self.scene("of another tenant")
+        await self.ask("Mine", "Yours.", scope=Scope(f"{self.ada.tenant_id}-2", "ada"))
+
+    async def unfinished(self) -> None:
+        for name in ("of a dead worker", "running"):
+            self.scene(name)
+            await self.ask("Hello", "Hi.")
+            request = LeaseRequest(self.thread_id, "r-9", "m-9")
+            lease = await self.store.acquire(self.ada, request)
+            record = TurnRecord("m-9", "r-9", "digest", lease.thread.next_ordinal, lease.fence)
+            await self.store.open_turn(lease, record)
+            await self.store.put_message(lease, said(lease, "And now?"))
+            began = Task(str(uuid.uuid4()), "r-9", "call_9", "expert", "Which?", self.clock.now())
+            await self.records.put_task(lease, began)
+            if name != "running":
+                self.clock.advance(LONGER_THAN_A_LEASE)
+
+
+def call(name: str, number: int = 0, **arguments: Any) -> ToolCall:
+    """A call of a tool outside."""
+    return ToolCall(f"call-{name}-{number}", name, json.dumps({**arguments, **({"n": number} if number else {})}))
+
+
+def asking(agent_id: str) -> ToolCall:
+    """A call of another agent."""
+    return ToolCall(f"call-{agent_id}", f"ask_{agent_id}", json.dumps({"message": "Which?"}))

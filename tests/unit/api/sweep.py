@@ -1,0 +1,248 @@
+"""Every GET route of the API, asked for everything there is, with every value of every parameter, right and wrong.
+
+The routes and their parameters come from the application itself: one that is new is asked too, and a parameter that
+the sweep has no values for is an error that says so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+from ag_ui.core import Message
+from fastapi.routing import APIRoute
+from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter
+
+from baton.domain.identity import Permission
+from tests.e2e.ag_ui_rules import check_ag_ui
+from tests.e2e.problems import check_any_problem
+from tests.unit.api.recorded import RecordedStage
+from tests.unit.api.served import Served
+
+Json = dict[str, Any]
+Query = dict[str, str]
+
+MESSAGES: TypeAdapter[Any] = TypeAdapter(Message)
+UNKNOWN_ID = "6b1f0c7e-1111-4222-8333-444455556666"
+NOT_BEGUN = "6b1f0c7e-1111-5222-8333-444455556666"
+"""A UUID of the version that begins no conversation."""
+WRONG_IDS = (UNKNOWN_ID, NOT_BEGUN, "never-begun", "x" * 257, "\x01", "\U0001f600", "~", "..x", "null")
+ROLES = ("user", "assistant", "tool")
+ROLE_CHOICES = [",".join(some) for count in (1, 2, 3) for some in itertools.combinations(ROLES, count)]
+WRONG_ROLES = ("", ",", "system", "context", "user,", "User", "user,nobody", "tool," * 20 + "tool", "\x00")
+WRONG_CURSORS = ("garbage", "e30", "x" * 512, "x" * 513, "bnVsbA", "\U0001f600", "MTIz", "-1")
+TEXTS = ("nothing-like-it", "\U0001f600", "'\"#%", "")
+CALLERS: dict[str, tuple[str, tuple[str, ...]] | None] = {
+    "the user": ("ada", ()),
+    "the user, who may do everything": ("ada", tuple(Permission)),
+    "a reader": ("boss", (Permission.THREAD_READ_ALL, Permission.AUDIT_READ)),
+    "an approver": ("carl", (Permission.TOOL_APPROVE,)),
+    "a stranger": ("eve", ()),
+    "nobody": None,
+}
+
+
+@dataclass
+class Sweep:
+    """Requests to a served stage that has been ``recorded``, and what was checked of the answers."""
+
+    served: Served
+    statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """Answers by route and status."""
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.served.stage, RecordedStage)
+        self.stage = self.served.stage
+        self.document = self.served.app.openapi()
+        self.routes = {path: found["get"] for path, found in self.document["paths"].items() if "get" in found}
+
+    @property
+    def undocumented(self) -> list[str]:
+        """GET routes that the OpenAPI document leaves out."""
+        routes = [route for route in _routes(self.served.app.router) if "GET" in route.methods]
+        assert len(routes) > len(self.routes)
+        return [route.path for route in routes if not route.include_in_schema]
+
+    async def ask_everything(self) -> None:
+        """Ask every route for everything, as whoever may see most: with every right value of each parameter, and for
+        what is there first also with every wrong one."""
+        async with self._client("the user, who may do everything") as client:
+            for route in self.routes:
+                for number, path in enumerate(await self._paths(client, route, wrong=False)):
+                    queries = [*self._queries(route, wrong=False), *self._queries(route, wrong=True)]
+                    for query, headers in queries if number == 0 else self._queries(route, wrong=False):
+                        await self._ask(client, route, path, query, headers)
+
+    async def ask_as(self, caller: str) -> None:
+        """Ask every route for everything, and for what is not there, as somebody else."""
+        async with self._client("the user, who may do everything") as client:
+            paths = {route: await self._paths(client, route) for route in self.routes}
+        async with self._client(caller) as client:
+            for route, found in paths.items():
+                for path in found:
+                    await self._ask(client, route, path, {}, {})
+
+    async def page_through(self, limit: int) -> None:
+        """Follow every list from page to page to its end, for each choice of what it lists."""
+        async with self._client("the user, who may do everything") as client:
+            for route in self.routes:
+                names = {parameter["name"] for parameter in self._parameters(route)}
+                if "cursor" not in names:
+                    continue
+                choices: list[Query] = [{}]
+                choices += [{"roles": roles} for roles in ("tool", ",".join(ROLES))] if "roles" in names else []
+                choices += [{"scope": "tenant"}] if "scope" in names else []
+                for path, choice in itertools.product(await self._paths(client, route, wrong=False), choices):
+                    await self._page_through(client, route, path, {**choice, "limit": str(limit)})
+
+    async def _page_through(self, client: httpx.AsyncClient, route: str, path: str, query: Query) -> None:
+        seen: list[str] = []
+        whole = await self._ask(client, route, path, {**query, "limit": "100"}, {})
+        cursor: str | None = ""
+        while cursor is not None:
+            answer = await self._ask(client, route, path, query | ({"cursor": cursor} if cursor else {}), {})
+            if answer.status_code != 200:
+                return
+            page = [_id(item) for item in answer.json()["items"]]
+            seen = page + seen if route.endswith("/messages") else seen + page
+            cursor = answer.json()["nextCursor"]
+        if whole.json()["nextCursor"] is None:
+            assert seen == [_id(item) for item in whole.json()["items"]], (path, query)
+
+    async def _ask(
+        self, client: httpx.AsyncClient, route: str, path: str, query: Query, headers: dict[str, str]
+    ) -> httpx.Response:
+        answer = await client.get(path, params=query, headers=headers)
+        asked = f"GET {path} {query} {headers}: {answer.status_code} {answer.text[:500]}"
+        assert answer.status_code < 500, asked
+        declared = self.routes[route]["responses"].get(str(answer.status_code))
+        assert declared is not None, f"not declared: {asked}"
+        self.statuses[route, answer.status_code] += 1
+        kind = answer.headers["content-type"].partition(";")[0]
+        assert kind in declared["content"], asked
+        if answer.status_code >= 400:
+            problem = check_any_problem(answer)
+            assert problem["code"] in declared["content"][kind]["examples"], f"not declared: {asked}"
+            self._check_schema(declared["content"][kind]["schema"], problem, asked)
+        elif kind == "text/event-stream":
+            for event in (json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")):
+                check_ag_ui(event)
+        else:
+            self._check_schema(declared["content"][kind]["schema"], answer.json(), asked)
+            if route.endswith("/messages"):
+                _check_messages(answer.json()["items"])
+        return answer
+
+    def _check_schema(self, schema: Json, body: Json, asked: str) -> None:
+        whole = {**schema, "components": self.document["components"]}
+        problems = [error.message for error in Draft202012Validator(whole).iter_errors(body)]
+        assert problems == [], asked
+
+    def _parameters(self, route: str) -> list[Json]:
+        found: list[Json] = self.routes[route].get("parameters", [])
+        return found
+
+    async def _paths(self, client: httpx.AsyncClient, route: str, *, wrong: bool = True) -> list[str]:
+        """The route's path with every value of its parameters."""
+        names = [parameter["name"] for parameter in self._parameters(route) if parameter["in"] == "path"]
+        others = list(WRONG_IDS) if wrong else []
+        match names:
+            case []:
+                return [route]
+            case ["thread_id"]:
+                values: list[tuple[str, ...]] = [(each,) for each in [*self.stage.threads.values(), *others]]
+            case ["agent_id"]:
+                values = [(each.id,) for each in self.stage.catalog.all()] + [(each,) for each in others]
+            case ["thread_id", "task_id"]:
+                values = []
+                for thread_id in self.stage.threads.values():
+                    listed = await client.get(f"/v1/threads/{quote(thread_id, safe='')}/tasks", params={"limit": 100})
+                    tasks = [task["taskId"] for task in listed.json().get("items", [])]
+                    values += [(thread_id, each) for each in [*tasks, *others]]
+            case _:
+                raise AssertionError(f"{route} has a path parameter of a new kind: tell the sweep its values.")
+        return [_filled(route, dict(zip(names, each, strict=True))) for each in values]
+
+    def _queries(self, route: str, *, wrong: bool) -> Iterator[tuple[Query, dict[str, str]]]:
+        """No parameters, and every right value of each, or every wrong one; what is listed also with a limit."""
+        if not wrong:
+            yield {}, {}
+        for parameter in self._parameters(route):
+            if parameter["in"] == "path":
+                continue
+            for value in self._values(route, parameter)[wrong]:
+                if parameter["in"] == "header":
+                    yield {}, {parameter["name"]: value}
+                else:
+                    yield {parameter["name"]: value}, {}
+                    if parameter["name"] in ("roles", "scope"):
+                        yield {parameter["name"]: value, "limit": "1"}, {}
+
+    def _values(self, route: str, parameter: Json) -> tuple[list[str], list[str]]:
+        """What the parameter may be, and what it may not, or what nothing is found by."""
+        schema = parameter["schema"]
+        for kind in [schema, *schema.get("anyOf", [])]:
+            if "enum" in kind:
+                return kind["enum"], ["nonsense", ""]
+            if kind.get("type") == "integer":
+                low, high = kind["minimum"], kind["maximum"]
+                wrong = [*map(str, (low - 1, high + 1, 10**30)), "", "x", "1.5", "true", "\u0661"]
+                return [str(low), str(low + 3), str(high)], wrong
+        match parameter["name"]:
+            case "roles":
+                return ROLE_CHOICES, ["tool,user,assistant", "user,user", *WRONG_ROLES]
+            case "cursor":
+                return [], list(WRONG_CURSORS)
+            case "threadId" | "parentThreadId":
+                return list(self.stage.threads.values()), list(WRONG_IDS)
+            case "action":
+                return ["thread.read", "tool.approve", "handoff", "agent.consult"], [*TEXTS, "x" * 65]
+            case "outcome":
+                return ["denied", "closed", "refused"], [*TEXTS, "x" * 65]
+            case "userId":
+                return ["ada", "bob"], [*TEXTS, "x" * 257]
+            case "last-event-id":
+                return ["0", "3"], ["999999999999", "x", "", "-1", "1" * 13]
+        raise AssertionError(f"{route} has the new parameter {parameter['name']}: tell the sweep its values.")
+
+    def _client(self, caller: str) -> httpx.AsyncClient:
+        who = CALLERS[caller]
+        token = ",".join([self.stage.ada.tenant_id, who[0], *who[1]]) if who is not None else None
+        return httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.served.app, raise_app_exceptions=False),
+            base_url="http://baton.test",
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+        )
+
+
+def _routes(router: Any) -> Iterator[APIRoute]:
+    """The routes of a router and of those it includes."""
+    for route in router.routes:
+        if isinstance(route, APIRoute):
+            yield route
+        elif hasattr(route, "original_router"):
+            yield from _routes(route.original_router)
+
+
+def _filled(route: str, values: Query) -> str:
+    for name, value in values.items():
+        route = route.replace(f"{{{name}}}", quote(value, safe=""))
+    return route
+
+
+def _id(item: Json) -> str:
+    return str(item.get("id") or item["taskId"])
+
+
+def _check_messages(items: list[Json]) -> None:
+    """AG-UI's own models take them, and what is absent is left out."""
+    for item in items:
+        MESSAGES.validate_python(item, by_name=False)
+        assert None not in item.values(), item

@@ -1,0 +1,190 @@
+"""Broken tools: told once where they are written, left out of turns at once, and tried again beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from baton.adapters.header_values import HeaderValues
+from baton.adapters.tool_listings import RETRY_SECONDS
+from baton.adapters.tool_source import SourceTool, Unreachable
+from baton.adapters.toolbox import Toolbox
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+from baton.domain.tool import McpServer, ToolDefinition
+from baton.ports.tools import CallContext, ToolFailed, ToolResult
+from tests.unit.identity.signing import Monotonic
+
+ADA = Scope("acme", "ada")
+AGENT = AgentDefinition.model_validate(
+    {
+        "id": "helper",
+        "name": "Helper",
+        "description": "Helps.",
+        "system_prompt": "Help.",
+        "tools": [{"type": "mcp", "name": "files", "url": "https://files.example.com/mcp"}],
+    }
+)
+LOOK = SourceTool("look", "Looks.", {"type": "object", "properties": {}}, requires_approval=False)
+
+
+class Server:
+    """A source of tools that is up, down, or does not answer."""
+
+    def __init__(self, *, may_recover: bool = True) -> None:
+        self.is_up = False
+        self.is_stale = False
+        self.asked = 0
+        self.silence: asyncio.Event | None = None
+        """While set, it answers nobody before the event."""
+        self._may_recover = may_recover
+
+    def origin(self, definition: ToolDefinition) -> str:
+        return "mcp:files"
+
+    def endpoint(self, definition: ToolDefinition) -> str | None:
+        return None
+
+    def must_ask(self, definition: ToolDefinition) -> bool:
+        return self.is_stale
+
+    def may_recover(self, definition: ToolDefinition) -> bool:
+        return self._may_recover
+
+    async def tools(self, definition: ToolDefinition) -> Sequence[SourceTool]:
+        self.asked += 1
+        if self.silence is not None:
+            await self.silence.wait()
+        if not self.is_up:
+            raise Unreachable("The server cannot be reached.")
+        return [LOOK]
+
+    async def call(
+        self, definition: ToolDefinition, own_name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        return ToolResult("Seen.")
+
+
+class NoSecrets:
+    def get(self, name: str) -> str:
+        raise KeyError(name)
+
+    renewed = get
+
+
+class Turns:
+    """Turns of an agent whose tools a server offers."""
+
+    def __init__(self, server: Server) -> None:
+        self.time = Monotonic()
+        self.toolbox = Toolbox(
+            {McpServer: lambda: server},
+            HeaderValues(NoSecrets(), NoSecrets(), "dev"),
+            place=lambda definition: "agents/helper.yaml:7: tools.0.url",
+            monotonic=self.time,
+        )
+
+    async def offered(self) -> tuple[list[str], list[str]]:
+        """What a turn has: names of tools, and why others are missing."""
+        found = await self.toolbox.offered(AGENT, ADA)
+        return [tool.spec.name for tool in found.tools], [missing.reason for missing in found.missing]
+
+
+async def test_a_broken_source_is_asked_once_and_left_out_of_the_turns_that_follow() -> None:
+    turns = Turns(server := Server())
+    for _ in range(3):
+        assert await turns.offered() == ([], ["The server cannot be reached."])
+    assert server.asked == 1
+
+
+async def test_a_broken_source_is_tried_again_beside_a_turn_that_does_not_wait_for_it() -> None:
+    turns = Turns(server := Server())
+    await turns.offered()
+    server.silence = asyncio.Event()
+    turns.time.pass_(RETRY_SECONDS)
+    for _ in range(3):
+        assert await turns.offered() == ([], ["The server cannot be reached."])
+        await asyncio.sleep(0)
+    assert server.asked == 2
+
+    server.is_up = True
+    server.silence.set()
+    await turns.toolbox.settled()
+    assert await turns.offered() == (["look"], [])
+
+
+async def test_while_it_stays_broken_it_is_tried_once_in_each_interval() -> None:
+    turns = Turns(server := Server())
+    for _ in range(10):
+        await turns.offered()
+        await turns.toolbox.settled()
+        turns.time.pass_(RETRY_SECONDS / 2)
+    assert server.asked == 5
+
+
+async def test_what_cannot_pass_by_itself_is_not_tried_again() -> None:
+    turns = Turns(server := Server(may_recover=False))
+    await turns.offered()
+    turns.time.pass_(1_000_000)
+    await turns.offered()
+    await turns.toolbox.settled()
+    assert server.asked == 1
+
+
+async def test_an_old_list_serves_while_it_is_asked_for_again() -> None:
+    turns = Turns(server := Server())
+    server.is_up = True
+    assert await turns.offered() == (["look"], [])
+    server.is_stale, server.is_up, server.silence = True, False, asyncio.Event()
+    for _ in range(3):
+        assert await turns.offered() == (["look"], [])
+        await asyncio.sleep(0)
+    assert server.asked == 2
+    server.silence.set()
+    await turns.toolbox.settled()
+    assert await turns.offered() == ([], ["The server cannot be reached."])
+
+
+async def test_a_turn_that_is_stopped_leaves_the_attempt_alone() -> None:
+    turns = Turns(server := Server())
+    await turns.offered()
+    server.silence = asyncio.Event()
+    turns.time.pass_(RETRY_SECONDS)
+    turn = asyncio.ensure_future(turns.offered())
+    await asyncio.sleep(0)
+    turn.cancel()
+    await asyncio.gather(turn, return_exceptions=True)
+    server.is_up = True
+    await turns.offered()
+    server.silence.set()
+    await turns.toolbox.settled()
+    assert await turns.offered() == (["look"], [])
+
+
+async def test_it_is_told_once_where_it_is_written_and_when_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
+    turns = Turns(server := Server())
+    for _ in range(4):
+        await turns.offered()
+        await turns.toolbox.settled()
+        turns.time.pass_(RETRY_SECONDS)
+    server.is_up = True
+    await turns.offered()
+    await turns.toolbox.settled()
+    assert [record.getMessage() for record in caplog.records] == [
+        "agents/helper.yaml:7: tools.0.url: files cannot be used: The server cannot be reached. "
+        "Turns go on without it; it is tried again beside later turns.",
+        "agents/helper.yaml:7: tools.0.url: the tools of files are back.",
+    ]
+
+
+async def test_a_call_of_a_missing_tool_asks_nobody() -> None:
+    turns = Turns(server := Server())
+    await turns.offered()
+    context = CallContext(ADA, "t1", "r1", "helper", "c1", "k1")
+    with pytest.raises(ToolFailed, match="cannot be reached") as failure:
+        await turns.toolbox.call(AGENT, "look", {}, context)
+    assert failure.value.is_outage
+    assert server.asked == 1
