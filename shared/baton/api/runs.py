@@ -135,13 +135,16 @@ async def run(
 
 
 async def _answers(services: ApiServices, scope: Scope, run_input: RunAgentInput) -> tuple[TurnRequest, Scope]:
-    """The answers to what a run waits for, and in whose name it goes on."""
+    """The answers to what a run waits for, or what its user says instead of them; and in whose name it goes on."""
     thread_id = named_thread(scope, run_input.thread_id).id
     answers = [
         interrupt_answer(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
         for entry in run_input.resume or ()
     ]
     asked = answer_request(thread_id, answers, run_id=run_input.run_id)
+    last = run_input.messages[-1] if run_input.messages else None
+    if isinstance(last, UserMessage) and await services.approvals.is_passed_over(scope, thread_id, answers, last.id):
+        return _message(scope, run_input), scope
     return asked, await services.approvals.owner(scope, thread_id, answers, is_whole=True)
 
 
