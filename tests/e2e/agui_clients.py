@@ -63,6 +63,7 @@ class AgUiClient:
 
     version: str
     process: asyncio.subprocess.Process
+    asked: int = 0
 
     @property
     def is_older(self) -> bool:
@@ -94,12 +95,15 @@ class AgUiClient:
     async def _ask(self, what: str, **fields: object) -> Json:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"do": what, **fields}).encode() + b"\n")
+        self.asked += 1
+        self.process.stdin.write(json.dumps({"do": what, "number": self.asked, **fields}).encode() + b"\n")
         async with asyncio.timeout(PATIENCE_SECONDS):
-            answer = await self.process.stdout.readline()
-        assert answer, "The client has ended; its standard error says why."
-        parsed: Json = json.loads(answer)
-        return parsed
+            while True:
+                line = await self.process.stdout.readline()
+                assert line, "The client has ended; its standard error says why."
+                answer: Json = json.loads(line)
+                if answer["number"] == self.asked:  # not one that a test before has given up on
+                    return answer
 
     def _heard(self, told: Json) -> Heard:
         return Heard(**told["answer"], warnings=told["warnings"])

@@ -1,6 +1,7 @@
 // Talks to Baton by the AG-UI project's own client, and tells what that client made of it.
 //
-// Argument: the package's name. Standard input: a command a line; standard output: a line in answer to each.
+// Argument: the package's name. Standard input: a command a line, with a number; standard output: a line in answer to
+// each, with the same number.
 //   {"do": "run", "url", "token", "threadId", "content"?, "messageId"?, "answers"?, "forwardedProps"?}
 //     says something, or answers what is asked, with everything that the client has of this conversation
 //   {"do": "read", "url", "token"}     takes what a GET streams for one run after the other, as a client that is new
@@ -65,5 +66,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   const command = JSON.parse(line);
   warnings = [];
   const answer = await commands[command.do](command);
-  process.stdout.write(`${JSON.stringify({ answer, warnings })}\n`);
+  process.stdout.write(`${JSON.stringify({ number: command.number, answer, warnings })}\n`);
 }
