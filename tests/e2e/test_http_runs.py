@@ -81,8 +81,11 @@ async def test_the_rest_of_the_input_may_be_anything_ag_ui_allows(alice: User, c
     check_run(await alice.run(run_input("Hello", **changes)))
 
 
-async def test_the_agent_is_chosen_by_forwarded_props(alice: User) -> None:
-    run = await alice.run(run_input("Hello", forwardedProps={"agentId": "impatient", "other": 1}))
+@pytest.mark.parametrize(
+    "props", [{"agentId": "impatient", "other": 1}, {"runConfig": {"agentId": "impatient"}}], ids=["", "assistant-ui"]
+)
+async def test_the_agent_is_chosen_by_forwarded_props(alice: User, props: dict[str, Any]) -> None:
+    run = await alice.run(run_input("Hello", forwardedProps=props))
     assert run[2]["metadata"]["agentId"] == "impatient"
 
 

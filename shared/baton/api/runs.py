@@ -1,4 +1,4 @@
-"""POST /v1/runs: AG-UI in, AG-UI out. Any AG-UI client works."""
+"""POST /v1/runs: AG-UI in, AG-UI out. Any AG-UI client works, of the 1.x line and of 0.0.5x before it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Annotated, Any
 from ag_ui.core import RunAgentInput, UserMessage
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import StreamingResponse
+from pydantic import model_validator
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
+from baton.api.older_clients import how_to_tell, upgraded
 from baton.api.problems import request_id, responses
 from baton.api.schemas import RUN_ID, THREAD_ID
 from baton.api.services import ApiServices, Services
@@ -69,11 +71,24 @@ EXAMPLE = {
     "tools": [],
     "context": [],
     "forwardedProps": {"agentId": "assistant"},
+    "protocolVersion": "1.0",
 }
 STREAM_EXAMPLE = (
     'id: 1\ndata: {"type":"RUN_STARTED","threadId":"550e8400-e29b-41d4-a716-446655440000","runId":"2c5e...","metadata":'
     '{"messageId":"m-1","threadId":"550e8400-e29b-41d4-a716-446655440000","runId":"2c5e...","seq":1,"attempt":1}}\n\n'
 )
+
+
+class RunInput(RunAgentInput):
+    """AG-UI's, also with what only its 0.0.5x line has."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _upgrade(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict) or not isinstance(raw.get("messages"), list):
+            return raw
+        messages = [upgraded(each) if isinstance(each, dict) else each for each in raw["messages"]]
+        return {**raw, "messages": messages}
 
 
 @router.post(
@@ -91,14 +106,15 @@ async def run(
     services: Services,
     timing: sse.Timings,
     token_seconds: TokenSeconds,
-    run_input: Annotated[RunAgentInput, Body(openapi_examples={"question": {"value": EXAMPLE}})],
+    run_input: Annotated[RunInput, Body(openapi_examples={"question": {"value": EXAMPLE}})],
 ) -> StreamingResponse:
     """Answer the last user message of the input, as a stream of AG-UI events.
 
     Only that message is new, the store has the rest; its `id` is the idempotency key. `forwardedProps.agentId`
     chooses the main agent of a new conversation. The client's `state` and `tools` are ignored for now. With `resume`
     the run goes on that waited for these answers, which its user or a holder of `tool:approve` may give. The run goes
-    on when the client disconnects: `GET /v1/threads/{id}/events` tells what it missed.
+    on when the client disconnects: `GET /v1/threads/{id}/events` tells what it missed. Without `protocolVersion`, which
+    clients of the 1.x line send, the events are told in words that the 0.0.5x line knows, too.
     """
     if run_input.resume:
         asked, owner = await _answers(services, scope, run_input)
@@ -119,32 +135,45 @@ async def run(
         if await services.turns.answer(owner, asked, emit_to(emit), seconds=TURN_SECONDS) is None:
             raise InvalidRequest("resume: the answers are kept, but others are missing. Answer every open interrupt.")
 
-    stream = await sse.RunStream(work, request_id(request), timing).begin(token_seconds)
+    tell = how_to_tell(run_input.protocol_version)
+    stream = await sse.RunStream(work, request_id(request), timing, tell).begin(token_seconds)
     return StreamingResponse(stream, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
 
 
 async def _answers(services: ApiServices, scope: Scope, run_input: RunAgentInput) -> tuple[TurnRequest, Scope]:
-    """The answers to what a run waits for, and in whose name it goes on."""
+    """The answers to what a run waits for, or what its user says instead of them; and in whose name it goes on."""
     thread_id = named_thread(scope, run_input.thread_id).id
     answers = [
         interrupt_answer(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
         for entry in run_input.resume or ()
     ]
     asked = answer_request(thread_id, answers, run_id=run_input.run_id)
+    last = run_input.messages[-1] if run_input.messages else None
+    if isinstance(last, UserMessage) and await services.approvals.is_passed_over(scope, thread_id, answers, last.id):
+        return _message(scope, run_input), scope
     return asked, await services.approvals.owner(scope, thread_id, answers, is_whole=True)
 
 
 def _message(scope: Scope, run_input: RunAgentInput) -> TurnRequest:
     message = _last_user_message(run_input)
-    props = run_input.forwarded_props
     return message_request(
         scope,
         thread_id=run_input.thread_id,
         message_id=message.id,
         content=_content(message),
-        agent_id=props.get("agentId") if isinstance(props, dict) else None,
+        agent_id=_agent_id(run_input.forwarded_props),
         run_id=run_input.run_id,
     )
+
+
+def _agent_id(props: Any) -> Any:
+    """The agent that is asked for; assistant-ui passes what its application says on as ``runConfig``."""
+    match props:
+        case {"agentId": agent_id} if agent_id is not None:
+            return agent_id
+        case {"runConfig": {"agentId": agent_id}}:
+            return agent_id
+    return None
 
 
 def _last_user_message(run_input: RunAgentInput) -> UserMessage:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 from aws_lambda_powertools import Logger
 from fastapi import Depends, Request
 
+from baton.api.older_clients import Tell
 from baton.domain.errors import BatonError, InternalError, TokenExpired
 from baton.domain.events import Event, run_error, unsequenced
 
@@ -56,9 +57,14 @@ class RunStream:
     _working: set[asyncio.Task[None]] = set()  # noqa: RUF012 - a task that nobody refers to may be collected
 
     def __init__(
-        self, work: Callable[[Callable[[Event], None]], Coroutine[Any, Any, object]], request_id: str, timing: Timing
+        self,
+        work: Callable[[Callable[[Event], None]], Coroutine[Any, Any, object]],
+        request_id: str,
+        timing: Timing,
+        tell: Tell,
     ) -> None:
         self._queue: asyncio.Queue[Event | BatonError | None] = asyncio.Queue()
+        self._tell = tell
         self._request_id = request_id
         self._timing = timing
         task = asyncio.ensure_future(self._run(work))
@@ -94,7 +100,7 @@ class RunStream:
 
     async def _lines(self, first: Event | None, ends_at: float, *, ended: bool) -> AsyncGenerator[str, None]:
         if first is not None:
-            yield encode(first)
+            yield encode(self._tell(first))
         loop = asyncio.get_running_loop()
         while not ended:
             left = ends_at - loop.time()
@@ -113,4 +119,4 @@ class RunStream:
             if isinstance(item, BatonError):
                 yield encode(unsequenced(run_error(item, requestId=self._request_id)))
                 return
-            yield encode(item)
+            yield encode(self._tell(item))

@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
+from baton.api.older_clients import Tell, how_to_tell
 from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
 from baton.api.schemas import THREAD_ID, Listing, Message, Thread
@@ -42,6 +43,12 @@ router = APIRouter(prefix="/threads", tags=["threads"])
 ParentThreadId = Annotated[
     str | None,
     Query(alias="parentThreadId", description="List the forks of this conversation.", examples=[THREAD_ID]),
+]
+ProtocolVersion = Annotated[
+    str | None,
+    Query(
+        alias="protocolVersion", max_length=16, description="The version of AG-UI the client speaks.", examples=["1.0"]
+    ),
 ]
 Limit = Annotated[int, Query(ge=1, le=100, description="Items a page.")]
 Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the page before.")]
@@ -162,10 +169,12 @@ async def follow_events(
     token_seconds: TokenSeconds,
     after: Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="The last sequence number seen.")] = None,
     last_event_id: Annotated[str | None, Header(description="The same, as browsers send it.")] = None,
+    protocol_version: ProtocolVersion = None,
 ) -> StreamingResponse:
     """What follows `after`, then live until the run in progress ends or a minute has passed.
 
-    A client that asks for more than the log still holds gets the newest messages as a snapshot first.
+    A client that asks for more than the log still holds gets the newest messages as a snapshot first. Without
+    `protocolVersion` the events are told in words that AG-UI's 0.0.5x line knows, too.
     """
     seen = after if after is not None else _sequence(last_event_id)
     thread = await readable_thread(services, caller, thread_id)
@@ -174,7 +183,8 @@ async def follow_events(
     # The first piece is fetched here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
     ends_at = asyncio.get_running_loop().time() + token_seconds
-    lines = _until(ends_at, _lines(first, following, timing), request_id(request))
+    told = _lines(first, following, timing, how_to_tell(protocol_version))
+    lines = _until(ends_at, told, request_id(request))
     return StreamingResponse(lines, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
 
 
@@ -190,18 +200,18 @@ async def _until(ends_at: float, lines: AsyncGenerator[str, None], request_id: s
 
 
 async def _lines(
-    first: Replay, following: AsyncGenerator[Replay, None], timing: sse.Timing
+    first: Replay, following: AsyncGenerator[Replay, None], timing: sse.Timing, tell: Tell
 ) -> AsyncGenerator[str, None]:
     loop = asyncio.get_running_loop()
     async with contextlib.aclosing(following):
         if first.snapshot is not None:
-            yield sse.encode(first.snapshot)
+            yield sse.encode(tell(first.snapshot))
         for event in first.events:
-            yield sse.encode(event)
+            yield sse.encode(tell(event))
         heard_at = loop.time()
         async for replay in following:
             for event in replay.events:
-                yield sse.encode(event)
+                yield sse.encode(tell(event))
             if not replay.events and loop.time() - heard_at >= timing.comment_seconds:
                 yield ": still running\n\n"
             elif not replay.events:

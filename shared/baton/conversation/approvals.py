@@ -9,7 +9,14 @@ from datetime import timedelta
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
-from baton.domain.interrupt import Interrupt, InterruptAnswer, PendingInterrupts, answer_message_id, interrupt_id
+from baton.domain.interrupt import (
+    AnswerStatus,
+    Interrupt,
+    InterruptAnswer,
+    PendingInterrupts,
+    answer_message_id,
+    interrupt_id,
+)
 from baton.domain.sentences import sentence
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall
@@ -27,6 +34,31 @@ class Approvals:
     def __init__(self, store: ThreadStore, audit: AuditLog) -> None:
         self._store = store
         self._audit = audit
+
+    async def is_passed_over(
+        self, scope: Scope, thread_id: str, answers: Sequence[InterruptAnswer], message_id: str
+    ) -> bool:
+        """Whether the thread's user has said ``message_id`` instead of giving ``answers``.
+
+        AG-UI's clients cancel what is open with the message that they send in its place, and name the message that
+        the interrupted run answers where they do no more than refuse.
+        """
+        if any(answer.status is not AnswerStatus.CANCELLED for answer in answers):
+            return False
+        try:
+            thread = await self._store.get_thread(scope, thread_id)
+        except ThreadUnavailable:
+            return False
+        if thread.user_id != scope.user_id:
+            return False  # who may decide about another user's calls may not therefore speak for them
+        said = await self._store.get_turn(scope, thread_id, message_id)
+        if said is None:
+            return True
+        # Sent again, or the question itself.
+        taken = answer_message_id(answers[0].interrupt_id)
+        if thread.pending is not None and thread.pending.message_id == taken:
+            return said.first_ordinal > thread.pending.first_ordinal
+        return await self._store.get_turn(scope, thread_id, taken) is None
 
     async def owner(
         self, scope: Scope, thread_id: str, answers: Sequence[InterruptAnswer], *, is_whole: bool = False

@@ -139,12 +139,19 @@ def run_input(
     parent_run_id: str | None = None,
     answers: Sequence[InterruptAnswer] = (),
 ) -> RunAgentInput:
-    """An AG-UI run input with the one new message, or with the answers to interrupts."""
+    """An AG-UI run input with the one new message, or with the answers to interrupts.
+
+    It is complete also where there is nothing to say: clients of AG-UI before 1.0 refuse it otherwise.
+    """
     return RunAgentInput(
         thread_id=thread_id,
         run_id=run_id,
         parent_run_id=parent_run_id,
+        state={},
         messages=[message.as_ag_ui()] if message.role is Role.USER else [],
+        tools=[],
+        context=[],
+        forwarded_props={},
         resume=[answer.as_ag_ui() for answer in answers] or None,
     )
 

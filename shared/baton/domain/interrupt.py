@@ -50,8 +50,11 @@ class InterruptAnswer:
     @property
     def comment(self) -> str | None:
         """What the person had to say about it, for the model."""
-        comment = self.payload.get("comment") if isinstance(self.payload, dict) else None
-        return comment if isinstance(comment, str) and comment else None
+        if not isinstance(self.payload, dict):
+            return None
+        # AG-UI's interfaces for approvals send ``reason``, whatever the schema says.
+        given = (self.payload.get(name) for name in ("comment", "reason"))
+        return next((said for said in given if isinstance(said, str) and said), None)
 
     def as_ag_ui(self) -> ResumeEntry:
         return ResumeEntry(interrupt_id=self.interrupt_id, status=self.status.value, payload=self.payload)

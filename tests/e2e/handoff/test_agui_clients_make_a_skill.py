@@ -1,0 +1,26 @@
+"""The AG-UI project's own clients, of both lines, go through a whole guided workflow."""
+
+from __future__ import annotations
+
+from tests.e2e.agui_clients import AgUiClient, client, clients_folder, running_clients
+from tests.e2e.handoff.test_journeys import STATES, WISH
+from tests.e2e.sockets import new_id
+from tests.e2e.test_agui_clients import check_agrees, check_heard
+from tests.e2e.users import User
+
+__all__ = ["client", "clients_folder", "running_clients"]
+
+
+async def test_a_skill_is_made_by_a_client_of_either_line(client: AgUiClient, ada: User) -> None:
+    thread_id = new_id()
+    steps: list[str] = []
+    for text in (WISH, "Post them to #ops.", "send slack alert", "looks good", "yes"):
+        heard = await client.run(ada, thread_id, text)
+        check_heard(heard)
+        # The first step of a run is the one that the conversation is in.
+        steps += [each["stepName"] for each in heard.of_type("STEP_STARTED") if each["stepName"] not in steps]
+        await check_agrees(heard, ada, thread_id)
+    assert steps == STATES
+    assert heard.last == "Great, your 'Slack Alert' skill is now active."
+    notices = [each["activityType"] for each in heard.messages if each["role"] == "activity"]
+    assert notices == ["handoff", "return"]

@@ -1,0 +1,146 @@
+"""Whatever events Baton can emit, for property tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from ag_ui.core import BaseEvent
+from hypothesis import strategies as st
+
+from baton.domain.episode import EndReason
+from baton.domain.errors import error_classes
+from baton.domain.events import (
+    Event,
+    RunStamp,
+    bare,
+    custom,
+    messages_snapshot,
+    run_error,
+    run_finished,
+    run_started,
+    state_snapshot,
+    text_content,
+    text_end,
+    text_start,
+    thread_closed,
+    unsequenced,
+)
+from baton.domain.floor_events import HANDOFF, RETURN, handed_over, state_changes, step_finished, step_started
+from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer
+from baton.domain.message import MessageStatus, Role, StoredMessage
+from baton.domain.tool_call import ToolCall
+from baton.domain.tool_events import (
+    activity,
+    activity_change,
+    subagent_error,
+    subagent_finished,
+    subagent_started,
+    tool_call,
+    tool_result,
+)
+from baton.domain.usage import Usage
+from tests.fakes.agent_catalog import agent
+from tests.fakes.clock import NOON
+from tests.unit.domain.strategies import contents
+
+ids = st.text(min_size=1, max_size=12)
+texts = st.text(max_size=30)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+objects = st.dictionaries(st.text(max_size=8), values, max_size=3)
+agents = st.builds(agent, st.from_regex(r"[a-z]{1,8}", fullmatch=True))
+calls = st.builds(ToolCall, ids, ids, texts)
+usages = st.builds(Usage, st.integers(0, 10**9), st.integers(0, 10**9))
+errors = st.sampled_from([cls for cls in error_classes() if cls.code]).map(lambda cls: cls())
+interrupts = st.builds(
+    Interrupt, ids, ids, ids, texts, st.integers(1, 10**6).map(lambda seconds: NOON + timedelta(seconds=seconds))
+)
+answers = st.builds(InterruptAnswer, ids, st.sampled_from(AnswerStatus), st.none() | objects, ids)
+
+questions = st.builds(
+    lambda message_id, content: StoredMessage(message_id, Role.USER, content, 0, "r-1", NOON, 5), ids, contents
+)
+spoken = st.builds(
+    lambda message_id, role, content, status, name, made, call_id: StoredMessage(
+        message_id,
+        role,
+        content,
+        1,
+        "r-1",
+        NOON,
+        5,
+        status,
+        agent_name=name,
+        tool_calls=tuple(made),
+        tool_call_id=call_id,
+    ),
+    ids,
+    st.sampled_from([Role.ASSISTANT, Role.TOOL]),
+    texts,
+    st.sampled_from(MessageStatus),
+    st.none() | ids,
+    st.lists(calls, max_size=2),
+    st.none() | ids,
+)
+messages = questions | spoken
+
+
+def _started(
+    message: StoredMessage, previous_seq: int | None, parent_run_id: str | None, given: list[InterruptAnswer]
+) -> BaseEvent:
+    if given:
+        message = replace(message, role=Role.TOOL, content="")
+    return run_started("t-1", "r-1", message, previous_seq=previous_seq, parent_run_id=parent_run_id, answers=given)
+
+
+started = st.builds(
+    _started, messages, st.none() | st.integers(1, 10**9), st.none() | ids, st.lists(answers, max_size=2)
+)
+finished = st.builds(
+    lambda usage, model, cancelled, waits: run_finished(
+        "t-1", "r-1", usage=usage, model=model, cancelled=cancelled, interrupts=waits
+    ),
+    st.none() | usages,
+    st.none() | ids,
+    st.booleans(),
+    st.lists(interrupts, max_size=2),
+)
+bare_events: st.SearchStrategy[BaseEvent] = st.one_of(
+    started,
+    finished,
+    st.builds(run_error, errors, st.none() | usages, st.none() | ids),
+    st.builds(state_snapshot, objects),
+    st.builds(text_start, ids, agents),
+    st.builds(text_content, ids, texts.filter(bool)),
+    st.builds(text_end, ids, st.lists(objects, max_size=2)),
+    st.builds(messages_snapshot, st.lists(messages, max_size=4)),
+    st.builds(custom, ids, objects),
+    st.builds(thread_closed, st.sampled_from(EndReason), st.none() | ids),
+    st.builds(tool_call, calls, ids).map(list).flatmap(st.sampled_from),
+    st.builds(tool_result, calls, ids, texts),
+    st.builds(subagent_started, ids, agents, calls),
+    st.builds(subagent_finished, ids),
+    st.builds(subagent_error, ids, ids, texts),
+    st.builds(activity, ids, ids, objects),
+    st.builds(activity_change, ids, ids, st.dictionaries(st.just("/notice"), values, min_size=1)),
+    st.builds(handed_over, ids, st.sampled_from([HANDOFF, RETURN]), agents, agents, texts, texts),
+    st.builds(lambda state: next(state_changes({}, {"workflow": state})), values),
+    st.builds(step_started, ids),
+    st.builds(step_finished, ids),
+)
+
+
+def _on_the_wire(event: BaseEvent, seq: int | None, run_id: str | None) -> Event:
+    if seq is None:
+        return unsequenced(event, threadId="t-1", runId=run_id, replayed=True)
+    return RunStamp("t-1", run_id, 1).numbered(bare(event), seq)
+
+
+events: st.SearchStrategy[Event] = st.builds(
+    _on_the_wire, bare_events, st.none() | st.integers(1, 10**12), st.none() | ids
+)
+"""As they leave Baton, numbered and not."""
