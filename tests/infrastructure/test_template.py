@@ -229,16 +229,6 @@ def test_the_outputs_tell_where_everything_is(stack: Stack) -> None:
     assert outputs["WebSocketUrl"]["Value"]["Fn::Sub"].startswith("wss://")
 
 
-def test_what_api_gateway_answers_by_itself_is_a_problem_document(stack: Stack) -> None:
-    for response in stack["RestApi"]["Body"]["x-amazon-apigateway-gateway-responses"].values():
-        headers = response["responseParameters"]
-        assert headers["gatewayresponse.header.Content-Type"] == "'application/problem+json'"
-        body = response["responseTemplates"]["application/json"]
-        problem = json.loads(body.replace("$context.error.messageString", '"why"'))
-        assert set(problem) == {"type", "title", "status", "detail", "code", "retryable", "requestId"}
-        assert problem["status"] == int(response["statusCode"])
-
-
 @pytest.mark.parametrize("stage", ["dev", "prod"])
 def test_samconfig_names_only_parameters_that_exist(source: Stack, stage: str) -> None:
     config = tomllib.loads((ROOT / "samconfig.toml").read_text())[stage]
