@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
-from baton.adapters.aws import call
+from baton.adapters import aws
 from baton.domain.errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ Item = dict[str, Any]
 
 FIRST_PAUSE_SECONDS = 0.05
 MOST_IN_VAIN = 6
+MOST_SECONDS = 8.0
+"""For one request with all its tries. While a lease lasts (30 s, renewed every 10) a request under way and the renewal
+after it may both take so long."""
 
 
 class ConditionFailed(Exception):
@@ -57,9 +60,13 @@ class Table:
     name: str
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     """Waits between the tries of one request, in seconds."""
+    seconds: float = MOST_SECONDS
+    """Patience with one request, waiting for a thread included. After that it may still take effect."""
 
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:
-        answer = await call(self.client.get_item, TableName=self.name, Key=serialize(key), ConsistentRead=consistent)
+        answer = await self._ask(
+            self.client.get_item, TableName=self.name, Key=serialize(key), ConsistentRead=consistent
+        )
         return deserialize(answer["Item"]) if "Item" in answer else None
 
     async def put(self, item: Item, *, condition: str | None = None, values: Item | None = None) -> None:
@@ -122,7 +129,7 @@ class Table:
         else:
             request["IndexName"] = name
         while True:
-            answer = await call(self.client.query, **request)
+            answer = await self._ask(self.client.query, **request)
             yield [deserialize(item) for item in answer["Items"]]
             if "LastEvaluatedKey" not in answer:
                 return
@@ -138,7 +145,7 @@ class Table:
         wanted: dict[str, Any] = {self.name: {"Keys": [serialize(key) for key in keys]}}
         in_vain = 0
         while True:
-            answer = await call(self.client.batch_get_item, RequestItems=wanted)
+            answer = await self._ask(self.client.batch_get_item, RequestItems=wanted)
             items = answer["Responses"].get(self.name, [])
             found += [deserialize(item) for item in items]
             wanted = answer["UnprocessedKeys"]
@@ -149,6 +156,14 @@ class Table:
                 raise StoreUnavailable
             await self.sleep(FIRST_PAUSE_SECONDS * 2**in_vain)
 
+    async def _ask(self, operation: Callable[..., Any], **request: Any) -> Any:
+        """Raises ``StoreUnavailable`` for an outage, and where there is no answer in time."""
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await aws.call(operation, **request)
+        except TimeoutError as late:
+            raise StoreUnavailable from late
+
     async def _write(self, operation: Any, request: dict[str, Any], condition: str | None, values: Item | None) -> Any:
         if condition is not None:
             request["ConditionExpression"] = condition
@@ -156,7 +171,7 @@ class Table:
         if values:
             request["ExpressionAttributeValues"] = serialize(values)
         try:
-            return await call(operation, **request)
+            return await self._ask(operation, **request)
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
