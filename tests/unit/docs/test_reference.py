@@ -244,8 +244,8 @@ def test_every_kind_of_key_is_described() -> None:
     listings = [
         keys.user_listing(scope),
         keys.fork_listing(scope, thread),
-        keys.tenant_listing(scope),
-        keys.audit_listing(scope),
+        *keys.tenant_listings(scope),
+        *keys.audit_listings(scope),
         keys.skills(scope),
     ]
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any, cast
 
 import pytest
@@ -165,7 +166,7 @@ def test_a_slow_table_does_not_keep_the_lease_from_being_renewed() -> None:
     loop.close()
     renewals = [0.0, *(at for at, operation in asked if operation == "update_item")]
     assert len(renewals) > 4
-    assert max(later + 7.5 - earlier for earlier, later in zip(renewals, renewals[1:], strict=False)) < SAFE_SECONDS
+    assert max(later + 7.5 - earlier for earlier, later in pairwise(renewals)) < SAFE_SECONDS
 
 
 def test_the_clients_own_limits_leave_time_for_a_second_try(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +99,7 @@ class Table:
         newest_first: bool = False,
         limit: int | None = None,
         index: tuple[str, str, str] | None = None,
-    ) -> AsyncIterator[list[Item]]:
+    ) -> AsyncGenerator[list[Item], None]:
         """Pages of a partition's items between two sort keys (both included), or with a prefix.
 
         ``index`` names a secondary index, its hash and its range key; only there is the read eventually consistent.
