@@ -133,6 +133,12 @@ class ModelSettings(_Settings):
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
 
 
+class MetricSettings(_Settings):
+    """What counts are told apart by."""
+
+    stack: Name = Field(default="baton", validation_alias="BATON_STACK")
+
+
 class ApiSettings(_Settings):
     """The HTTP API's own."""
 

@@ -225,7 +225,7 @@ class Leases:
         with contextlib.suppress(ConditionFailed):
             await self._table.update(
                 keys.thread(scope, thread_id),
-                "REMOVE idle_shard, idle_check_at",
+                "REMOVE idle_shard, idle_check_at, idle_failures",
                 {":closed": ThreadStatus.CLOSED.value, ":next": episode + 1},
                 condition="thread_status = :closed AND episode = :next",
             )

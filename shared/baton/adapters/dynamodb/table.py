@@ -135,14 +135,14 @@ class Table:
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
-    async def get_many(self, keys: list[dict[str, str]]) -> list[Item]:
+    async def get_many(self, keys: list[dict[str, str]], *, consistent: bool = False) -> list[Item]:
         """Up to 100 items by key, in no order; those that do not exist are left out.
 
         What the table leaves undone (it is throttled, or the answer would be over 16 MB) is asked for again, ever more
         slowly. Raises ``StoreUnavailable`` when it does nothing of what is asked six times in a row.
         """
         found: list[Item] = []
-        wanted: dict[str, Any] = {self.name: {"Keys": [serialize(key) for key in keys]}}
+        wanted: dict[str, Any] = {self.name: {"Keys": [serialize(key) for key in keys], "ConsistentRead": consistent}}
         in_vain = 0
         while True:
             answer = await self._ask(self.client.batch_get_item, RequestItems=wanted)

@@ -1,0 +1,39 @@
+"""Counts as CloudWatch metrics: one line of the log in Embedded Metric Format, by Powertools."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import ParamSpec, TypeVar
+
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from baton.domain.metrics import Metric, counting
+from baton.settings import MetricSettings
+
+NAMESPACE = "Baton"
+SERVICE = "baton"
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def tell(counts: Mapping[Metric, int]) -> None:
+    """Write the counts down, with the stack as their dimension."""
+    # Not Powertools' Metrics, all of whose instances share one set of values: invocations may share a process.
+    metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
+    metrics.add_dimension(name="stack", value=MetricSettings().stack)
+    for metric, number in counts.items():
+        metrics.add_metric(name=metric.value, unit=MetricUnit.Count, value=number)
+    metrics.flush_metrics()
+
+
+def counted(handler: Callable[P, T]) -> Callable[P, T]:
+    """A Lambda handler whose invocations write down what was counted in them, each for itself."""
+
+    @functools.wraps(handler)
+    def with_counts(*args: P.args, **kwargs: P.kwargs) -> T:
+        with counting(tell):
+            return handler(*args, **kwargs)
+
+    return with_counts
