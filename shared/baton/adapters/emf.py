@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import ParamSpec, TypeVar
 
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
@@ -18,11 +19,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def tell(counts: Mapping[Metric, int]) -> None:
-    """Write the counts down, with the stack as their dimension."""
+def tell(counts: Mapping[Metric, int], at: datetime | None = None) -> None:
+    """Write the counts down as of now or of ``at``, with the stack as their dimension."""
     # Not Powertools' Metrics, all of whose instances share one set of values: invocations may share a process.
     metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
     metrics.add_dimension(name="stack", value=MetricSettings().stack)
+    if at is not None:
+        metrics.set_timestamp(at)
     for metric, number in counts.items():
         metrics.add_metric(name=metric.value, unit=MetricUnit.Count, value=number)
     metrics.flush_metrics()
@@ -33,7 +36,8 @@ def counted(handler: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(handler)
     def with_counts(*args: P.args, **kwargs: P.kwargs) -> T:
-        with counting(tell):
+        # As of its beginning, like Lambda's own metrics of it: an alarm subtracts one from the other.
+        with counting(functools.partial(tell, at=datetime.now(UTC))):
             return handler(*args, **kwargs)
 
     return with_counts

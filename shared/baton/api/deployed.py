@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from functools import cache
 
-from fastapi import FastAPI
-
 from baton import composition
 from baton.api.application import create_app
+from baton.api.counted import CountedRequests
 from baton.api.services import ApiServices
 from baton.settings import ApiSettings
 
 
-def deployed_app() -> FastAPI:
+def deployed_app() -> CountedRequests:
     """The API as the functions ``http`` and ``streams`` serve it."""
-    return create_app(_services, origins=ApiSettings().origins)
+    return CountedRequests(create_app(_services, origins=ApiSettings().origins))
 
 
 @cache

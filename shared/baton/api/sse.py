@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 
 from baton.domain.errors import BatonError, InternalError
 from baton.domain.events import Event, run_error, unsequenced
+from baton.domain.metrics import Metric, count
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
@@ -68,6 +69,7 @@ class RunStream:
             self._queue.put_nowait(error)
         except Exception:
             logger.exception("run failed", request_id=self._request_id)
+            count(Metric.INTERNAL_FAULTS)
             self._queue.put_nowait(InternalError())
 
     async def begin(self) -> AsyncIterator[str]:
@@ -96,6 +98,8 @@ class RunStream:
             if item is None:
                 return
             if isinstance(item, BatonError):
+                if item.status >= 500:
+                    count(Metric.REQUESTS_FAILED)
                 yield encode(unsequenced(run_error(item, requestId=self._request_id)))
                 return
             yield encode(item)

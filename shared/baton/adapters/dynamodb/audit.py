@@ -16,6 +16,7 @@ from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
 from baton.domain.times import from_millis, to_millis
 from baton.ports.audit import AuditRecord, Once
 from baton.ports.clock import Clock
@@ -63,6 +64,7 @@ class DynamoAuditLog:
             return  # written by an earlier attempt
         except (BatonError, ClientError, BotoCoreError):
             logger.exception("audit record lost", action=action, thread_id=thread_id, outcome=outcome)
+            count(Metric.AUDIT_RECORDS_LOST)
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None

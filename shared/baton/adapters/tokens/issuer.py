@@ -19,6 +19,7 @@ from pydantic.alias_generators import to_camel
 from baton.adapters.cached import Cached
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import TENANT_ID
+from baton.domain.metrics import Metric, count
 
 FETCH_TIMEOUT = 3.0
 MAX_DOCUMENT = 512 * 1024
@@ -83,6 +84,7 @@ class IssuerKeys:
             if isinstance(error, HTTPError):
                 error.close()
             _log.warning("The keys of issuer %s cannot be read: %r", self._issuer.issuer, error)
+            count(Metric.KEYS_UNREADABLE)
             raise StoreUnavailable("Tokens cannot be checked at the moment. Please try again.") from error
 
     def _jwks_url(self) -> str:
