@@ -16,8 +16,8 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import (
     BatonError,
-    Interrupted,
     InternalError,
+    Interrupted,
     LeaseLost,
     ModelError,
     StoreUnavailable,

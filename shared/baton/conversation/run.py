@@ -27,7 +27,15 @@ from baton.conversation.stretches import messages_between
 from baton.conversation.transcript import Transcript
 from baton.conversation.upkeep import LeaseHolder, Upkeep
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
-from baton.domain.errors import BatonError, InternalError, Interrupted, LeaseLost, ModelUnavailable, StoreUnavailable
+from baton.domain.errors import (
+    BatonError,
+    InternalError,
+    Interrupted,
+    LeaseLost,
+    ModelUnavailable,
+    StoreUnavailable,
+    error_from_code,
+)
 from baton.domain.events import Event, RunStamp
 from baton.domain.handoff import HandoffOutcome
 from baton.domain.identity import Scope
@@ -187,7 +195,7 @@ class RunExecution:
         first = self._first_of_exchange
         pending = pending_interrupts(end.interrupts, self._run, waits_for, known.permissions, first_ordinal=first)
         finished = await self._commit(messages, end, ended, pending)
-        count_failure(answer.error)
+        count_failure(error_from_code(end.error_code) if end.error_code else None)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         for seq, body in enumerate(end.tail, end.tail_seq):
             self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])

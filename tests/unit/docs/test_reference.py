@@ -18,12 +18,14 @@ from pydantic_settings import BaseSettings
 from baton import settings as product_settings
 from baton.adapters.agent_files import AgentFiles, load_agent
 from baton.adapters.dynamodb import keys
+from baton.adapters.emf import NAMESPACE
 from baton.adapters.tokens import OidcIssuer
 from baton.api.application import create_app
 from baton.domain.agent import AgentDefinition, RemoteAgent
 from baton.domain.errors import BatonError, error_classes
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric
 from baton.domain.secret import SecretReference
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.workflow_definition import Condition, Transition, WorkflowDefinition, WorkflowState
@@ -84,6 +86,18 @@ def test_api_gateways_own_errors_are_those_of_the_template(template: dict[str, A
 
     listed = {code: row[0] for code, row in table(ERRORS, "gateway code").items()}
     assert listed == {answer["code"]: str(answer.get("status", "as it is")) for answer in answers}
+
+
+def test_every_metric_is_listed_with_its_alarm(template: dict[str, Any]) -> None:
+    alarms = {
+        properties["MetricName"]: f"{properties['Threshold']} in five minutes"
+        for resource in template["Resources"].values()
+        if resource["Type"] == "AWS::CloudWatch::Alarm"
+        and (properties := resource["Properties"]).get("Namespace") == NAMESPACE
+    }
+    alarms["ConnectionsRefused"] = "taken off the authorizer's errors"
+    listed = {name: row[-1] for name, row in table(REFERENCE / "metrics.md", "metric").items()}
+    assert listed == {metric.value: alarms.get(metric.value, "") for metric in Metric}
 
 
 def test_every_setting_of_the_functions_is_listed_with_its_default(template: dict[str, Any]) -> None:

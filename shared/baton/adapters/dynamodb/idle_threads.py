@@ -52,7 +52,7 @@ class DynamoIdleThreads:
             expression = "SET idle_check_at = :until, idle_failures = :failures"
             values[":failures"] = failures
         try:
-            await self._table.update(
+            await self._table.change(
                 {"PK": f"{due.tenant_id}#{due.thread_id}", "SK": "THREAD"},
                 expression,
                 values,

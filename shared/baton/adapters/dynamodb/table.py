@@ -76,14 +76,23 @@ class Table:
 
     async def update(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> Item:
         """Update an item and return all of it. Raises ``ConditionFailed`` with the item that is there."""
+        answer = await self._update(key, expression, values, condition, "ALL_NEW")
+        return deserialize(answer["Attributes"])
+
+    async def change(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> None:
+        """Update an item that nobody wants to see, which saves reading it. Raises ``ConditionFailed``."""
+        await self._update(key, expression, values, condition, "NONE")
+
+    async def _update(
+        self, key: Mapping[str, str], expression: str, values: Item, condition: str, returned: str
+    ) -> Any:
         request: dict[str, Any] = {
             "TableName": self.name,
             "Key": serialize(key),
             "UpdateExpression": expression,
-            "ReturnValues": "ALL_NEW",
+            "ReturnValues": returned,
         }
-        answer = await self._write(self.client.update_item, request, condition, values)
-        return deserialize(answer["Attributes"])
+        return await self._write(self.client.update_item, request, condition, values)
 
     async def delete(self, key: Mapping[str, str], *, condition: str | None = None, values: Item | None = None) -> None:
         """Delete an item; deleting what is not there is no error. Raises ``ConditionFailed``."""
