@@ -140,7 +140,11 @@ class Sweeper:
         Returns whether there is nothing to wait for: the episode is there, or there was no such session.
         """
         number = idle.thread.episode - 1
-        if number < 1 or await self._episodes.get(idle.scope, idle.thread.id, number) is not None:
+        if (
+            number < 1
+            or idle.has_last_episode
+            or await self._episodes.get(idle.scope, idle.thread.id, number) is not None
+        ):
             return True
         ref = await self._episodes.get_ref(idle.scope, idle.thread.id, number)
         if ref is not None:

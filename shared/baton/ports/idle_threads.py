@@ -19,6 +19,8 @@ class IdleThread:
     thread: Thread
     closes_at: datetime
     """When its idle time is over, by its last activity."""
+    has_last_episode: bool = False
+    """Whether the episode of the session before this one is known to be stored; if not, it has to be asked for."""
 
 
 @dataclass(frozen=True, slots=True)

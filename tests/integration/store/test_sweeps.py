@@ -10,7 +10,10 @@ import pytest
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.idle_threads import PAGE, DynamoIdleThreads
 from baton.conversation.sweep import Sweeper
+from baton.domain.episode import Episode, EpisodeStatus
+from baton.domain.usage import Usage
 from baton.ports.idle_threads import DueThread
+from tests.contracts.endings import session
 from tests.contracts.house import House, new_thread_id
 from tests.integration.store.conftest import Engine
 
@@ -95,3 +98,29 @@ async def test_a_record_that_another_sweep_has_moved_is_not_looked_at(on_dynamod
     assert await house.idle.postpone(seen[0], later)
     assert not await house.idle.postpone(seen[0], later)
     assert [due async for due in house.idle.due(LONG_AGO)] == []
+
+
+async def test_the_episode_of_the_session_before_is_known_with_the_thread(
+    on_dynamodb_local: Engine, house: House
+) -> None:
+    stored, pending = [await closed_and_reopened(house, completes=completes) for completes in (True, False)]
+    for number, thread_id in enumerate((stored, pending)):
+        await due_since(on_dynamodb_local, house, thread_id, LONG_AGO + timedelta(seconds=number))
+    found = {due.thread_id: due.read() async for due in house.idle.due(LONG_AGO + timedelta(days=1))}
+    for thread_id in found:
+        await due_since(on_dynamodb_local, house, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
+    assert {thread_id: idle.has_last_episode for thread_id, idle in found.items()} == {stored: True, pending: False}
+
+
+async def closed_and_reopened(house: House, *, completes: bool) -> str:
+    """A thread in its second session; whether the first has its episode, the pipeline decides."""
+    thread_id = (await house.turn(new_thread_id())).thread_id
+    lease = await house.lease(thread_id)
+    ended = session(house, lease)
+    await house.episodes.begin(lease, ended)
+    await house.store.close(lease, last_seq=lease.first_seq, ended=ended)
+    if completes:
+        done = Episode(ended, "ada", ("assistant",), EpisodeStatus.COMPLETE, house.clock.now(), 2, Usage())
+        await house.episodes.complete(house.ada, done)
+    await house.turn(thread_id, 2)
+    return thread_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
 from functools import partial
@@ -69,6 +69,7 @@ class DynamoIdleThreads:
         """The threads themselves, read consistently: the index may be behind."""
         wanted = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
         items = {item["PK"]: item for item in await self._table.get_many(wanted, consistent=True)}
+        stored = await self._with_last_episode(items.values())
         now = self._clock.now()
         found = []
         for entry in entries:
@@ -84,18 +85,26 @@ class DynamoIdleThreads:
                     thread_id,
                     check_at=from_millis(item["idle_check_at"]),
                     failures=item.get("idle_failures", 0),
-                    read=partial(_idle_thread, tenant_id, thread_id, item, now),
+                    read=partial(_idle_thread, tenant_id, thread_id, item, now, has_last_episode=entry["PK"] in stored),
                 )
             )
         return found
 
+    async def _with_last_episode(self, items: Iterable[Item]) -> set[str]:
+        """The partitions of the threads whose session before this one has its episode."""
+        numbers = {item["PK"]: item["episode"] - 1 for item in items if isinstance(item.get("episode"), int)}
+        wanted = [{"PK": key, "SK": keys.episode_sort(number)} for key, number in numbers.items() if number > 0]
+        episodes = await self._table.get_many(wanted, consistent=True) if wanted else []
+        return {episode["PK"] for episode in episodes if "started_at" in episode}
 
-def _idle_thread(tenant_id: str, thread_id: str, item: Item, now: datetime) -> IdleThread:
+
+def _idle_thread(tenant_id: str, thread_id: str, item: Item, now: datetime, *, has_last_episode: bool) -> IdleThread:
     thread = thread_from_item(thread_id, item, now)
     return IdleThread(
         scope=Scope(tenant_id, item["user_id"]),
         thread=thread,
         closes_at=thread.last_activity_at + timedelta(milliseconds=item["idle_ms"]),
+        has_last_episode=has_last_episode,
     )
 
 

@@ -57,7 +57,11 @@ def live_cancel(scope: Scope, thread_id: str, run_id: str) -> Key:
 
 
 def episode(scope: Scope, thread_id: str, number: int) -> Key:
-    return {"PK": partition(scope, thread_id), "SK": f"EPISODE#{number:06d}"}
+    return {"PK": partition(scope, thread_id), "SK": episode_sort(number)}
+
+
+def episode_sort(number: int) -> str:
+    return f"EPISODE#{number:06d}"
 
 
 def call(scope: Scope, thread_id: str, first_ordinal: int, call_id: str) -> Key:
