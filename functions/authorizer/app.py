@@ -11,9 +11,11 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from baton.adapters.emf import counted
 from baton.composition import authorizer
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import SUBPROTOCOL
+from baton.domain.metrics import Metric, count
 
 HEADER = "sec-websocket-protocol"
 
@@ -22,12 +24,15 @@ verifier = authorizer()  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True, log_event=False)  # the event holds the token
+@counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Allow this one ``$connect`` and tell it who connects, or have API Gateway answer 401."""
     try:
         identity = verifier.verify(_token(event))
     except Unauthorized as error:
         logger.info("Connection refused", code=error.code)
+        # What is raised is an error to Lambda: the alarm subtracts those that are counted here.
+        count(Metric.CONNECTIONS_REFUSED)
         raise Exception("Unauthorized") from None  # API Gateway goes by exactly this text
     scope = identity.scope
     return {

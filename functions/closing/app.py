@@ -8,6 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition, runtime
+from baton.adapters.emf import counted
 from baton.domain.identity import Scope
 
 logger = Logger()
@@ -15,6 +16,7 @@ closing = composition.closing()  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True)
+@counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Store the episode of the session that ``event`` refers to, or mark that it could not be.
 

@@ -9,6 +9,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition, runtime
+from baton.adapters.emf import counted
 from baton.conversation.actions import Caller
 from baton.domain.identity import SUBPROTOCOL, Scope
 
@@ -17,6 +18,7 @@ actions = composition.sockets()  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True, log_event=False)
+@counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one event of the WebSocket API."""
     request = event["requestContext"]

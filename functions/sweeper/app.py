@@ -9,6 +9,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition, runtime
+from baton.adapters.emf import counted
 
 MARGIN_SECONDS = 60
 """Kept back from the function's time limit, to finish the closings that were begun last."""
@@ -18,6 +19,7 @@ sweeper = composition.sweeper()  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True)
+@counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Sweep once and tell how much was done. The event says nothing that matters: what is due is in the table."""
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS

@@ -11,6 +11,9 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition, runtime
+from baton.adapters.emf import counted
+from baton.domain.errors import ThreadBusy
+from baton.domain.metrics import Metric, failures_counted
 
 MARGIN_SECONDS = 30
 """Kept back from the function's time limit, to commit what was said when a turn takes too long."""
@@ -21,12 +24,15 @@ composition.prepare_turns()
 
 
 @logger.inject_lambda_context(clear_state=True)
+@counted
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Run queued turns; a record that fails goes back to the queue alone."""
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
 
     def run(record: SQSRecord) -> None:
-        runtime.run(turns.run(record.body, record.receipt_handle, seconds=seconds))
+        # To Lambda a record that is given back is a success.
+        with failures_counted(Metric.QUEUED_TURNS_FAILED, but=(ThreadBusy,)):
+            runtime.run(turns.run(record.body, record.receipt_handle, seconds=seconds))
 
     # Made anew: a processor keeps its batch, and locally several batches are under way at once.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)

@@ -11,17 +11,21 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition, runtime
+from baton.adapters.emf import counted
+from baton.domain.metrics import Metric, failures_counted
 
 logger = Logger()
 dead_turns = composition.dead_turns()  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True)
+@counted
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Commit the failure of turns that were given up."""
 
     def give_up(record: SQSRecord) -> None:
-        runtime.run(dead_turns.give_up(record.body))
+        with failures_counted(Metric.DEAD_TURNS_FAILED):
+            runtime.run(dead_turns.give_up(record.body))
 
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
     return process_partial_response(event, give_up, processor, context)

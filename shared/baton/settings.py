@@ -5,10 +5,11 @@ The variables themselves are set by ``template.yaml``, and by the local cloud fr
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, Json, SecretStr
+from pydantic import AfterValidator, Field, Json, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from baton.adapters.egress.policy import HOST_ENTRY, EgressPolicy
@@ -16,6 +17,37 @@ from baton.domain.token_issuer import OidcIssuer
 
 Name = Annotated[str, Field(min_length=1)]
 Url = Annotated[str, Field(pattern=r"^https?://")]
+
+PACKAGE = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
+ORIGIN = r"\*|https?://[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?"
+"""What a browser sends as ``Origin``: scheme, host, and the port if it is not the scheme's own; no path, no slash."""
+
+
+def _list_of(entry: str, wanted: str) -> AfterValidator:
+    """Checks a comma-separated list of ``entry``; white space around entries is dropped.
+
+    An entry that is empty or anything else is an error, not left out: ``"a,"`` is what a shell or a deployment tool
+    makes of ``a, b`` without quotes, and half a list that is taken for the whole is found out too late.
+    """
+
+    def check(text: str) -> str:
+        entries = [each.strip() for each in text.split(",")]
+        if entries == [""]:
+            return ""
+        for each in entries:
+            if re.fullmatch(entry, each) is None:
+                what = f"{each!r} is none of them" if each else "an entry is empty; is a list with spaces in quotes?"
+                raise ValueError(f"must be {wanted}, separated by commas: {what}")
+        return ",".join(entries)
+
+    return AfterValidator(check)
+
+
+Hosts = Annotated[
+    str, _list_of(HOST_ENTRY, "hosts (api.example.com, *.example.com for subdomains, * for every public host)")
+]
+Packages = Annotated[str, _list_of(PACKAGE, "names of Python packages")]
+Origins = Annotated[str, _list_of(ORIGIN, "origins of web pages (https://app.example.com, without a path; * for any)")]
 
 
 class _Settings(BaseSettings):
@@ -57,15 +89,9 @@ class OutsideSettings(_Settings):
     """What agents may reach and load outside Baton: hosts of tools and remote agents, packages with functions."""
 
     stage: Name = Field(validation_alias="BATON_STAGE")
-    allowed_hosts: str = Field(
-        default="", validation_alias="BATON_ALLOWED_HOSTS", pattern=rf"^\s*({HOST_ENTRY})?(\s*,\s*({HOST_ENTRY}))*\s*$"
-    )
+    allowed_hosts: Hosts = Field(default="", validation_alias="BATON_ALLOWED_HOSTS")
     """Comma-separated hosts, ``*.example.com`` for a domain's subdomains, ``*`` for every public host."""
-    tool_packages: str = Field(
-        default="",
-        validation_alias="BATON_TOOL_PACKAGES",
-        pattern=r"^\s*([a-zA-Z_][\w.]*)?(\s*,\s*[a-zA-Z_][\w.]*)*\s*$",
-    )
+    tool_packages: Packages = Field(default="", validation_alias="BATON_TOOL_PACKAGES")
     """Comma-separated Python packages from which ``python`` tools may come."""
 
     @property
@@ -74,7 +100,7 @@ class OutsideSettings(_Settings):
 
     @property
     def packages(self) -> tuple[str, ...]:
-        return tuple(name.strip() for name in self.tool_packages.split(",") if name.strip())
+        return tuple(self.tool_packages.split(",")) if self.tool_packages else ()
 
 
 class SocketSettings(_Settings):
@@ -107,12 +133,18 @@ class ModelSettings(_Settings):
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
 
 
+class MetricSettings(_Settings):
+    """What counts are told apart by."""
+
+    stack: Name = Field(default="baton", validation_alias="BATON_STACK")
+
+
 class ApiSettings(_Settings):
     """The HTTP API's own."""
 
-    allowed_origins: Annotated[str, Field(validation_alias="BATON_ALLOWED_ORIGINS")] = "*"
+    allowed_origins: Origins = Field(default="*", validation_alias="BATON_ALLOWED_ORIGINS")
     """Comma-separated origins of web pages that may call the API."""
 
     @property
     def origins(self) -> list[str]:
-        return [origin.strip() for origin in self.allowed_origins.split(",") if origin.strip()]
+        return self.allowed_origins.split(",") if self.allowed_origins else []

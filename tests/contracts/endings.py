@@ -11,7 +11,7 @@ from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus, 
 from baton.domain.errors import LeaseLost
 from baton.domain.thread import ThreadStatus
 from baton.domain.usage import Usage
-from baton.ports.idle_threads import IdleThread
+from baton.ports.idle_threads import DueThread
 from baton.ports.live import Live
 from baton.ports.thread_store import Commit, Lease
 from tests.contracts.house import House, answered, new_thread_id, said
@@ -35,9 +35,9 @@ async def close(house: House, thread_id: str) -> Lease:
     return lease
 
 
-async def idle_threads(house: House) -> list[IdleThread]:
+async def idle_threads(house: House) -> list[DueThread]:
     """What is due now, of this house."""
-    return [idle async for idle in house.idle.due(house.clock.now()) if idle.scope.tenant_id == house.tenant]
+    return [due async for due in house.idle.due(house.clock.now()) if due.tenant_id == house.tenant]
 
 
 class CloseContract:
@@ -108,9 +108,11 @@ class IdleContract:
         house.clock.advance(IDLE.total_seconds() - 0.001)
         assert await idle_threads(house) == []
         house.clock.advance(0.001)
-        [idle] = await idle_threads(house)
+        [due] = await idle_threads(house)
+        idle = due.read()
+        assert (due.tenant_id, due.thread_id, due.failures) == (house.tenant, lease.thread_id, 0)
         assert (idle.scope, idle.thread.id) == (house.ada, lease.thread_id)
-        assert idle.check_at == idle.closes_at == house.clock.now()
+        assert due.check_at == idle.closes_at == house.clock.now()
         assert idle.thread == await house.store.get_thread(house.ada, lease.thread_id)
 
     async def test_activity_moves_the_closing_and_not_the_check(self, house: House) -> None:
@@ -118,9 +120,9 @@ class IdleContract:
         house.clock.advance(1000)
         await house.turn(thread_id, 2)
         house.clock.advance(800)
-        [idle] = await idle_threads(house)
-        assert idle.check_at == house.clock.now()
-        assert idle.closes_at == house.clock.now() + timedelta(seconds=1000)
+        [due] = await idle_threads(house)
+        assert due.check_at == house.clock.now()
+        assert due.read().closes_at == house.clock.now() + timedelta(seconds=1000)
 
     async def test_only_the_first_of_two_sweeps_postpones(self, house: House) -> None:
         await house.turn(new_thread_id())
@@ -131,13 +133,22 @@ class IdleContract:
         assert not await house.idle.postpone(second, later + timedelta(seconds=1))
         assert await idle_threads(house) == []
         house.clock.advance(60)
-        assert [idle.check_at for idle in await idle_threads(house)] == [later]
+        assert [due.check_at for due in await idle_threads(house)] == [later]
+
+    async def test_failed_looks_are_remembered_until_one_succeeds(self, house: House) -> None:
+        await house.turn(new_thread_id())
+        for failures in (1, 2, 0):
+            house.clock.advance(1800)
+            [due] = await idle_threads(house)
+            assert await house.idle.postpone(due, house.clock.now() + timedelta(seconds=1800), failures=failures)
+            house.clock.advance(1800)
+            assert [again.failures for again in await idle_threads(house)] == [failures]
 
     async def test_a_closed_thread_stays_in_the_index_until_it_is_settled(self, house: House) -> None:
         thread_id = (await house.turn(new_thread_id())).thread_id
         await close(house, thread_id)
         house.clock.advance(300)
-        assert [idle.thread.status for idle in await idle_threads(house)] == [ThreadStatus.CLOSED]
+        assert [due.read().thread.status for due in await idle_threads(house)] == [ThreadStatus.CLOSED]
 
         await house.store.settle(house.ada, thread_id, episode=1)
         await house.store.settle(house.ada, thread_id, episode=1)
@@ -154,7 +165,7 @@ class IdleContract:
         await house.store.settle(house.ada, thread_id, episode=1)
         await house.store.settle(house.ada, new_thread_id(), episode=1)
         house.clock.advance(300)
-        assert [idle.thread.id for idle in await idle_threads(house)] == [thread_id]
+        assert [due.thread_id for due in await idle_threads(house)] == [thread_id]
 
     async def test_a_reopened_thread_is_looked_at_again(self, house: House) -> None:
         thread_id = (await house.turn(new_thread_id())).thread_id
@@ -162,7 +173,7 @@ class IdleContract:
         await house.store.settle(house.ada, thread_id, episode=1)
         await house.turn(thread_id, 2)
         house.clock.advance(1800)
-        assert [idle.thread.id for idle in await idle_threads(house)] == [thread_id]
+        assert [due.thread_id for due in await idle_threads(house)] == [thread_id]
 
 
 class EpisodeContract:

@@ -189,6 +189,23 @@ class ListContract:
         assert await _pages(house, house.auditor, 2, whole_tenant=True) == [newest_first[:2], newest_first[2:]]
         assert await _pages(house, house.auditor, 1, whole_tenant=True) == [[thread_id] for thread_id in newest_first]
 
+    @pytest.mark.parametrize("limit", [1, 4, 100])
+    async def test_the_tenants_threads_of_one_moment_are_shown_once_each(self, house: House, limit: int) -> None:
+        moments = [await _threads(house, 9, apart=0)]
+        house.clock.advance(0.001)
+        moments.append(await _threads(house, 9, apart=0))
+        pages = await _pages(house, house.auditor, limit, whole_tenant=True)
+        shown = [thread_id for page in pages for thread_id in page]
+        assert (sorted(shown[:9]), sorted(shown[9:])) == (sorted(moments[1]), sorted(moments[0]))
+        assert all(len(page) == limit for page in pages[:-1])
+
+    async def test_a_thread_that_begins_between_two_pages_moves_nothing(self, house: House) -> None:
+        ids = await _threads(house, 12, apart=1)
+        threads, cursor = await house.store.list_threads(house.auditor, limit=5, cursor=None, whole_tenant=True)
+        await house.turn(new_thread_id())
+        more, _ = await house.store.list_threads(house.auditor, limit=5, cursor=cursor, whole_tenant=True)
+        assert [thread.id for thread in (*threads, *more)] == ids[::-1][:10]
+
     async def test_the_tenants_list_needs_a_permission(self, house: House) -> None:
         with pytest.raises(Forbidden):
             await house.store.list_threads(house.ada, limit=10, cursor=None, whole_tenant=True)

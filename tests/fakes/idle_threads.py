@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
+from functools import partial
 
 from baton.domain.identity import Scope
+from baton.domain.thread import Thread
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-from baton.ports.idle_threads import IdleThread
+from baton.ports.idle_threads import DueThread, IdleThread
 from tests.fakes.thread_store import FakeThreadStore
 
 
@@ -18,24 +20,33 @@ class FakeIdleThreads:
     def __init__(self, store: FakeThreadStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self.failures: dict[tuple[str, str], int] = {}
+        self.unreadable: set[str] = set()
+        """Ids of threads whose records nobody can make sense of."""
         self.seen: Callable[[], Awaitable[object]] | None = None
         """What happens after a thread was found due, and before anything is done about it."""
 
-    async def due(self, before: datetime) -> AsyncIterator[IdleThread]:
-        due = [(row.check_at, key) for key, row in self._store.rows.items() if row.check_at and row.check_at <= before]
-        for _, key in sorted(due):
-            row = self._store.rows[key]
-            if row.check_at is not None:
-                thread = row.shown(self._clock.now())
-                closes_at = thread.last_activity_at + row.idle
-                idle = IdleThread(Scope(key[0], thread.user_id), thread, row.check_at, closes_at)
-                if self.seen is not None:
-                    await self.seen()
-                yield idle
+    async def due(self, before: datetime) -> AsyncIterator[DueThread]:
+        rows = self._store.rows
+        due = [(row.check_at, key) for key, row in rows.items() if row.check_at and row.check_at <= before]
+        for check_at, key in sorted(due):
+            if rows[key].check_at != check_at:
+                continue
+            idle = partial(self._read, key, rows[key].shown(self._clock.now()))
+            if self.seen is not None:
+                await self.seen()
+            yield DueThread(*key, check_at, self.failures.get(key, 0), idle)
 
-    async def postpone(self, idle: IdleThread, until: datetime) -> bool:
-        row = self._store.rows[idle.scope.tenant_id, idle.thread.id]
-        if row.check_at is None or row.check_at != idle.check_at:
+    async def postpone(self, due: DueThread, until: datetime, *, failures: int = 0) -> bool:
+        key = due.tenant_id, due.thread_id
+        row = self._store.rows[key]
+        if row.check_at is None or row.check_at != due.check_at:
             return False
         row.check_at = from_millis(to_millis(until))
+        self.failures[key] = failures
         return True
+
+    def _read(self, key: tuple[str, str], thread: Thread) -> IdleThread:
+        if thread.id in self.unreadable:
+            raise ValueError(f"the record of {thread.id} makes no sense")
+        return IdleThread(Scope(key[0], thread.user_id), thread, thread.last_activity_at + self._store.rows[key].idle)

@@ -29,7 +29,7 @@ ALLOWED = {
     "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | CLOSE,
     "StreamsFunction": LOGGING | TURNS | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
     "HttpFunction": LOGGING | READ | {PUT, LISTS} | OBJECTS | SECRETS | SEND,
-    "SweeperFunction": LOGGING | TURNS | POST | SEND | CLOSE,
+    "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
     "ClosingFunction": LOGGING | READ | {UPDATE} | LARGE_MESSAGES,
 }
 READ_SECRETS = {

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from baton.adapters.emf import NAMESPACE, SERVICE
+from baton.domain.metrics import Metric
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
 
 CANARY = "Canary10Percent5Minutes"
@@ -167,14 +169,43 @@ def test_every_function_writes_to_its_own_log_group_that_forgets(stack: Stack) -
 
 def test_every_function_and_the_dead_letters_have_an_alarm(stack: Stack) -> None:
     watched = {
-        (alarm["MetricName"], name)
+        (metric["MetricName"], name)
         for alarm in stack.of_type("AWS::CloudWatch::Alarm").values()
-        for name in referred(alarm["Dimensions"])
+        for metric in metrics_of(alarm)
+        for name in referred(metric["Dimensions"])
     }
     assert {("Errors", name) for name in stack.functions} <= watched
     assert ("ApproximateNumberOfMessagesVisible", "DeadTurnsQueue") in watched
     assert ("Invocations", "DeadTurnsFunction") in watched
     assert ("ExecutionsFailed", "CloseSession") in watched
+
+
+def test_the_authorizers_alarm_leaves_out_the_tokens_that_it_refused(stack: Stack) -> None:
+    alarm = stack["AuthorizerErrorsAlarm"]
+    formula, *given = alarm["Metrics"]
+    assert formula["Expression"] == "errors - FILL(refused, 0)"
+    metrics = {each["Id"]: (each["ReturnData"], each["MetricStat"]["Metric"]["MetricName"]) for each in given}
+    assert metrics == {"errors": (False, "Errors"), "refused": (False, Metric.CONNECTIONS_REFUSED)}
+    assert alarm["EvaluationPeriods"] > alarm["DatapointsToAlarm"] > 1
+
+
+def test_alarms_of_our_own_counts_are_of_this_stack_and_silent_without_any(stack: Stack) -> None:
+    own = [
+        (alarm, metric)
+        for alarm in stack.of_type("AWS::CloudWatch::Alarm").values()
+        for metric in metrics_of(alarm)
+        if metric["Namespace"] == NAMESPACE
+    ]
+    assert len(own) >= 12
+    for alarm, metric in own:
+        assert {each["Name"]: each["Value"] for each in metric["Dimensions"]} == {
+            "service": SERVICE,
+            "stack": {"Ref": "AWS::StackName"},
+        }
+        assert alarm["TreatMissingData"] == "notBreaching"
+        assert metric["MetricName"] in {known.value for known in Metric}
+    for function in stack.functions.values():
+        assert function["Environment"]["Variables"]["BATON_STACK"] == {"Ref": "AWS::StackName"}
 
 
 def test_both_apis_log_every_access(stack: Stack) -> None:
@@ -237,16 +268,6 @@ def test_the_outputs_tell_where_everything_is(stack: Stack) -> None:
     assert outputs["WebSocketUrl"]["Value"]["Fn::Sub"].startswith("wss://")
 
 
-def test_what_api_gateway_answers_by_itself_is_a_problem_document(stack: Stack) -> None:
-    for response in stack["RestApi"]["Body"]["x-amazon-apigateway-gateway-responses"].values():
-        headers = response["responseParameters"]
-        assert headers["gatewayresponse.header.Content-Type"] == "'application/problem+json'"
-        body = response["responseTemplates"]["application/json"]
-        problem = json.loads(body.replace("$context.error.messageString", '"why"'))
-        assert set(problem) == {"type", "title", "status", "detail", "code", "retryable", "requestId"}
-        assert problem["status"] == int(response["statusCode"])
-
-
 @pytest.mark.parametrize("stage", ["dev", "prod"])
 def test_samconfig_names_only_parameters_that_exist(source: Stack, stage: str) -> None:
     config = tomllib.loads((ROOT / "samconfig.toml").read_text())[stage]
@@ -254,6 +275,13 @@ def test_samconfig_names_only_parameters_that_exist(source: Stack, stage: str) -
     assert set(overrides) <= set(source.template["Parameters"])
     assert overrides["Stage"] == stage
     assert config["global"]["parameters"]["build_in_source"] is True
+
+
+def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """The metrics that an alarm looks at, directly or in a formula."""
+    if "MetricName" in alarm:
+        return [alarm]
+    return [each["MetricStat"]["Metric"] for each in alarm["Metrics"] if "MetricStat" in each]
 
 
 def keys(partition: str, sort: str) -> list[dict[str, str]]:

@@ -28,11 +28,15 @@ T = TypeVar("T")
 
 MAX_CONNECTIONS = 64
 CONFIG = Config(
-    connect_timeout=2,
-    read_timeout=10,
-    retries={"mode": "standard", "total_max_attempts": 4},
+    connect_timeout=1,
+    read_timeout=5,
+    retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=MAX_CONNECTIONS,
 )
+"""At worst 21 s: three tries, and pauses of up to 1 and 2 s between them."""
+QUICK = Config(read_timeout=2, parameter_validation=False)
+"""For the table and for queueing, whose answers take milliseconds: at worst 12 s. That requests have the right shape is
+the tests' business; checking it takes a tenth of the CPU time of each."""
 
 _OUTAGES = (ConnectionError, CredentialRetrievalError, HTTPClientError, IncompleteReadError, MetadataRetrievalError)
 _OUTAGE_CODES = frozenset(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from baton.domain.errors import BatonError
+from baton.domain.metrics import Metric, count
 
 LIFESPAN = 300.0
 COOLDOWN = 30.0
@@ -57,6 +58,7 @@ class Cached(Generic[T]):
                     self._failure = (error, self._monotonic())
             if self._value is not None and now - self._value[1] < GRACE:
                 _log.warning("Going on with a value read %d s ago: %s", now - self._value[1], self._failure[0])
+                count(Metric.KEYS_UNREADABLE)
                 return self._value[0]
             failure = self._failure[0]
             raise type(failure)(failure.detail)

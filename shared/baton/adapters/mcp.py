@@ -19,6 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.mcp_results import REFUSALS, as_result, failure_of
 from baton.adapters.tool_source import GRACE_SECONDS, SourceTool
+from baton.domain.metrics import Metric, count
 from baton.domain.tool import McpServer
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
@@ -81,6 +82,7 @@ class McpTools:
             schema = _usable(tool)
             if schema is None:
                 _log.warning("The tool %r of %s has no usable schema", tool.name, definition.name)
+                count(Metric.TOOL_FAILURES)
                 continue
             description = (tool.description or tool.title or tool.name)[:DESCRIPTION]
             offered.append(SourceTool(tool.name, description, schema, definition.needs_approval(tool.name)))

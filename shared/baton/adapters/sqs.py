@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from baton.adapters.aws import call
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
 from baton.domain.queued import Queued
 
 if TYPE_CHECKING:
@@ -87,3 +88,4 @@ class SqsRecords:
             )
         except (ClientError, StoreUnavailable):
             logger.warning("visibility not changed", exc_info=True)
+            count(Metric.RECORDS_NOT_HIDDEN)

@@ -24,6 +24,7 @@ from baton.adapters.tool_source import SourceTool, ToolSource, Unreachable
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
 from baton.domain.tool import McpServer, ToolDefinition
 from baton.ports.chat_model import ToolSpec
 from baton.ports.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult
@@ -214,6 +215,7 @@ class Toolbox:
     def _failure(self, error: Exception, name: str, definition: ToolDefinition) -> ToolFailed:
         origin = self._source(definition).origin(definition)
         _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redacted(_for_operators(error)))
+        count(Metric.TOOL_FAILURES)
         is_outage = isinstance(error, Unreachable | CircuitOpen)
         is_refused = isinstance(error, ToolFailed) and error.is_refused
         return ToolFailed(self._headers.redacted(_message(error)), is_outage=is_outage, is_refused=is_refused)

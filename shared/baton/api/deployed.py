@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 
-from fastapi import FastAPI
-
 from baton import composition
 from baton.api.application import create_app
+from baton.api.counted import CountedRequests
 from baton.api.services import ApiServices
 from baton.composition.preloading import HTTP_MODULES, preload
 from baton.settings import ApiSettings
 
 
-def deployed_app() -> FastAPI:
+def deployed_app() -> CountedRequests:
     """The API as the functions ``http`` and ``streams`` serve it.
 
     What requests need is built here, before the first one comes: Lambda starts functions with more CPU than it runs
@@ -21,7 +20,7 @@ def deployed_app() -> FastAPI:
     """
     preload(*HTTP_MODULES)
     services = _services()
-    return create_app(lambda: services, origins=ApiSettings().origins)
+    return CountedRequests(create_app(lambda: services, origins=ApiSettings().origins))
 
 
 @cache

@@ -31,6 +31,7 @@ from baton.domain.errors import (
     Unauthorized,
 )
 from baton.domain.identity import Scope, thread_ref
+from baton.domain.metrics import Metric, count
 
 logger = Logger(child=True)
 
@@ -124,6 +125,8 @@ def _gateway_request_id(request: Request) -> str | None:
 
 def response(request: Request, error: BatonError) -> JSONResponse:
     """The answer that tells of an error."""
+    if error.status >= 500:
+        count(Metric.REQUESTS_FAILED)
     headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
     if isinstance(error, MethodNotAllowed):
         headers["Allow"] = ", ".join(_allowed_methods(request))  # required by RFC 9110, 15.5.6
@@ -157,6 +160,7 @@ def install(app: FastAPI) -> None:
 
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         logger.error("request failed", exc_info=error, request_id=request_id(request), path=request.url.path)
+        count(Metric.INTERNAL_FAULTS)
         return response(request, InternalError())
 
     app.add_exception_handler(BatonError, refused)

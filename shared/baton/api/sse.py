@@ -13,6 +13,7 @@ from fastapi import Depends, Request
 from baton.api.older_clients import Tell
 from baton.domain.errors import BatonError, InternalError, TokenExpired
 from baton.domain.events import Event, run_error, unsequenced
+from baton.domain.metrics import Metric, count
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
@@ -79,6 +80,7 @@ class RunStream:
             self._queue.put_nowait(error)
         except Exception:
             logger.exception("run failed", request_id=self._request_id)
+            count(Metric.INTERNAL_FAULTS)
             self._queue.put_nowait(InternalError())
 
     async def begin(self, token_seconds: float) -> AsyncIterator[str]:
@@ -117,6 +119,8 @@ class RunStream:
             if item is None:
                 return
             if isinstance(item, BatonError):
+                if item.status >= 500:
+                    count(Metric.REQUESTS_FAILED)
                 yield encode(unsequenced(run_error(item, requestId=self._request_id)))
                 return
             yield encode(self._tell(item))

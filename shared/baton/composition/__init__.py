@@ -228,11 +228,11 @@ def _chat_model(settings: ModelSettings) -> OpenAIChatModel:
 
 @cache
 def _table() -> Table:
-    from baton.adapters.aws import client
+    from baton.adapters.aws import QUICK, client
     from baton.adapters.dynamodb.table import Table
     from baton.settings import StoreSettings
 
-    return Table(client("dynamodb"), StoreSettings().table)
+    return Table(client("dynamodb", config=QUICK), StoreSettings().table)
 
 
 @cache
@@ -326,11 +326,11 @@ def _stream_log() -> DynamoStreamLog:
 
 @cache
 def _turn_queue() -> SqsTurnQueue:
-    from baton.adapters.aws import client
+    from baton.adapters.aws import QUICK, client
     from baton.adapters.sqs import SqsTurnQueue
     from baton.settings import QueueSettings
 
-    return SqsTurnQueue(client("sqs"), QueueSettings().turns_queue_url)
+    return SqsTurnQueue(client("sqs", config=QUICK), QueueSettings().turns_queue_url)
 
 
 @cache

@@ -33,6 +33,7 @@ from baton.domain.errors import (
 )
 from baton.domain.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
 from baton.domain.thread import thread_state
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.audit import AuditLog
@@ -91,6 +92,8 @@ class Actions:
             await self._act(caller, fields)
             await self._advise(caller)
         except BatonError as error:
+            if error.status >= 500:
+                count(Metric.REQUESTS_FAILED)
             await self._reply(caller, refusal(error, caller, fields))
             if isinstance(error, TokenExpired):
                 await self._services.connections.close(caller.connection_id)

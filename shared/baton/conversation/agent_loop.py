@@ -22,6 +22,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.message import Role
+from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
@@ -171,6 +172,7 @@ class AgentLoop:
             failure = error
         except Exception:
             logger.exception("answer failed", thread_id=context.thread_id, run_id=context.run.run_id)
+            count(Metric.INTERNAL_FAULTS)
             failure = InternalError()
         is_whole = failure is None and not context.stop.is_set()
         if not is_whole or is_last:

@@ -14,10 +14,19 @@ from baton.conversation.answer_step import AnswerStep
 from baton.conversation.course import Course
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EpisodeRef
-from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
+from baton.domain.errors import (
+    BatonError,
+    InternalError,
+    Interrupted,
+    LeaseLost,
+    ModelError,
+    StoreUnavailable,
+    TurnTimeout,
+)
 from baton.domain.events import run_error, run_finished, run_started, state_snapshot, thread_closed
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType
+from baton.domain.metrics import Metric, count
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 
@@ -93,9 +102,21 @@ async def answer_events(step: AnswerStep, answer: Answer) -> AsyncGenerator[Base
         answer.error = error
     except Exception:
         logger.exception("turn failed", thread_id=step.thread.id, run_id=step.context.run.run_id)
+        count(Metric.INTERNAL_FAULTS)
         answer.error = InternalError()
     for event in step.floor.step_ends():
         yield event
+
+
+def count_failure(error: BatonError | None) -> None:
+    """Count a run that has ended with an error; internal ones were counted where they were caught."""
+    match error:
+        case Interrupted():
+            count(Metric.TURNS_INTERRUPTED)
+        case TurnTimeout():
+            count(Metric.TURNS_TIMED_OUT)
+        case ModelError():
+            count(Metric.MODEL_FAILURES)
 
 
 def started(step: AnswerStep) -> BaseEvent:

@@ -19,6 +19,7 @@ from baton.conversation.transcript import Transcript
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.message import Role
+from baton.domain.metrics import Metric, count
 from baton.domain.task import Task, TaskMessage, TaskStatus
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall, ToolCallRecord
@@ -113,6 +114,7 @@ class Consultations:
             return TaskStatus.FAILED, failure.detail
         except Exception:
             logger.exception("consultation failed", agent=agent.id, thread_id=self._context.thread_id)
+            count(Metric.INTERNAL_FAULTS)
             return TaskStatus.FAILED, "of an internal fault."
         if not work.answer.strip():
             return TaskStatus.FAILED, "it gave an empty answer."

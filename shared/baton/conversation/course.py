@@ -18,6 +18,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelError, WorkflowUnavailable
 from baton.domain.handoff import HandoffDefinition, HandoffOutcome
 from baton.domain.handoff_rules import Refusal, busy, declared_handoff, may_hand_off, triggered
+from baton.domain.metrics import Metric, count
 from baton.domain.triggers import exit_locale, matching
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
@@ -150,6 +151,7 @@ class Course:
             except ModelError:
                 if not self._is_silent_target:
                     raise
+                count(Metric.MODEL_FAILURES)
                 for event in self._fail():
                     yield event
                 return

@@ -13,6 +13,7 @@ from aws_lambda_powertools import Logger
 from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
 from baton.ports.clock import Clock
 from baton.ports.connections import ConnectionBusy, ConnectionGone, Connections
 from baton.ports.live import LiveRegistry
@@ -134,6 +135,7 @@ async def send_to(
                 patience -= backoff
                 if patience < 0:
                     logger.warning("connection too busy", connection_id=connection_id)
+                    count(Metric.FRAMES_GIVEN_UP)
                     return False
                 await asyncio.sleep(backoff)
                 backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)

@@ -19,6 +19,7 @@ from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.handoff_rules import declared_handoff
 from baton.domain.identity import Scope, derived_record_id
 from baton.domain.message import StoredMessage
+from baton.domain.metrics import Metric, count
 from baton.domain.skill import InvalidSkill
 from baton.domain.thread import Thread, floor_state
 from baton.domain.times import to_millis
@@ -216,6 +217,7 @@ class Floors:
                 skill = await publish_skill(self._skills, lease.scope, lease.thread.agent_id, workflow)
             except InvalidSkill:  # by rules that have changed since it was reviewed
                 logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
+                count(Metric.SKILLS_NOT_PUBLISHED)
                 return
             await self._audit.record(
                 lease.scope,

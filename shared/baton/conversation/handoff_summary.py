@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from baton.conversation.run_context import RunContext
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.message import Role, StoredMessage
+from baton.domain.metrics import Metric, count
 from baton.domain.usage import Usage
 from baton.memory.handoff_context import said
 from baton.ports.chat_model import Finished, ModelSettings, Prompt, TextDelta
@@ -48,6 +49,9 @@ async def summarised(context: RunContext, history: Sequence[StoredMessage], text
                         usage = chunk.usage or Usage()
     except (LeaseLost, StoreUnavailable):
         raise
-    except (TimeoutError, BatonError):
+    except TimeoutError:
+        return text, usage
+    except BatonError:
+        count(Metric.MODEL_FAILURES)
         return text, usage
     return summary.strip() or text, usage

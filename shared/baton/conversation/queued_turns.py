@@ -14,6 +14,7 @@ from baton.conversation.turns import Turns
 from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy
 from baton.domain.events import run_error, unsequenced
+from baton.domain.metrics import Metric, count
 from baton.domain.queued import (
     Queued,
     QueuedAnswer,
@@ -58,6 +59,8 @@ class QueuedTurns:
             except _TRY_AGAIN:
                 raise
             except BatonError as error:
+                if error.status >= 500:
+                    count(Metric.REQUESTS_FAILED)
                 await self._refuse(queued, error)
 
     async def _carry_out(self, queued: Queued, seconds: float) -> None:

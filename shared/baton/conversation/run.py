@@ -11,7 +11,7 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.conversation.adoption import adoptable
-from baton.conversation.answer import Answer, answer_events, end_events, started
+from baton.conversation.answer import Answer, answer_events, count_failure, end_events, started
 from baton.conversation.answer_step import AnswerStep
 from baton.conversation.approvals import interrupts_of, pending_interrupts
 from baton.conversation.consult import settle_tasks
@@ -27,12 +27,21 @@ from baton.conversation.stretches import messages_between
 from baton.conversation.transcript import Transcript
 from baton.conversation.upkeep import LeaseHolder, Upkeep
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
-from baton.domain.errors import BatonError, InternalError, Interrupted, LeaseLost, ModelUnavailable, StoreUnavailable
+from baton.domain.errors import (
+    BatonError,
+    InternalError,
+    Interrupted,
+    LeaseLost,
+    ModelUnavailable,
+    StoreUnavailable,
+    error_from_code,
+)
 from baton.domain.events import Event, RunStamp
 from baton.domain.handoff import HandoffOutcome
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.ports.thread_store import Commit, Lease, TurnRecord
@@ -186,6 +195,7 @@ class RunExecution:
         first = self._first_of_exchange
         pending = pending_interrupts(end.interrupts, self._run, waits_for, known.permissions, first_ordinal=first)
         finished = await self._commit(messages, end, ended, pending)
+        count_failure(error_from_code(end.error_code) if end.error_code else None)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         for seq, body in enumerate(end.tail, end.tail_seq):
             self._delivery.post([restored(body, stamp, seq, question=messages[0], text=last.text)])
@@ -235,6 +245,7 @@ class RunExecution:
                 raise
             except Exception:
                 logger.exception("turn failed", thread_id=self._thread.id, run_id=self._run.run_id)
+                count(Metric.INTERNAL_FAULTS)
                 answer.error = InternalError()
 
     def _step(self, answer: Answer) -> AnswerStep:
@@ -318,6 +329,7 @@ class RunExecution:
             await settle_tasks(self._services, lease, self._run, self._journal)
             await self._services.floors.undo(lease, self._question, end.change)
         finished = await self._commit(messages, end, ended, pending)
+        count_failure(answer.error)
         for event in final:
             self._tell(event)
         await self._delivery.drain()

@@ -7,6 +7,7 @@ from aws_lambda_powertools import Logger
 from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope, derived_record_id
+from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
 from baton.ports.audit import AuditLog, Once
 from baton.ports.episodes import Closings, Episodes
@@ -40,6 +41,7 @@ class Sessions:
             await self._closings.start(scope, ended, attempt=1)
         except StoreUnavailable:
             logger.warning("closing not started", thread_id=thread_id, episode=ended.number)
+            count(Metric.CLOSINGS_NOT_STARTED)
 
     async def finish_again(self, scope: Scope, thread_id: str, number: int) -> None:
         """Make up for a worker that died between the end of the ``number``-th session and ``finish``."""

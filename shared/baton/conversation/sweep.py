@@ -12,10 +12,11 @@ from baton.conversation.controls import Controls
 from baton.conversation.endings import Endings
 from baton.conversation.sessions import Sessions
 from baton.domain.episode import EpisodeRef
+from baton.domain.metrics import Metric, count
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
-from baton.ports.idle_threads import IdleThread, IdleThreads
+from baton.ports.idle_threads import DueThread, IdleThread, IdleThreads
 from baton.ports.thread_store import ThreadStore
 
 logger = Logger(child=True)
@@ -23,7 +24,9 @@ logger = Logger(child=True)
 LOOK_AGAIN = timedelta(minutes=1)
 """When a thread that is busy right now is looked at again."""
 CLOSING_AGAIN = timedelta(minutes=5)
-CONCURRENT = 8
+LONGEST_PAUSE = timedelta(hours=6)
+"""Between two looks at a thread that cannot be looked at: each pause is twice the last."""
+CONCURRENT = 32
 
 
 @dataclass(slots=True)
@@ -65,52 +68,70 @@ class Sweeper:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         report = SweepReport()
+        slots = asyncio.Semaphore(CONCURRENT)
         working: set[asyncio.Task[None]] = set()
-        due = self._idle.due(self._clock.now())
+
+        def ended(task: asyncio.Task[None]) -> None:
+            working.discard(task)
+            slots.release()
+
         try:
-            async for idle in due:
+            async for due in self._idle.due(self._clock.now()):
+                await slots.acquire()
                 if loop.time() >= deadline:
                     report.is_complete = False
+                    count(Metric.SWEEPS_UNFINISHED)
                     break
-                if len(working) >= CONCURRENT:
-                    _, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
-                working.add(asyncio.ensure_future(self._look_at(idle, report)))
+                task = asyncio.ensure_future(self._look_at(due, report))
+                working.add(task)
+                task.add_done_callback(ended)
         finally:
             if working:
                 await asyncio.wait(working)
         return report
 
-    async def _look_at(self, idle: IdleThread, report: SweepReport) -> None:
+    async def _look_at(self, due: DueThread, report: SweepReport) -> None:
         report.looked_at += 1
         try:
-            await self._decide(idle, report)
+            await self._decide(due, due.read(), report)
         except Exception:  # whatever it is, it is this thread's alone, and the others are waiting
-            logger.exception("sweep of a thread failed", thread_id=idle.thread.id)
+            logger.exception("sweep of a thread failed", thread_id=due.thread_id, failures=due.failures + 1)
+            count(Metric.SWEEP_FAILURES)
             report.failed += 1
+            await self._put_off(due)
 
-    async def _decide(self, idle: IdleThread, report: SweepReport) -> None:
+    async def _put_off(self, due: DueThread) -> None:
+        """Leave a thread alone that cannot be looked at, for longer each time."""
+        pause = min(LOOK_AGAIN * 2 ** min(due.failures, 20), LONGEST_PAUSE)
+        try:
+            await self._idle.postpone(due, self._clock.now() + pause, failures=due.failures + 1)
+        except Exception:  # it stays due
+            logger.exception("thread not put off", thread_id=due.thread_id)
+            count(Metric.SWEEP_FAILURES)
+
+    async def _decide(self, due: DueThread, idle: IdleThread, report: SweepReport) -> None:
         now = self._clock.now()
         thread = idle.thread
         is_carried_through = await self._revive_closing(idle, report)
         if thread.run is not None and thread.run.status is RunStatus.RUNNING:
-            await self._idle.postpone(idle, now + LOOK_AGAIN)
+            await self._idle.postpone(due, now + LOOK_AGAIN)
             report.postponed += 1
         elif thread.run is not None:
             # Its worker died and nobody came: a worker finishes the run first, a later sweep closes the session.
             await self._controls.revive(idle.scope, thread, request_id=self._clock.new_id())
-            await self._idle.postpone(idle, now + LOOK_AGAIN)
+            await self._idle.postpone(due, now + LOOK_AGAIN)
             report.resumed += 1
         elif thread.status is ThreadStatus.CLOSED and is_carried_through:
             await self._store.settle(idle.scope, thread.id, episode=thread.episode - 1)
         elif thread.status is ThreadStatus.CLOSED:
-            await self._idle.postpone(idle, now + CLOSING_AGAIN)
+            await self._idle.postpone(due, now + CLOSING_AGAIN)
         elif idle.closes_at > now:
-            if await self._idle.postpone(idle, idle.closes_at):
+            if await self._idle.postpone(due, idle.closes_at):
                 report.postponed += 1
         elif await self._endings.end_idle(idle.scope, thread) is not None:
             report.closed += 1
         else:
-            await self._idle.postpone(idle, now + LOOK_AGAIN)
+            await self._idle.postpone(due, now + LOOK_AGAIN)
             report.postponed += 1
 
     async def _revive_closing(self, idle: IdleThread, report: SweepReport) -> bool:
@@ -119,7 +140,11 @@ class Sweeper:
         Returns whether there is nothing to wait for: the episode is there, or there was no such session.
         """
         number = idle.thread.episode - 1
-        if number < 1 or await self._episodes.get(idle.scope, idle.thread.id, number) is not None:
+        if (
+            number < 1
+            or idle.has_last_episode
+            or await self._episodes.get(idle.scope, idle.thread.id, number) is not None
+        ):
             return True
         ref = await self._episodes.get_ref(idle.scope, idle.thread.id, number)
         if ref is not None:

@@ -20,6 +20,7 @@ from baton.conversation.run_context import Budget, Emit, RunContext
 from baton.conversation.tool_kit import BadCall, Offer, OutOfReach, ToolKit
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, StoreUnavailable
+from baton.domain.metrics import Metric, count
 from baton.domain.task import TaskStatus
 from baton.domain.tool_call import ASK, ToolCall, ToolCallRecord, is_shown
 from baton.domain.tool_events import tool_call, tool_result
@@ -141,6 +142,7 @@ class ToolCalls:
             return
         except Exception:
             logger.exception("tool call failed", tool=call.name, thread_id=self.context.thread_id)
+            count(Metric.INTERNAL_FAULTS)
             outcome = CallOutcome.failed("Error: the tool could not be used because of an internal fault.")
         self.outcomes[call.id] = outcome
         self.budget.count_tokens(outcome.tokens)

@@ -57,7 +57,7 @@ class Upkeep:
         self._stopping = asyncio.Event()
         self._error: BaseException | None = None
         self._last_seq = log.last_seq
-        self._heard_at = self._loop_time()
+        self._heard_at = self._renewed_at = self._loop_time()
 
     async def __aenter__(self) -> Self:
         self._owner = asyncio.current_task()
@@ -77,16 +77,14 @@ class Upkeep:
             raise self._error from None
 
     async def _work(self) -> None:
-        now = self._loop_time()
-        renewed = refreshed = now
+        refreshed = self._renewed_at = self._loop_time()
         try:
             while not self._stopping.is_set():
+                await self._renew_when_due()
                 now = self._loop_time()
-                if now - renewed >= RENEW_SECONDS:
-                    await self._holder.renew(self._log.last_seq)
-                    renewed = now
                 if self._log.is_piece_due(now):
                     await self._log.write_piece(self._holder.lease)
+                    await self._renew_when_due()  # on a slow table the next request may take its time as well
                 if now - refreshed >= REFRESH_SECONDS:
                     await self._delivery.refresh(self._log.logged_seq)
                     refreshed = now
@@ -100,6 +98,12 @@ class Upkeep:
             self._error = error
             if self._owner is not None and not self._stopping.is_set():
                 self._owner.cancel()
+
+    async def _renew_when_due(self) -> None:
+        now = self._loop_time()
+        if now - self._renewed_at >= RENEW_SECONDS:
+            await self._holder.renew(self._log.last_seq)
+            self._renewed_at = now
 
     def _beat(self, now: float) -> None:
         if self._log.last_seq != self._last_seq:

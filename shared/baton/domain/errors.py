@@ -242,6 +242,14 @@ class LeaseLost(BatonError):
     detail = "Another worker continues this run. Resume the conversation to follow it."
 
 
+class RateLimited(BatonError):
+    """More requests than the deployment's API Gateway takes, which answers so by itself, with Retry-After."""
+
+    code, status, retryable = "rate_limited", 429, True
+    title = "Too many requests"
+    detail = "Please try again in a moment."
+
+
 # What Baton depends on
 
 

@@ -16,6 +16,7 @@ from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
+from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.skills import DynamoSkills
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 for contract in (
+    "audit",
     "endings",
     "floors",
     "handoffs",
@@ -66,10 +68,9 @@ class Engine:
         clock = clock or FakeClock()
 
         async def audit_records(scope: Scope) -> list[dict[str, Any]]:
-            index = ("listing", "listing", "listed_at")
-            pages = [page async for page in self.table.query(keys.audit_listing(scope), index=index)]
-            found = [await self.table.get({"PK": item["PK"], "SK": item["SK"]}) for page in pages for item in page]
-            return [_audit_record(item) for item in found if item is not None]
+            entries = newest_first(self.table, keys.audit_listings(scope), before=None, limit=10)
+            found = [await self.table.get({"PK": item["PK"], "SK": item["SK"]}) async for item in entries]
+            return [_audit_record(item) for item in found[::-1] if item is not None]
 
         return House(
             DynamoThreadStore(self.table, S3Bodies(self.s3, BUCKET), clock),

@@ -18,11 +18,13 @@ from pydantic_settings import BaseSettings
 from baton import settings as product_settings
 from baton.adapters.agent_files import AgentFiles, load_agent
 from baton.adapters.dynamodb import keys
+from baton.adapters.emf import NAMESPACE
 from baton.api.application import create_app
 from baton.domain.agent import AgentDefinition, RemoteAgent
 from baton.domain.errors import BatonError, error_classes
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric
 from baton.domain.secret import SecretReference
 from baton.domain.token_issuer import OidcIssuer
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
@@ -83,7 +85,19 @@ def test_api_gateways_own_errors_are_those_of_the_template(template: dict[str, A
     answers = [json.loads(_filled(r["ResponseTemplates"]["application/json"])) for r in responses]
 
     listed = {code: row[0] for code, row in table(ERRORS, "gateway code").items()}
-    assert listed == {answer["code"]: str(answer["status"]) for answer in answers}
+    assert listed == {answer["code"]: str(answer.get("status", "as it is")) for answer in answers}
+
+
+def test_every_metric_is_listed_with_its_alarm(template: dict[str, Any]) -> None:
+    alarms = {
+        properties["MetricName"]: f"{properties['Threshold']} in five minutes"
+        for resource in template["Resources"].values()
+        if resource["Type"] == "AWS::CloudWatch::Alarm"
+        and (properties := resource["Properties"]).get("Namespace") == NAMESPACE
+    }
+    alarms["ConnectionsRefused"] = "taken off the authorizer's errors"
+    listed = {name: row[-1] for name, row in table(REFERENCE / "metrics.md", "metric").items()}
+    assert listed == {metric.value: alarms.get(metric.value, "") for metric in Metric}
 
 
 def test_every_setting_of_the_functions_is_listed_with_its_default(template: dict[str, Any]) -> None:
@@ -244,8 +258,8 @@ def test_every_kind_of_key_is_described() -> None:
     listings = [
         keys.user_listing(scope),
         keys.fork_listing(scope, thread),
-        keys.tenant_listing(scope),
-        keys.audit_listing(scope),
+        *keys.tenant_listings(scope),
+        *keys.audit_listings(scope),
         keys.skills(scope),
     ]
 

@@ -29,8 +29,8 @@ def test_an_error_speaks_to_its_reader(cls: type[BatonError]) -> None:
 
 
 @every_error
-def test_only_faults_of_the_server_are_worth_a_retry(cls: type[BatonError]) -> None:
-    assert not cls.retryable or cls.status >= 500
+def test_only_faults_and_limits_of_the_server_are_worth_a_retry(cls: type[BatonError]) -> None:
+    assert not cls.retryable or cls.status >= 500 or cls.status == 429
 
 
 @every_error

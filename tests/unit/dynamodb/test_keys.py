@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from uuid import UUID
+
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -18,9 +23,10 @@ users = printable.filter(lambda text: len(text) <= 256)
 def test_two_tenants_never_share_a_partition(one: str, other: str, first: str, second: str) -> None:
     assume(one != other)
     here, there = Scope(one, first[:256]), Scope(other, second[:256])
-    partitions = (keys.user_listing, keys.tenant_listing, keys.audit_listing, keys.skills)
-    ours = {made(here) for made in partitions}
-    theirs = {made(there) for made in partitions}
+    ours, theirs = (
+        {keys.user_listing(of), keys.skills(of), *keys.tenant_listings(of), *keys.audit_listings(of)}
+        for of in (here, there)
+    )
     assert not ours & theirs
     assert keys.partition(here, thread_ref(here, first).id) != keys.partition(there, thread_ref(there, first).id)
     assert all(key.startswith(f"{one}#") and not key.startswith(f"{other}#") for key in ours)
@@ -73,6 +79,33 @@ def test_every_skill_has_versions_of_its_own(
     assert (one < other) == (version < later)
 
 
-@given(st.uuids())
-def test_every_thread_has_a_shard_of_the_idle_index(thread_id: object) -> None:
-    assert keys.idle_shard(str(thread_id)) in {f"~IDLE#{n}" for n in range(keys.IDLE_SHARDS)}
+@given(tenants, st.uuids(), st.uuids())
+def test_what_is_listed_has_a_partition_that_is_read(tenant: str, thread_id: object, record_id: object) -> None:
+    scope = Scope(tenant, "ada")
+    assert keys.idle_shard(str(thread_id)) in keys.idle_shards()
+    assert keys.tenant_listing(scope, str(thread_id)) in keys.tenant_listings(scope)
+    assert keys.audit_listing(scope, f"{0:015d}#{record_id}") in keys.audit_listings(scope)
+    assert keys.audit(scope, None, f"{0:015d}#{record_id}")["PK"] in keys.audit_listings(scope)
+
+
+def random_ids(count: int) -> list[str]:
+    chance = random.Random(1)  # noqa: S311 - the same ids in every run
+    return [str(UUID(int=chance.getrandbits(128), version=4)) for _ in range(count)]
+
+
+def ids_of_one_moment(count: int) -> list[str]:
+    """UUIDs of version 7, which begin with the time: clients may choose ids so."""
+    return [f"01930b1c-5c00-7{number >> 60:03x}-8000-{number:012x}" for number in range(count)]
+
+
+@pytest.mark.parametrize("ids", [random_ids(8_000), ids_of_one_moment(8_000)], ids=["random", "by time"])
+def test_what_comes_at_the_same_time_is_spread_over_the_partitions(ids: list[str]) -> None:
+    scope = Scope("acme", "ada")
+    for shard, shards in (
+        (keys.idle_shard, keys.IDLE_SHARDS),
+        (lambda thread_id: keys.tenant_listing(scope, thread_id), keys.LISTING_SHARDS),
+        (lambda record_id: keys.audit_listing(scope, f"{1:015d}#{record_id}"), keys.LISTING_SHARDS),
+    ):
+        counts = Counter(map(shard, ids))
+        assert len(counts) == shards
+        assert max(counts.values()) < 1.25 * len(ids) / shards

@@ -79,5 +79,5 @@ def test_a_client_has_limits_and_keeps_them_under_more_settings(monkeypatch: pyt
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     client = aws.client("sqs", config=Config(read_timeout=25))
     config = client.meta.config
-    assert (config.connect_timeout, config.read_timeout, config.max_pool_connections) == (2, 25, 64)
-    assert config.retries == {"mode": "standard", "total_max_attempts": 4}
+    assert (config.connect_timeout, config.read_timeout, config.max_pool_connections) == (1, 25, 64)
+    assert config.retries == {"mode": "standard", "total_max_attempts": 3}

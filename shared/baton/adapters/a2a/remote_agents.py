@@ -18,6 +18,7 @@ from baton.adapters.a2a.peer import Peer
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.domain.agent import AgentDefinition, RemoteAgent
 from baton.domain.errors import BatonError
+from baton.domain.metrics import Metric, count
 from baton.domain.secret import HeaderValue
 from baton.ports.agent_client import (
     AgentChunk,
@@ -82,6 +83,7 @@ class RemoteAgents:
                     yield self._cleaned(chunk)
         except CircuitOpen as left_alone:
             self._logger.warning("A remote agent is not asked", extra={"agent": agent.id, "text": str(left_alone)})
+            count(Metric.AGENT_FAILURES)
             raise AgentFailed("The agent failed repeatedly and is left alone for a moment.") from None
         except TaskLost:
             raise
@@ -110,6 +112,7 @@ class RemoteAgents:
             self._logger.warning(
                 "A remote agent's headers cannot be read", extra={"agent": agent_id, "text": str(error)}
             )
+            count(Metric.AGENT_FAILURES)
             raise AgentFailed("The credentials for the agent cannot be read.") from None
 
     async def _ask(
@@ -152,6 +155,7 @@ class RemoteAgents:
         if error is not failure:
             details["text"] = self._redacted(str(error)[:500])
         self._logger.warning("A remote agent failed", extra=details)
+        count(Metric.AGENT_FAILURES)
 
 
 def _is_outage(error: Exception) -> bool:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
 from baton.domain.times import from_millis, to_millis
 from baton.ports.audit import AuditRecord, Once
 from baton.ports.clock import Clock
@@ -24,7 +27,6 @@ logger = Logger()
 PAGE = 50
 MOST_PAGES = 20
 """Pages that one answer looks through for records that match."""
-_LISTING = ("listing", "listing", "listed_at")
 
 
 class DynamoAuditLog:
@@ -53,7 +55,7 @@ class DynamoAuditLog:
             "outcome": outcome,
             # JSON text: readable in the console, and free of DynamoDB's rules about numbers and empty sets.
             "detail": json.dumps(detail, default=str),
-            "listing": keys.audit_listing(scope),
+            "listing": keys.audit_listing(scope, sortable_id),
             "listed_at": sortable_id,
         }
         try:
@@ -62,6 +64,7 @@ class DynamoAuditLog:
             return  # written by an earlier attempt
         except (BatonError, ClientError, BotoCoreError):
             logger.exception("audit record lost", action=action, thread_id=thread_id, outcome=outcome)
+            count(Metric.AUDIT_RECORDS_LOST)
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
@@ -82,19 +85,28 @@ class DynamoAuditLog:
         before = decode_text(cursor) if cursor else None
         found: list[AuditRecord] = []
         pages = 0
-        async for page in self._table.query(
-            keys.audit_listing(scope), last=before, newest_first=True, limit=PAGE, index=_LISTING
-        ):
-            pages += 1
-            entries = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in page if entry["listed_at"] != before]
-            items = await self._table.get_many(entries) if entries else []
-            records = sorted((_record(item) for item in items), key=lambda record: record.id, reverse=True)
-            found += [r for r in records if all(getattr(r, name) == value for name, value in wanted.items())]
-            if len(found) > limit:
-                break
-            if pages == MOST_PAGES and page:
-                return found, encode_text(page[-1]["listed_at"])
+        listings = keys.audit_listings(scope)
+        async with aclosing(newest_first(self._table, listings, before=before, limit=PAGE)) as entries:
+            while page := await _some(entries, PAGE):
+                pages += 1
+                items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page])
+                records = sorted((_record(item) for item in items), key=lambda record: record.id, reverse=True)
+                found += [r for r in records if all(getattr(r, name) == value for name, value in wanted.items())]
+                if len(found) > limit:
+                    break
+                if pages == MOST_PAGES:
+                    return found, encode_text(page[-1]["listed_at"])
         return _page(found, limit)
+
+
+async def _some(entries: AsyncIterator[Item], most: int) -> list[Item]:
+    """The next entries, at ``most`` so many."""
+    taken: list[Item] = []
+    async for entry in entries:
+        taken.append(entry)
+        if len(taken) == most:
+            break
+    return taken
 
 
 def _record(item: Item) -> AuditRecord:

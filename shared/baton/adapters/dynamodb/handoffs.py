@@ -41,7 +41,7 @@ class DynamoHandoffs:
             "action": AUDITED,
             "outcome": began,
             "detail": json.dumps(request.audit_detail),
-            "listing": keys.audit_listing(scope),
+            "listing": keys.audit_listing(scope, sortable_id),
             "listed_at": sortable_id,
             "ordinal": request.ordinal,
             "number": request.number,

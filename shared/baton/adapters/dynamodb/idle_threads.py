@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
+from functools import partial
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.leases import thread_from_item
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-from baton.ports.idle_threads import IdleThread
+from baton.ports.idle_threads import DueThread, IdleThread
 
 _INDEX = ("idle", "idle_shard", "idle_check_at")
 PAGE = 25
+"""Entries of one shard at a time: those of all shards, read together, are a few requests' worth of threads."""
+MOST_AT_ONCE = 100
+"""DynamoDB's limit for BatchGetItem."""
 
 
 class DynamoIdleThreads:
@@ -24,36 +30,83 @@ class DynamoIdleThreads:
         self._table = table
         self._clock = clock
 
-    async def due(self, before: datetime) -> AsyncIterator[IdleThread]:
-        for shard in keys.idle_shards():
-            async for page in self._table.query(shard, last=to_millis(before), limit=PAGE, index=_INDEX):
-                for entry in page:
-                    idle = await self._load(entry["PK"])
-                    if idle is not None:
-                        yield idle
+    async def due(self, before: datetime) -> AsyncIterator[DueThread]:
+        async with AsyncExitStack() as reading:
+            shards: list[AsyncGenerator[list[Item], None]] = [
+                await reading.enter_async_context(aclosing(self._entries(shard, before)))
+                for shard in keys.idle_shards()
+            ]
+            while shards:
+                # A page of every shard before a second one of any: no shard waits for the end of another.
+                pages = await asyncio.gather(*(anext(shard, None) for shard in shards))
+                shards = [shard for shard, page in zip(shards, pages, strict=True) if page is not None]
+                entries = sorted((entry for page in pages if page for entry in page), key=_check_at)
+                for start in range(0, len(entries), MOST_AT_ONCE):
+                    for due in await self._load(entries[start : start + MOST_AT_ONCE]):
+                        yield due
 
-    async def postpone(self, idle: IdleThread, until: datetime) -> bool:
+    async def postpone(self, due: DueThread, until: datetime, *, failures: int = 0) -> bool:
+        values: Item = {":until": to_millis(until), ":seen": to_millis(due.check_at)}
+        expression = "SET idle_check_at = :until REMOVE idle_failures"
+        if failures:
+            expression = "SET idle_check_at = :until, idle_failures = :failures"
+            values[":failures"] = failures
         try:
-            await self._table.update(
-                keys.thread(idle.scope, idle.thread.id),
-                "SET idle_check_at = :until",
-                {":until": to_millis(until), ":seen": to_millis(idle.check_at)},
+            await self._table.change(
+                {"PK": f"{due.tenant_id}#{due.thread_id}", "SK": "THREAD"},
+                expression,
+                values,
                 condition="idle_check_at = :seen",
             )
         except ConditionFailed:
             return False
         return True
 
-    async def _load(self, partition: str) -> IdleThread | None:
-        """The thread itself, read consistently: the index may be behind."""
-        tenant_id, _, thread_id = partition.partition("#")
-        item = await self._table.get({"PK": partition, "SK": "THREAD"})
-        if item is None or "idle_check_at" not in item or item["thread_status"] == "deleted":
-            return None
-        thread = thread_from_item(thread_id, item, self._clock.now())
-        return IdleThread(
-            scope=Scope(tenant_id, item["user_id"]),
-            thread=thread,
-            check_at=from_millis(item["idle_check_at"]),
-            closes_at=thread.last_activity_at + timedelta(milliseconds=item["idle_ms"]),
-        )
+    def _entries(self, shard: str, before: datetime) -> AsyncGenerator[list[Item], None]:
+        return self._table.query(shard, last=to_millis(before), limit=PAGE, index=_INDEX)
+
+    async def _load(self, entries: list[Item]) -> list[DueThread]:
+        """The threads themselves, read consistently: the index may be behind."""
+        wanted = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
+        items = {item["PK"]: item for item in await self._table.get_many(wanted, consistent=True)}
+        stored = await self._with_last_episode(items.values())
+        now = self._clock.now()
+        found = []
+        for entry in entries:
+            item = items.get(entry["PK"])
+            if item is None or item.get("idle_check_at") != entry["idle_check_at"]:
+                continue  # gone, or another sweep was quicker
+            if item.get("thread_status") == "deleted":
+                continue
+            tenant_id, _, thread_id = entry["PK"].partition("#")
+            found.append(
+                DueThread(
+                    tenant_id,
+                    thread_id,
+                    check_at=from_millis(item["idle_check_at"]),
+                    failures=item.get("idle_failures", 0),
+                    read=partial(_idle_thread, tenant_id, thread_id, item, now, has_last_episode=entry["PK"] in stored),
+                )
+            )
+        return found
+
+    async def _with_last_episode(self, items: Iterable[Item]) -> set[str]:
+        """The partitions of the threads whose session before this one has its episode."""
+        numbers = {item["PK"]: item["episode"] - 1 for item in items if isinstance(item.get("episode"), int)}
+        wanted = [{"PK": key, "SK": keys.episode_sort(number)} for key, number in numbers.items() if number > 0]
+        episodes = await self._table.get_many(wanted, consistent=True) if wanted else []
+        return {episode["PK"] for episode in episodes if "started_at" in episode}
+
+
+def _idle_thread(tenant_id: str, thread_id: str, item: Item, now: datetime, *, has_last_episode: bool) -> IdleThread:
+    thread = thread_from_item(thread_id, item, now)
+    return IdleThread(
+        scope=Scope(tenant_id, item["user_id"]),
+        thread=thread,
+        closes_at=thread.last_activity_at + timedelta(milliseconds=item["idle_ms"]),
+        has_last_episode=has_last_episode,
+    )
+
+
+def _check_at(entry: Item) -> tuple[int, str]:
+    return entry["idle_check_at"], entry["PK"]

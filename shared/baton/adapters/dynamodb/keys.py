@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from urllib.parse import quote
 
 from baton.domain.identity import Scope
@@ -14,6 +15,8 @@ FLOW = "FLOW#"
 _LONGEST_ENCODED_USER = 512
 IDLE_SHARDS = 8
 """The idle index is written once a session; eight partitions take 8,000 new sessions a second."""
+LISTING_SHARDS = 8
+"""One partition of an index takes 1,000 writes a second, however busy the table; a tenant's lists take so many more."""
 
 
 def partition(scope: Scope, thread_id: str) -> str:
@@ -54,7 +57,11 @@ def live_cancel(scope: Scope, thread_id: str, run_id: str) -> Key:
 
 
 def episode(scope: Scope, thread_id: str, number: int) -> Key:
-    return {"PK": partition(scope, thread_id), "SK": f"EPISODE#{number:06d}"}
+    return {"PK": partition(scope, thread_id), "SK": episode_sort(number)}
+
+
+def episode_sort(number: int) -> str:
+    return f"EPISODE#{number:06d}"
 
 
 def call(scope: Scope, thread_id: str, first_ordinal: int, call_id: str) -> Key:
@@ -113,8 +120,8 @@ def active_skills(agent_id: str) -> str:
 
 
 def audit(scope: Scope, thread_id: str | None, sortable_id: str) -> Key:
-    """An audit record, in its thread's partition or in the tenant's own."""
-    hash_key = audit_listing(scope) if thread_id is None else partition(scope, thread_id)
+    """An audit record, in its thread's partition or in one of the tenant's own."""
+    hash_key = audit_listing(scope, sortable_id) if thread_id is None else partition(scope, thread_id)
     return {"PK": hash_key, "SK": f"{AUDIT}{sortable_id}"}
 
 
@@ -141,14 +148,24 @@ def fork_listing(scope: Scope, parent_thread_id: str) -> str:
     return f"{scope.tenant_id}#~FORKS#{parent_thread_id}"
 
 
-def tenant_listing(scope: Scope) -> str:
-    """Partition of the ``listing`` index that holds a tenant's threads, by creation."""
-    return f"{scope.tenant_id}#~THREADS"
+def tenant_listing(scope: Scope, thread_id: str) -> str:
+    """Partition of the ``listing`` index that holds a thread among its tenant's, by creation."""
+    return tenant_listings(scope)[_shard(thread_id, LISTING_SHARDS)]
 
 
-def audit_listing(scope: Scope) -> str:
-    """Partition of the ``listing`` index that holds a tenant's audit records; also where those of no thread are."""
-    return f"{scope.tenant_id}#~AUDIT"
+def tenant_listings(scope: Scope) -> list[str]:
+    """Every partition of the ``listing`` index with threads of a tenant."""
+    return [f"{scope.tenant_id}#~THREADS#{number}" for number in range(LISTING_SHARDS)]
+
+
+def audit_listing(scope: Scope, sortable_id: str) -> str:
+    """Partition of the ``listing`` index that holds an audit record; also where one of no thread is."""
+    return audit_listings(scope)[_shard(sortable_id, LISTING_SHARDS)]
+
+
+def audit_listings(scope: Scope) -> list[str]:
+    """Every partition of the ``listing`` index with audit records of a tenant."""
+    return [f"{scope.tenant_id}#~AUDIT#{number}" for number in range(LISTING_SHARDS)]
 
 
 def idle_shards() -> list[str]:
@@ -158,4 +175,9 @@ def idle_shards() -> list[str]:
 
 def idle_shard(thread_id: str) -> str:
     """Partition of the ``idle`` index a thread is watched in."""
-    return f"~IDLE#{int(thread_id[:8], 16) % IDLE_SHARDS}"
+    return idle_shards()[_shard(thread_id, IDLE_SHARDS)]
+
+
+def _shard(name: str, shards: int) -> int:
+    """The shard of a name, the same for ever. Of all of it: ids that clients make may begin with the time."""
+    return zlib.crc32(name.encode()) % shards

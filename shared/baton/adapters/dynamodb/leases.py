@@ -225,7 +225,7 @@ class Leases:
         with contextlib.suppress(ConditionFailed):
             await self._table.update(
                 keys.thread(scope, thread_id),
-                "REMOVE idle_shard, idle_check_at",
+                "REMOVE idle_shard, idle_check_at, idle_failures",
                 {":closed": ThreadStatus.CLOSED.value, ":next": episode + 1},
                 condition="thread_status = :closed AND episode = :next",
             )
@@ -257,7 +257,10 @@ class Leases:
         """Make sure no other tenant uses this thread id (T3); undo the thread's creation if one does."""
         claim: Item = {**keys.owner(thread_id), "tenant_id": scope.tenant_id}
         if "parent_thread_id" not in item:
-            claim |= {"listing": keys.tenant_listing(scope), "listed_at": f"{to_millis(now):015d}#{thread_id}"}
+            claim |= {
+                "listing": keys.tenant_listing(scope, thread_id),
+                "listed_at": f"{to_millis(now):015d}#{thread_id}",
+            }
         try:
             await self._table.put(claim, condition="attribute_not_exists(PK)")
         except ConditionFailed as failure:

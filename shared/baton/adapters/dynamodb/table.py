@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
-from baton.adapters.aws import call
+from baton.adapters import aws
 from baton.domain.errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ Item = dict[str, Any]
 
 FIRST_PAUSE_SECONDS = 0.05
 MOST_IN_VAIN = 6
+MOST_SECONDS = 8.0
+"""For one request with all its tries. While a lease lasts (30 s, renewed every 10) a request under way and the renewal
+after it may both take so long."""
 
 
 class ConditionFailed(Exception):
@@ -57,9 +60,13 @@ class Table:
     name: str
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     """Waits between the tries of one request, in seconds."""
+    seconds: float = MOST_SECONDS
+    """Patience with one request, waiting for a thread included. After that it may still take effect."""
 
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:
-        answer = await call(self.client.get_item, TableName=self.name, Key=serialize(key), ConsistentRead=consistent)
+        answer = await self._ask(
+            self.client.get_item, TableName=self.name, Key=serialize(key), ConsistentRead=consistent
+        )
         return deserialize(answer["Item"]) if "Item" in answer else None
 
     async def put(self, item: Item, *, condition: str | None = None, values: Item | None = None) -> None:
@@ -69,14 +76,23 @@ class Table:
 
     async def update(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> Item:
         """Update an item and return all of it. Raises ``ConditionFailed`` with the item that is there."""
+        answer = await self._update(key, expression, values, condition, "ALL_NEW")
+        return deserialize(answer["Attributes"])
+
+    async def change(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> None:
+        """Update an item that nobody wants to see, which saves reading it. Raises ``ConditionFailed``."""
+        await self._update(key, expression, values, condition, "NONE")
+
+    async def _update(
+        self, key: Mapping[str, str], expression: str, values: Item, condition: str, returned: str
+    ) -> Any:
         request: dict[str, Any] = {
             "TableName": self.name,
             "Key": serialize(key),
             "UpdateExpression": expression,
-            "ReturnValues": "ALL_NEW",
+            "ReturnValues": returned,
         }
-        answer = await self._write(self.client.update_item, request, condition, values)
-        return deserialize(answer["Attributes"])
+        return await self._write(self.client.update_item, request, condition, values)
 
     async def delete(self, key: Mapping[str, str], *, condition: str | None = None, values: Item | None = None) -> None:
         """Delete an item; deleting what is not there is no error. Raises ``ConditionFailed``."""
@@ -92,7 +108,7 @@ class Table:
         newest_first: bool = False,
         limit: int | None = None,
         index: tuple[str, str, str] | None = None,
-    ) -> AsyncIterator[list[Item]]:
+    ) -> AsyncGenerator[list[Item], None]:
         """Pages of a partition's items between two sort keys (both included), or with a prefix.
 
         ``index`` names a secondary index, its hash and its range key; only there is the read eventually consistent.
@@ -122,23 +138,23 @@ class Table:
         else:
             request["IndexName"] = name
         while True:
-            answer = await call(self.client.query, **request)
+            answer = await self._ask(self.client.query, **request)
             yield [deserialize(item) for item in answer["Items"]]
             if "LastEvaluatedKey" not in answer:
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
-    async def get_many(self, keys: list[dict[str, str]]) -> list[Item]:
+    async def get_many(self, keys: list[dict[str, str]], *, consistent: bool = False) -> list[Item]:
         """Up to 100 items by key, in no order; those that do not exist are left out.
 
         What the table leaves undone (it is throttled, or the answer would be over 16 MB) is asked for again, ever more
         slowly. Raises ``StoreUnavailable`` when it does nothing of what is asked six times in a row.
         """
         found: list[Item] = []
-        wanted: dict[str, Any] = {self.name: {"Keys": [serialize(key) for key in keys]}}
+        wanted: dict[str, Any] = {self.name: {"Keys": [serialize(key) for key in keys], "ConsistentRead": consistent}}
         in_vain = 0
         while True:
-            answer = await call(self.client.batch_get_item, RequestItems=wanted)
+            answer = await self._ask(self.client.batch_get_item, RequestItems=wanted)
             items = answer["Responses"].get(self.name, [])
             found += [deserialize(item) for item in items]
             wanted = answer["UnprocessedKeys"]
@@ -149,6 +165,14 @@ class Table:
                 raise StoreUnavailable
             await self.sleep(FIRST_PAUSE_SECONDS * 2**in_vain)
 
+    async def _ask(self, operation: Callable[..., Any], **request: Any) -> Any:
+        """Raises ``StoreUnavailable`` for an outage, and where there is no answer in time."""
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await aws.call(operation, **request)
+        except TimeoutError as late:
+            raise StoreUnavailable from late
+
     async def _write(self, operation: Any, request: dict[str, Any], condition: str | None, values: Item | None) -> Any:
         if condition is not None:
             request["ConditionExpression"] = condition
@@ -156,7 +180,7 @@ class Table:
         if values:
             request["ExpressionAttributeValues"] = serialize(values)
         try:
-            return await call(operation, **request)
+            return await self._ask(operation, **request)
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise

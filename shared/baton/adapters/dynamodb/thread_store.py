@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.leases import listed_at, thread_from_item
 from baton.adapters.dynamodb.messages import Messages
+from baton.adapters.dynamodb.shards import LISTING, newest_first
 from baton.adapters.dynamodb.table import Item
 from baton.domain.cursors import decode, decode_text, encode, encode_text
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.thread import Thread
 from baton.domain.times import from_millis, to_millis
-
-_LISTING = ("listing", "listing", "listed_at")
 
 
 class DynamoThreadStore(Messages):
@@ -68,7 +68,7 @@ class DynamoThreadStore(Messages):
             listing,
             last=listed_at(from_millis(below[0])) if below else None,
             newest_first=True,
-            index=_LISTING,
+            index=LISTING,
         ):
             for item in page:
                 # The index knows only the hour, so whole hours are read and put in order here.
@@ -85,14 +85,15 @@ class DynamoThreadStore(Messages):
     async def _tenant_threads(
         self, scope: Scope, limit: int, cursor: str | None
     ) -> tuple[Sequence[Thread], str | None]:
-        last = decode_text(cursor) if cursor else None
+        before = decode_text(cursor) if cursor else None
         rows: list[Item] = []
-        async for page in self._table.query(
-            keys.tenant_listing(scope), last=last, newest_first=True, limit=limit + 2, index=_LISTING
-        ):
-            rows += [item for item in page if item["listed_at"] != last]
-            if len(rows) > limit:
-                break
+        async with aclosing(
+            newest_first(self._table, keys.tenant_listings(scope), before=before, limit=limit + 1)
+        ) as entries:
+            async for entry in entries:
+                rows.append(entry)
+                if len(rows) > limit:
+                    break
         shown = rows[:limit]
         by_id = {t.id: t for t in await self._load(scope, [row["PK"].removeprefix("~THREAD#") for row in shown], None)}
         threads = [by_id[thread_id] for row in shown if (thread_id := row["PK"].removeprefix("~THREAD#")) in by_id]

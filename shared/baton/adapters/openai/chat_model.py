@@ -26,6 +26,7 @@ from baton.adapters.openai.errors import Failure, describe, is_worth_repeating, 
 from baton.adapters.openai.messages import wire_messages, wire_tools
 from baton.adapters.openai.tool_calls import ToolCallFragments
 from baton.domain.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable
+from baton.domain.metrics import Metric, count
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.chat_model import (
@@ -137,6 +138,7 @@ class OpenAIChatModel:
                     yield chunk
         except CircuitOpen as left_alone:
             self._logger.warning("The model is not asked", extra={"model": settings.model, "text": str(left_alone)})
+            count(Metric.MODEL_CALLS_FAILED)
             raise ModelUnavailable from None
 
     async def _attempts(self, question: _Question) -> AsyncGenerator[ModelChunk, None]:
@@ -246,6 +248,7 @@ class OpenAIChatModel:
         details = describe(failure, client.api_key if client else "")
         message = "The model failed" if last else "The model failed; trying again"
         self._logger.warning(message, extra={"model": model, "attempt": attempt + 1, **details})
+        count(Metric.MODEL_CALLS_FAILED)
 
 
 def _is_outage(error: Exception) -> bool:

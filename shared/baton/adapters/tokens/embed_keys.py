@@ -11,6 +11,7 @@ import jwt
 
 from baton.domain.errors import NotFound
 from baton.domain.identity import TENANT_ID
+from baton.domain.metrics import Metric, count
 from baton.ports.secrets import Secrets
 
 EMBED_ISSUER = "baton-embed"
@@ -58,6 +59,7 @@ class EmbedKeys:
             ).get(kid)
         except NotFound as error:
             _log.error("No embed token can be checked: %s", error)
+            count(Metric.KEYS_UNREADABLE)
             return None
 
     def _parse(self, text: str) -> dict[str, EmbedKey]:
@@ -74,6 +76,7 @@ class EmbedKeys:
             entries = None
         if not isinstance(entries, dict):
             _log.error("The secret %s is not a JSON object; no embed token can be checked.", self._name)
+            count(Metric.KEYS_UNREADABLE)
             return {}
         keys = {}
         for kid, entry in entries.items():
@@ -81,6 +84,7 @@ class EmbedKeys:
                 keys[kid] = self._key(entry)
             except (jwt.PyJWTError, ValueError, TypeError, KeyError) as error:
                 _log.error("The embed key %s cannot be used: %s", kid, error)
+                count(Metric.KEYS_UNREADABLE)
         return keys
 
     def _key(self, entry: dict[str, str]) -> EmbedKey:

@@ -16,6 +16,7 @@ import jwt
 
 from baton.adapters.cached import Cached
 from baton.domain.errors import StoreUnavailable
+from baton.domain.metrics import Metric, count
 from baton.domain.token_issuer import OidcIssuer
 
 FETCH_TIMEOUT = 3.0
@@ -63,6 +64,7 @@ class IssuerKeys:
             if isinstance(error, HTTPError):
                 error.close()
             _log.warning("The keys of issuer %s cannot be read: %r", self._issuer.issuer, error)
+            count(Metric.KEYS_UNREADABLE)
             raise StoreUnavailable("Tokens cannot be checked at the moment. Please try again.") from error
 
     def _jwks_url(self) -> str:

@@ -1,0 +1,192 @@
+"""How many threads one sweeper looks at in a minute, and what a look asks of the table: ``python -m benchmarks.sweep``.
+
+Baton's own sweeper runs against DynamoDB Local, with the table of ``template.yaml``. Every thread is due and was active
+since its check was set, which is what most looks find: the check is moved forward. Half of the runs are over threads
+with an earlier session, for which the sweeper also asks whether its episode is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import resource
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, cast
+from uuid import uuid4
+
+from baton.adapters import aws
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.episodes import DynamoEpisodes
+from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
+from baton.adapters.dynamodb.table import Item, Table, serialize
+from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.conversation.sweep import Sweeper
+from baton.domain.episode import EndReason, Episode, EpisodeStatus, ended_session
+from baton.domain.identity import Scope
+from baton.domain.times import to_millis
+from baton.domain.usage import Usage
+from baton.ports.clock import SystemClock
+from baton.ports.thread_store import Commit, LeaseRequest
+from benchmarks.capacity import CapacityMeter, by_operation
+from benchmarks.report import machine, table
+from local.engines.clients import client
+from local.engines.dynamodb import DynamoDBLocal
+from local.resources import create_table
+from local.settings import ROOT, default_cache_dir
+from local.stack import read_stack
+from local.template import Endpoints
+
+SCOPE = Scope("benchmark", "ada@example.com")
+WANTED = 33_000
+"""Looks a minute: a million conversations under way, with an idle time of half an hour."""
+MOST_IN_ONE_WRITE = 25
+MOST_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """One sweep over threads that were all due."""
+
+    threads: int
+    seconds: float
+    cpu_seconds: float
+    requests: Mapping[str, float]
+    write_units: float
+
+    @property
+    def looks_a_minute(self) -> float:
+        return 60 * self.threads / self.seconds
+
+
+class Bench:
+    """A table with threads that are due, and a sweeper."""
+
+    def __init__(self, endpoint: str, name: str) -> None:
+        self.clock = SystemClock()
+        self.meter = CapacityMeter()
+        self._filler = client("dynamodb", endpoint, max_pool_connections=64)
+        self._metered = client("dynamodb", endpoint, max_pool_connections=64)
+        self.meter.attach(self._metered)
+        self.table = Table(client("dynamodb", endpoint, **_limits()), name, seconds=60)
+        self.store = DynamoThreadStore(self.table, cast("Any", None), self.clock)
+        self.episodes = DynamoEpisodes(self.table)
+
+    async def fill(self, count: int, *, with_session: bool) -> None:
+        """Write so many threads that are due, each like one that was talked to a moment ago."""
+        originals = await self._original(with_session=with_session)
+        items: list[Item] = []
+        for _ in range(count):
+            thread_id = str(uuid4())
+            due = {"idle_shard": keys.idle_shard(thread_id), "idle_check_at": to_millis(self.clock.now()) - 1}
+            for item in originals:
+                is_thread = item["SK"] == "THREAD"
+                items.append({**item, "PK": keys.partition(SCOPE, thread_id), **(due if is_thread else {})})
+        for start in range(0, len(items), MOST_IN_ONE_WRITE):
+            puts: Any = [{"PutRequest": {"Item": serialize(each)}} for each in items[start : start + MOST_IN_ONE_WRITE]]
+            await asyncio.to_thread(self._filler.batch_write_item, RequestItems={self.table.name: puts})
+
+    async def sweep(self, count: int, *, metered: bool = False) -> Swept:
+        """Look at all of them once. The meter costs CPU time of its own: requests and time are taken of two sweeps."""
+        nobody = cast("Any", None)
+        on = Table(self._metered, self.table.name, seconds=60) if metered else self.table
+        sweeper = Sweeper(
+            DynamoIdleThreads(on, self.clock), self.store, nobody, nobody, DynamoEpisodes(on), nobody, self.clock
+        )
+        self.meter.take()
+        cpu, began = _cpu_seconds(), time.perf_counter()
+        report = await sweeper.sweep(seconds=MOST_SECONDS)
+        seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
+        if (report.looked_at, report.postponed) != (count, count):
+            raise RuntimeError(f"the sweep did something else: {report}")
+        requests = self.meter.take()
+        units = sum(request.write_units for request in requests)
+        return Swept(count, seconds, cpu, by_operation(requests), units)
+
+    async def _original(self, *, with_session: bool) -> list[Item]:
+        thread_id = str(uuid4())
+        request = LeaseRequest(thread_id, "r1", "m1", may_create=True, agent_id="assistant", idle_seconds=1800)
+        lease = await self.store.acquire(SCOPE, request)
+        ended = ended_session(lease.thread, 2, EndReason.TIMEOUT, self.clock.now()) if with_session else None
+        if ended is not None:
+            await self.episodes.begin(lease, ended)
+            done = Episode(ended, "ada", ("assistant",), EpisodeStatus.COMPLETE, self.clock.now(), 2, Usage())
+            await self.episodes.complete(SCOPE, done)
+        await self.store.commit(lease, Commit(next_ordinal=2, last_seq=9, usage=Usage(), tokens=20, ended=ended))
+        found = [await self.table.get(keys.thread(SCOPE, thread_id))]
+        if with_session:
+            await self.store.settle(SCOPE, thread_id, episode=1)
+            again = await self.store.acquire(SCOPE, LeaseRequest(thread_id, "r2", "m2"))
+            await self.store.commit(again, Commit(next_ordinal=4, last_seq=19, usage=Usage(), tokens=20))
+            found = [await self.table.get(keys.thread(SCOPE, thread_id))]
+            found.append(await self.table.get(keys.episode(SCOPE, thread_id, 1)))
+        item = found[0]
+        assert item is not None  # noqa: S101 - written above
+        # Out of the way of the sweep.
+        later = to_millis(self.clock.now() + timedelta(days=1))
+        await self.table.put({**item, "idle_check_at": later})
+        return [each for each in found if each is not None]
+
+
+def _limits() -> dict[str, Any]:
+    """The product's own settings of its client."""
+    return {"max_pool_connections": aws.MAX_CONNECTIONS, "parameter_validation": False}
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+async def measure(count: int) -> tuple[Swept, Swept]:
+    """Threads in their first session, and threads with an earlier one."""
+    engine = DynamoDBLocal(default_cache_dir(), progress=lambda text: None)
+    try:
+        endpoint = await asyncio.to_thread(engine.start)
+        stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
+        bench = Bench(endpoint, create_table(client("dynamodb", endpoint), stack.table))
+        await bench.fill(200, with_session=False)
+        await bench.sweep(200)  # connections are opened, code is loaded
+        swept = []
+        for with_session in (False, True):
+            await bench.fill(few := count // 4, with_session=with_session)
+            asked = await bench.sweep(few, metered=True)
+            await bench.fill(count, with_session=with_session)
+            timed = await bench.sweep(count)
+            per_look = {name: number / few for name, number in asked.requests.items()}
+            swept.append(replace(timed, requests=per_look, write_units=asked.write_units / few))
+        return swept[0], swept[1]
+    finally:
+        await asyncio.to_thread(engine.stop)
+
+
+def summary(columns: tuple[Swept, Swept]) -> str:
+    """One column for each kind of thread."""
+    operations = sorted({name for swept in columns for name in swept.requests})
+    return table(
+        ["", "first session", "later session"],
+        [
+            ("threads", *(swept.threads for swept in columns)),
+            ("looks a minute", *(round(swept.looks_a_minute) for swept in columns)),
+            ("seconds for 33,000 looks", *(60 * WANTED / swept.looks_a_minute for swept in columns)),
+            ("- of these, CPU seconds of the sweeper", *(WANTED * s.cpu_seconds / s.threads for s in columns)),
+            *((f"{name} a look", *(f"{s.requests.get(name, 0):.3f}" for s in columns)) for name in operations),
+            ("write units a look", *(swept.write_units for swept in columns)),
+        ],
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep", description=__doc__)
+    parser.add_argument("--threads", type=int, default=8_000, help="threads of each kind (default: %(default)s)")
+    columns = asyncio.run(measure(parser.parse_args().threads))
+    print(machine())
+    print()
+    print(summary(columns))
+
+
+if __name__ == "__main__":
+    main()

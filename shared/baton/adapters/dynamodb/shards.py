@@ -1,0 +1,61 @@
+"""One list over several partitions of an index."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field
+
+from baton.adapters.dynamodb.table import Item, Table
+
+LISTING = ("listing", "listing", "listed_at")
+"""The index of lists: its name, its hash and its range key."""
+SMALLEST_PAGE = 10
+
+
+@dataclass(slots=True)
+class _Shard:
+    """The entries of one partition that were read and not yet given out."""
+
+    pages: AsyncIterator[list[Item]]
+    read: deque[Item] = field(default_factory=deque)
+
+    async def fill(self) -> None:
+        """Read until there is an entry, or there are no more."""
+        while not self.read and (page := await anext(self.pages, None)) is not None:
+            self.read.extend(page)
+
+
+async def newest_first(
+    table: Table, partitions: Sequence[str], *, before: str | None, limit: int
+) -> AsyncGenerator[Item, None]:
+    """Entries of the partitions of ``listing`` as one list, the newest first, older than ``before``.
+
+    ``limit`` is how many will be wanted, if all goes well: each partition is asked for its share and some more, all at
+    the same time, and again when they are used up. Sort keys are unique (they end with an id), so that one of them says
+    where a next page begins, in every partition.
+    """
+    share = max(SMALLEST_PAGE, 2 * limit // len(partitions))
+    async with AsyncExitStack() as reading:
+        shards = []
+        for partition in partitions:
+            pages = table.query(partition, last=before, newest_first=True, limit=share, index=LISTING)
+            shards.append(_Shard(await reading.enter_async_context(aclosing(pages))))
+        while True:
+            used_up = [shard for shard in shards if not shard.read]
+            if used_up:
+                await asyncio.gather(*(shard.fill() for shard in used_up))
+                shards = [shard for shard in shards if shard.read]
+                if not shards:
+                    return
+            newest = max(shards, key=_newest)
+            entry = newest.read.popleft()
+            if entry["listed_at"] != before:
+                yield entry
+
+
+def _newest(shard: _Shard) -> str:
+    listed_at: str = shard.read[0]["listed_at"]
+    return listed_at

@@ -1,0 +1,105 @@
+"""Parameters that are lists: what a deployment tool makes of a list without quotes is refused, not taken for all."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from pydantic import ValidationError
+from samcli.cli.types import CfnParameterOverridesType  # type: ignore[import-untyped]
+
+from baton.settings import ApiSettings, IdentitySettings, OutsideSettings
+from tests.infrastructure.stack import Stack, text
+
+LISTS = {
+    "AllowedHosts": ("BATON_ALLOWED_HOSTS", ["a.example", "*.b.example", "*"]),
+    "ToolPackages": ("BATON_TOOL_PACKAGES", ["acme_tools", "shop.tools"]),
+    "AllowedOrigins": ("BATON_ALLOWED_ORIGINS", ["https://a.example", "http://localhost:3000", "https://[::1]:8443"]),
+}
+"""Parameter -> its variable, and entries that it takes."""
+BROKEN = ["{0},", ",{0}", "{0},,{1}", "{0} {1}", "{0};{1}", "{0}, ,{1}", "https://a.example/chat"]
+
+
+def deployable(source: Stack, name: str, value: str) -> bool:
+    """Whether CloudFormation takes the parameter: a pattern is for the text, that of a list for each of its entries."""
+    parameter = source.template["Parameters"][name]
+    entries = [each.strip() for each in value.split(",")] if parameter["Type"] == "CommaDelimitedList" else [value]
+    return all(re.fullmatch(parameter["AllowedPattern"], entry) for entry in entries)
+
+
+def usable(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> bool:
+    """Whether the functions start with it."""
+    monkeypatch.setenv("BATON_STAGE", "dev")
+    monkeypatch.setenv(variable, value)
+    try:
+        OutsideSettings()
+        ApiSettings()
+    except ValidationError:
+        return False
+    return True
+
+
+def test_every_list_is_known_here(source: Stack) -> None:
+    described = {
+        name
+        for name, parameter in source.template["Parameters"].items()
+        if parameter["Type"] == "CommaDelimitedList" or "comma" in parameter["Description"]
+    }
+    assert described == set(LISTS)
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("between", [",", ", ", " , "])
+def test_a_whole_list_is_deployed_and_read(
+    source: Stack, monkeypatch: pytest.MonkeyPatch, name: str, between: str
+) -> None:
+    variable, entries = LISTS[name]
+    assert deployable(source, name, between.join(entries))
+    assert usable(monkeypatch, variable, between.join(entries))
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_list_that_is_not_whole_neither_deploys_nor_starts(
+    source: Stack, monkeypatch: pytest.MonkeyPatch, name: str, broken: str
+) -> None:
+    variable, entries = LISTS[name]
+    value = broken.format(*entries)
+    assert not deployable(source, name, value)
+    assert not usable(monkeypatch, variable, value)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_the_default_is_deployable(source: Stack, name: str) -> None:
+    assert deployable(source, name, source.template["Parameters"][name]["Default"])
+
+
+def test_issuers_cut_off_at_a_space_do_not_deploy(source: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    issuers = json.dumps([{"issuer": "https://login.example", "audience": ["chat"]}], indent=1)
+    assert deployable(source, "TokenIssuers", issuers)
+    assert deployable(source, "TokenIssuers", source.template["Parameters"]["TokenIssuers"]["Default"])
+    monkeypatch.setenv("BATON_STAGE", "dev")
+    monkeypatch.setenv("BATON_TOKEN_ISSUERS", issuers)
+    assert len(IdentitySettings().token_issuers) == 1
+    assert not deployable(source, "TokenIssuers", issuers.split(" ")[0])
+
+
+def test_every_constraint_says_what_is_wanted(source: Stack) -> None:
+    for name in (*LISTS, "TokenIssuers"):
+        assert "quotes" in text(source.template["Parameters"][name]["ConstraintDescription"])
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_what_the_deployment_tool_leaves_of_a_list_without_quotes_does_not_deploy(source: Stack, name: str) -> None:
+    _, entries = LISTS[name]
+    whole = ", ".join(entries)
+    assert deployable(source, name, passed_on(f'{name}="{whole}"')[name])
+    assert passed_on(f"{name}={whole}")[name] != whole
+    assert not deployable(source, name, passed_on(f"{name}={whole}")[name])
+
+
+def passed_on(override: str) -> dict[str, str]:
+    """What SAM CLI makes of one of ``parameter_overrides``."""
+    parsed: dict[str, str] = CfnParameterOverridesType().convert((override,), None, None)
+    return parsed

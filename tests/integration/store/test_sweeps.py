@@ -1,0 +1,126 @@
+"""The sweeper over a real table: every shard has its turn, and a record that nobody can read is put off."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.idle_threads import PAGE, DynamoIdleThreads
+from baton.conversation.sweep import Sweeper
+from baton.domain.episode import Episode, EpisodeStatus
+from baton.domain.usage import Usage
+from baton.ports.idle_threads import DueThread
+from tests.contracts.endings import session
+from tests.contracts.house import House, new_thread_id
+from tests.integration.store.conftest import Engine
+
+LONG_AGO = datetime(1980, 1, 1, tzinfo=UTC)
+"""Before everything that other tests have in the same index."""
+
+
+@pytest.fixture
+def house(on_dynamodb_local: Engine) -> House:
+    return on_dynamodb_local.house()
+
+
+async def due_since(engine: Engine, house: House, thread_id: str, moment: datetime, **changed: object) -> str:
+    """The thread, made due at that moment."""
+    item = await engine.table.get(keys.thread(house.ada, thread_id))
+    assert item is not None
+    await engine.table.put({**item, "idle_check_at": round(moment.timestamp() * 1000), **changed})
+    return thread_id
+
+
+async def in_shard(house: House, shard: str, count: int) -> list[str]:
+    """Threads of one shard of the index."""
+    ids: list[str] = []
+    while len(ids) < count:
+        thread_id = new_thread_id()
+        if keys.idle_shard(thread_id) == shard:
+            ids.append((await house.turn(thread_id)).thread_id)
+    return ids
+
+
+async def test_no_shard_waits_for_the_end_of_another(on_dynamodb_local: Engine, house: House) -> None:
+    first, *_, last = keys.idle_shards()
+    busy = await in_shard(house, first, 2 * PAGE)
+    for number, thread_id in enumerate(busy):
+        await due_since(on_dynamodb_local, house, thread_id, LONG_AGO + timedelta(seconds=number))
+    [late] = await in_shard(house, last, 1)
+    await due_since(on_dynamodb_local, house, late, LONG_AGO + timedelta(hours=1))
+
+    order = [due.thread_id async for due in house.idle.due(LONG_AGO + timedelta(days=1))]
+
+    assert sorted(order) == sorted([*busy, late])
+    assert order.index(late) == PAGE
+    for thread_id in order:
+        await due_since(on_dynamodb_local, house, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
+
+
+async def test_a_record_that_nobody_can_read_is_put_off_and_the_others_are_looked_at(
+    on_dynamodb_local: Engine, house: House
+) -> None:
+    ids = [(await house.turn(new_thread_id())).thread_id for _ in range(3)]
+    broken = await due_since(
+        on_dynamodb_local, house, ids[0], LONG_AGO, pending=b"\xff written by a later version of Baton"
+    )
+    for number, thread_id in enumerate(ids[1:]):
+        await due_since(on_dynamodb_local, house, thread_id, LONG_AGO + timedelta(seconds=1 + number))
+
+    class Since1980(DynamoIdleThreads):
+        """What is due of this test, and of no other."""
+
+        def due(self, before: datetime) -> Any:
+            return super().due(LONG_AGO + timedelta(days=1))
+
+    idle = Since1980(on_dynamodb_local.table, house.clock)
+    nobody = cast("Any", None)
+    sweeper = Sweeper(idle, house.store, nobody, nobody, house.episodes, nobody, house.clock)
+    report = await sweeper.sweep(seconds=60)
+
+    assert (report.looked_at, report.failed, report.postponed) == (3, 1, 2)
+    assert [due async for due in idle.due(LONG_AGO)] == []
+    item = await on_dynamodb_local.table.get(keys.thread(house.ada, broken))
+    assert item is not None
+    assert item["idle_failures"] == 1
+    assert item["idle_check_at"] == round((house.clock.now() + timedelta(minutes=1)).timestamp() * 1000)
+
+
+async def test_a_record_that_another_sweep_has_moved_is_not_looked_at(on_dynamodb_local: Engine, house: House) -> None:
+    thread_id = (await house.turn(new_thread_id())).thread_id
+    await due_since(on_dynamodb_local, house, thread_id, LONG_AGO)
+    seen: list[DueThread] = [due async for due in house.idle.due(LONG_AGO)]
+    assert [due.thread_id for due in seen] == [thread_id]
+    later = datetime(2090, 1, 1, tzinfo=UTC)
+    assert await house.idle.postpone(seen[0], later)
+    assert not await house.idle.postpone(seen[0], later)
+    assert [due async for due in house.idle.due(LONG_AGO)] == []
+
+
+async def test_the_episode_of_the_session_before_is_known_with_the_thread(
+    on_dynamodb_local: Engine, house: House
+) -> None:
+    stored, pending = [await closed_and_reopened(house, completes=completes) for completes in (True, False)]
+    for number, thread_id in enumerate((stored, pending)):
+        await due_since(on_dynamodb_local, house, thread_id, LONG_AGO + timedelta(seconds=number))
+    found = {due.thread_id: due.read() async for due in house.idle.due(LONG_AGO + timedelta(days=1))}
+    for thread_id in found:
+        await due_since(on_dynamodb_local, house, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
+    assert {thread_id: idle.has_last_episode for thread_id, idle in found.items()} == {stored: True, pending: False}
+
+
+async def closed_and_reopened(house: House, *, completes: bool) -> str:
+    """A thread in its second session; whether the first has its episode, the pipeline decides."""
+    thread_id = (await house.turn(new_thread_id())).thread_id
+    lease = await house.lease(thread_id)
+    ended = session(house, lease)
+    await house.episodes.begin(lease, ended)
+    await house.store.close(lease, last_seq=lease.first_seq, ended=ended)
+    if completes:
+        done = Episode(ended, "ada", ("assistant",), EpisodeStatus.COMPLETE, house.clock.now(), 2, Usage())
+        await house.episodes.complete(house.ada, done)
+    await house.turn(thread_id, 2)
+    return thread_id

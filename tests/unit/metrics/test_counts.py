@@ -1,0 +1,169 @@
+"""Counts belong to one invocation, and are written down once, when it ends."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from baton import runtime
+from baton.adapters.emf import counted, tell
+from baton.api.application import create_app
+from baton.api.counted import CountedRequests
+from baton.domain.metrics import Metric, count, counting, failures_counted
+from tests.unit.metrics.written import ROOT, counts, lines
+
+Told = list[dict[Metric, int]]
+
+
+@pytest.fixture(autouse=True)
+def stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_STACK", "baton-test")
+    monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
+
+
+def test_an_invocation_writes_one_line_with_all_its_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    @counted
+    def handler(event: Any, context: Any) -> str:
+        count(Metric.SWEEP_FAILURES, 2)
+        count(Metric.SWEEP_FAILURES)
+        count(Metric.AUDIT_RECORDS_LOST)
+        return "done"
+
+    assert handler({}, None) == "done"
+    output = capsys.readouterr().out
+    assert len(lines(output)) == 1
+    assert counts(output) == {"SweepFailures": 3, "AuditRecordsLost": 1}
+
+
+def test_an_invocation_that_fails_writes_its_counts_too(capsys: pytest.CaptureFixture[str]) -> None:
+    @counted
+    def handler(event: Any, context: Any) -> None:
+        count(Metric.CONNECTIONS_REFUSED)
+        raise RuntimeError("Unauthorized")
+
+    with pytest.raises(RuntimeError, match="Unauthorized"):
+        handler({}, None)
+    assert counts(capsys.readouterr().out) == {"ConnectionsRefused": 1}
+
+
+def test_invocations_at_the_same_time_keep_their_counts_apart() -> None:
+    """On this machine they share a process, and an event loop."""
+    together = threading.Barrier(4)
+
+    async def work(number: int) -> None:
+        for _ in range(number):
+            await asyncio.sleep(0)
+            count(Metric.QUEUED_TURNS_FAILED)
+            await asyncio.to_thread(count, Metric.AUDIT_RECORDS_LOST)
+
+    def invocation(number: int) -> Told:
+        told: Told = []
+        with counting(lambda counts: told.append(dict(counts))):
+            together.wait()
+            runtime.run(work(number))
+        return told
+
+    with ThreadPoolExecutor(4) as threads:
+        told = list(threads.map(invocation, range(1, 5)))
+    assert told == [[{Metric.QUEUED_TURNS_FAILED: n, Metric.AUDIT_RECORDS_LOST: n}] for n in range(1, 5)]
+
+
+async def test_what_outlasts_its_invocation_is_told_when_it_happens() -> None:
+    told: Told = []
+    over = asyncio.Event()
+
+    async def work() -> None:
+        await over.wait()
+        count(Metric.INTERNAL_FAULTS)
+
+    with counting(lambda counts: told.append(dict(counts))):
+        task = asyncio.ensure_future(work())
+        count(Metric.REQUESTS_FAILED)
+    assert told == [{Metric.REQUESTS_FAILED: 1}]
+    over.set()
+    await task
+    assert told == [{Metric.REQUESTS_FAILED: 1}, {Metric.INTERNAL_FAULTS: 1}]
+
+
+def test_nothing_is_told_of_nothing_nor_outside_of_an_invocation() -> None:
+    told: Told = []
+    count(Metric.INTERNAL_FAULTS)
+    with counting(lambda counts: told.append(dict(counts))):
+        pass
+    assert told == []
+
+
+def test_only_failures_are_counted() -> None:
+    told: Told = []
+    with counting(lambda counts: told.append(dict(counts))):
+        for error in (KeyError("k"), ValueError("v"), KeyError("k")):
+            with pytest.raises(type(error)), failures_counted(Metric.DEAD_TURNS_FAILED, but=(ValueError,)):
+                raise error
+        with failures_counted(Metric.DEAD_TURNS_FAILED):
+            pass
+    assert told == [{Metric.DEAD_TURNS_FAILED: 2}]
+
+
+async def test_a_request_writes_down_what_went_wrong_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    def nobody() -> Any:
+        raise RuntimeError("the services cannot be built")
+
+    transport = httpx.ASGITransport(app=CountedRequests(create_app(nobody)), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://api.test") as client:
+        assert (await client.get("/health")).status_code == 200
+        assert lines(capsys.readouterr().out) == []
+        response = await client.get("/v1/threads", headers={"Authorization": "Bearer x"})
+    assert response.status_code == 500
+    output = capsys.readouterr().out
+    assert len(lines(output)) == 1
+    assert counts(output) == {"InternalFaults": 1, "RequestsFailed": 1}
+
+
+def test_no_tenant_and_no_conversation_is_a_dimension(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every value of a dimension is a metric of its own, and is paid for."""
+    tell(dict.fromkeys(Metric, 1))
+    [line] = lines(capsys.readouterr().out)
+    assert line.keys() - {metric.value for metric in Metric} == {"_aws", "stack", "service"}
+
+
+def swallowing() -> Iterator[tuple[str, ast.ExceptHandler]]:
+    """Every handler of the product that keeps an exception to itself and says so in the log."""
+    for path in sorted([*(ROOT / "shared/baton").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ExceptHandler) and calls(node, LOGGED):
+                yield f"{path.relative_to(ROOT).as_posix()}:{node.lineno}", node
+
+
+LOGGED = {"exception", "warning", "error", "critical"}
+
+
+def calls(node: ast.AST, names: set[str]) -> bool:
+    """Whether one of these is called in the node, itself or as a method."""
+    return any(
+        isinstance(each, ast.Call) and getattr(each.func, "attr", getattr(each.func, "id", None)) in names
+        for each in ast.walk(node)
+    )
+
+
+@pytest.mark.parametrize(
+    ("where", "handler"), list(swallowing()), ids=lambda each: each if isinstance(each, str) else ""
+)
+def test_what_is_caught_and_logged_is_counted(where: str, handler: ast.ExceptHandler) -> None:
+    assert calls(handler, {"count"}), f"{where} logs a failure that no alarm can see: count it"
+
+
+def test_handlers_that_log_are_found() -> None:
+    assert len(list(swallowing())) >= 15
+
+
+def test_every_function_writes_its_counts_down() -> None:
+    for path in sorted((ROOT / "functions").glob("*/*.py")):
+        text = path.read_text()
+        assert "@counted\n" in text or "deployed_app()" in text, path

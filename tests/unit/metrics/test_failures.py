@@ -1,0 +1,298 @@
+"""Every failure that is caught is counted, and every alarm of our own counts looks at one that is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import pytest
+from botocore.exceptions import ClientError
+
+from baton.adapters.a2a import RemoteAgents
+from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.emf import NAMESPACE, tell
+from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.sqs import SqsRecords
+from baton.adapters.tokens import EmbedKeys, JwtVerifier
+from baton.conversation.delivery import send_to
+from baton.conversation.requests import message_request
+from baton.domain.errors import ModelError, ModelRateLimited, StoreUnavailable, ThreadBusy
+from baton.domain.events import custom, unsequenced
+from baton.domain.identity import Scope
+from baton.domain.message import Role
+from baton.domain.metrics import Metric, counting
+from baton.domain.skill import InvalidSkill
+from baton.ports.agent_client import AgentFailed
+from baton.ports.chat_model import ModelSettings, Prompt
+from baton.ports.connections import ConnectionBusy
+from baton.ports.tools import ToolFailed
+from tests.contracts.agent_client import a_task
+from tests.fakes.chat_model import Answer
+from tests.fakes.clock import FakeClock
+from tests.fakes.connections import FakeConnections
+from tests.infrastructure.stack import Stack as Template
+from tests.infrastructure.stack import read_template
+from tests.infrastructure.test_template import metrics_of
+from tests.integration.agents.conftest import defined, resolve
+from tests.integration.tools.stage import Stage as ToolStage
+from tests.integration.tools.stage import agent_with
+from tests.unit.conversation.handing_over import advance, calling
+from tests.unit.conversation.socketed import Socketed
+from tests.unit.conversation.stage import Stage
+from tests.unit.conversation.test_skill_creation import SkillStage, drafting
+from tests.unit.identity.signing import SECRET, OneSecret
+from tests.unit.metrics.written import Context, counts, function
+
+Failure = Callable[[pytest.MonkeyPatch], Awaitable[object]]
+FAILURES: dict[Metric, Failure] = {}
+ADA = Scope("acme", "ada")
+RECORD = json.loads((Path(__file__).parents[3] / "events/sqs_turns.json").read_text())
+
+
+def failure(metric: Metric) -> Callable[[Failure], Failure]:
+    """What makes Baton count a failure."""
+
+    def named(cause: Failure) -> Failure:
+        FAILURES[metric] = cause
+        return cause
+
+    return named
+
+
+class Broken:
+    """Anything whose every method raises."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def fail(*args: Any, **kwargs: Any) -> Any:
+            raise self._error
+
+        return fail
+
+
+def denied(operation: str = "Operation") -> ClientError:
+    return ClientError({"Error": {"Code": "AccessDeniedException"}}, operation)
+
+
+@failure(Metric.INTERNAL_FAULTS)
+async def a_bug_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    monkeypatch.setattr(stage.model, "stream", Broken(RuntimeError("a bug")).stream)
+    assert (await stage.say()).last["code"] == "internal_error"
+
+
+@failure(Metric.REQUESTS_FAILED)
+async def a_queue_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    socketed = Socketed(Stage())
+    monkeypatch.setattr(socketed.stage.queue, "send", Broken(StoreUnavailable()).send)
+    await socketed.send("message", messageId="m1", content="Hello")
+
+
+@failure(Metric.CONNECTIONS_REFUSED)
+async def a_token_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = EmbedKeys(OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}}), "embed-keys")
+    app = function(monkeypatch, "authorizer/app.py", authorizer=JwtVerifier([], keys))
+    event = {"methodArn": "arn", "headers": {"Sec-WebSocket-Protocol": "baton.v1, nonsense"}}
+    with pytest.raises(Exception, match=r"^Unauthorized$"):
+        app.handler(event, Context())
+
+
+@failure(Metric.KEYS_UNREADABLE)
+async def a_secret_that_makes_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert EmbedKeys(cast("Any", OneText("no JSON")), "embed-keys").find("host") is None
+
+
+@failure(Metric.QUEUED_TURNS_FAILED)
+async def a_turn_that_goes_back_to_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = function(monkeypatch, "turns/app.py", queued_turns=Failing(StoreUnavailable()))
+    assert len(app.handler(RECORD, Context())["batchItemFailures"]) == 1
+
+
+@failure(Metric.DEAD_TURNS_FAILED)
+async def a_dead_turn_that_cannot_be_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = function(monkeypatch, "turns/dead.py", dead_turns=Failing(StoreUnavailable()))
+    assert len(app.handler(RECORD, Context())["batchItemFailures"]) == 1
+
+
+@failure(Metric.TURNS_INTERRUPTED)
+async def a_run_that_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    await stage.turns.give_up(stage.ada, stage.request(), listener=None)
+
+
+@failure(Metric.TURNS_TIMED_OUT)
+async def a_run_whose_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    stage.model.script(Answer(("Half an ", "answer"), gate=asyncio.Event(), gate_at=1))
+    request = message_request(stage.ada, thread_id=stage.thread_id, message_id="m1", content="Hello")
+    await stage.turns.run(stage.ada, request, lambda event: None, seconds=0.3)
+
+
+@failure(Metric.MODEL_FAILURES)
+async def a_model_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    stage.model.script(ModelRateLimited())
+    await stage.say()
+
+
+@failure(Metric.MODEL_CALLS_FAILED)
+async def a_call_of_a_model_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = OpenAIChatModel(api_key="key", base_url="http://127.0.0.1:9/v1", max_retries=0)
+    settings = ModelSettings(model="gpt", timeout_seconds=10)
+    with pytest.raises(ModelError):
+        async for _ in model.stream(settings, [Prompt(Role.USER, "Hello")], thread_files=cast("Any", None)):
+            pass
+    await model.aclose()
+
+
+@failure(Metric.TOOL_FAILURES)
+async def a_tool_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = agent_with(
+        {
+            "type": "python",
+            "name": "leaks",
+            "description": "Fails.",
+            "entry_point": "tests.integration.tools.functions:leaks",
+        }
+    )
+    with pytest.raises(ToolFailed):
+        await ToolStage(Path()).call(agent, "leaks")
+
+
+@failure(Metric.AGENT_FAILURES)
+async def a_remote_agent_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = RemoteAgents(httpx.AsyncClient, resolve)
+    with pytest.raises(AgentFailed):
+        async for _ in client.stream(defined("http://127.0.0.1:9"), a_task("Hello")):
+            pass
+
+
+@failure(Metric.SKILLS_NOT_PUBLISHED)
+async def a_skill_that_is_not_valid_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = SkillStage(
+        *drafting(
+            advance("COMPLETE", samples=["send slack alert"], approved=True),
+            calling("return_to_main", summary="Made.", outcome="completed"),
+        )
+    )
+    # The rules have changed between the review and now.
+    monkeypatch.setattr("baton.conversation.floors.publish_skill", Failing(InvalidSkill(["new rules"])).publish)
+    await stage.say("m1", "create a skill")
+
+
+@failure(Metric.FRAMES_GIVEN_UP)
+async def a_client_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    connections = FakeConnections()
+    connections.script("c1", *[ConnectionBusy()] * 3)
+    assert not await send_to(connections, "c1", [unsequenced(custom("heartbeat", {}))], patience=0.0)
+
+
+@failure(Metric.RECORDS_NOT_HIDDEN)
+async def a_record_that_cannot_be_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = SqsRecords(cast("Any", Broken(denied())), "https://queue.test")
+    async with records.hidden("receipt"):
+        await asyncio.sleep(0.1)
+
+
+@failure(Metric.CLOSINGS_NOT_STARTED)
+async def a_closing_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    monkeypatch.setattr(stage.closings, "start", Failing(StoreUnavailable()).start)
+    await stage.say()
+    stage.clock.advance(1800)
+    assert (await stage.sweeper.sweep(seconds=5)).closed == 1
+
+
+@failure(Metric.AUDIT_RECORDS_LOST)
+async def an_audit_record_that_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = DynamoAuditLog(Table(cast("Any", Broken(denied())), "table"), FakeClock())
+    await log.record(ADA, "thread.read", thread_id=None, outcome="denied", detail={})
+
+
+@failure(Metric.SWEEP_FAILURES)
+async def a_thread_that_nobody_can_look_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    await stage.say()
+    stage.idle.unreadable.add(stage.thread_id)
+    stage.clock.advance(1800)
+    await stage.sweeper.sweep(seconds=5)
+
+
+@failure(Metric.SWEEPS_UNFINISHED)
+async def a_sweep_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    await stage.say()
+    stage.clock.advance(1800)
+    await stage.sweeper.sweep(seconds=-1)
+
+
+class Failing:
+    """Anything whose every method is a coroutine that raises."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        async def fail(*args: Any, **kwargs: Any) -> Any:
+            raise self._error
+
+        return fail
+
+
+class OneText:
+    """A secret that is this text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def get(self, name: str) -> str:
+        return self._text
+
+    renewed = get
+
+
+@pytest.fixture(autouse=True)
+def stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_STACK", "baton-test")
+    monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
+
+
+@pytest.mark.parametrize("metric", Metric)
+async def test_a_failure_that_is_caught_is_written_down(
+    metric: Metric, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with counting(tell):
+        await FAILURES[metric](monkeypatch)
+    assert counts(capsys.readouterr().out)[metric] >= 1
+
+
+async def test_a_turn_that_goes_well_writes_nothing_down(capsys: pytest.CaptureFixture[str]) -> None:
+    with counting(tell):
+        await Stage().say()
+    assert counts(capsys.readouterr().out) == {}
+
+
+async def test_a_thread_that_is_busy_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = function(monkeypatch, "turns/app.py", queued_turns=Failing(ThreadBusy()))
+    assert len(app.handler(RECORD, Context())["batchItemFailures"]) == 1
+    assert counts(capsys.readouterr().out) == {}
+
+
+def test_every_alarm_of_our_own_counts_looks_at_one_that_is_written_down() -> None:
+    """Each of ``FAILURES`` is written down by the test above."""
+    alarms = Template(read_template()).of_type("AWS::CloudWatch::Alarm").values()
+    watched = {
+        metric["MetricName"] for alarm in alarms for metric in metrics_of(alarm) if metric["Namespace"] == NAMESPACE
+    }
+    assert watched
+    assert watched <= set(FAILURES)
+    assert set(FAILURES) == set(Metric)

@@ -1,0 +1,64 @@
+"""What functions write down for CloudWatch, read from their standard output."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import uuid
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass
+class Context:
+    """Lambda's context."""
+
+    function_name: str = "function"
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = "arn:aws:lambda:eu-central-1:123456789012:function:function"
+    aws_request_id: str = "00000000-0000-4000-8000-000000000000"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 60_000
+
+
+def function(monkeypatch: pytest.MonkeyPatch, path: str, **built: Any) -> ModuleType:
+    """The module of a function, over what its composition root is to build."""
+    from baton import composition
+
+    for name, use_case in built.items():
+        monkeypatch.setattr(composition, name, lambda use_case=use_case: use_case)
+    name = f"function_{uuid.uuid4().hex}"
+    spec = importlib.util.spec_from_file_location(name, ROOT / "functions" / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def lines(output: str) -> list[dict[str, Any]]:
+    """The lines in Embedded Metric Format."""
+    return [json.loads(line) for line in output.splitlines() if line.startswith('{"_aws"')]
+
+
+def counts(output: str) -> Counter[str]:
+    """What CloudWatch would make of the output: the sums of its metrics, all of them of one stack."""
+    sums: Counter[str] = Counter()
+    for line in lines(output):
+        [directive] = line["_aws"]["CloudWatchMetrics"]
+        assert (directive["Namespace"], directive["Dimensions"]) == ("Baton", [["stack", "service"]])
+        assert (line["service"], line["stack"]) == ("baton", "baton-test")
+        for metric in directive["Metrics"]:
+            assert metric["Unit"] == "Count"
+            sums[metric["Name"]] += round(sum(line[metric["Name"]]))
+    return sums
