@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -10,6 +11,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from baton.api.services import Services
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import Scope
+
+_log = logging.getLogger(__name__)
 
 bearer = HTTPBearer(
     auto_error=False,
@@ -24,6 +27,8 @@ def caller(
 ) -> Scope:
     """The scope of the request. Raises ``Unauthorized`` and ``TokenExpired``."""
     if credentials is None:
+        if "authorization" in request.headers:
+            _log.warning("Token refused: the Authorization header is not of the form: Bearer <token>.")
         raise Unauthorized
     scope = services.verifier.verify(credentials.credentials).scope
     request.state.scope = scope  # for whoever writes down that the request was refused
