@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from baton.api import sse
 from baton.api.authentication import Caller
 from baton.api.problems import request_id, responses
-from baton.api.schemas import THREAD_ID, Listing, Message, Thread
+from baton.api.schemas import THREAD_ID, Listing, Message, MessageListing, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
 from baton.conversation.replay import Replay
@@ -95,7 +95,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) ->
 @router.get(
     "/{thread_id}/messages",
     summary="Read messages",
-    response_model=Listing[Message],
+    response_model=MessageListing,
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
 async def list_messages(
@@ -111,6 +111,7 @@ async def list_messages(
     """The conversation's messages. Pages go back in time, each page is in order.
 
     A page may hold less than `limit`, or nothing, and still have a `nextCursor`: what other roles said was passed over.
+    Who shows the first page and then resumes after its `lastSeq` has the whole conversation, a run in progress included.
     """
     wanted = _roles(roles)
     before = decode_ordinal(cursor) if cursor else None
@@ -128,6 +129,8 @@ async def list_messages(
     return {
         "items": [await _with_downloads(services, caller, thread, message) for message in shown],
         "nextCursor": encode_ordinal(before) if before is not None else None,
+        # Of the same read as the pointer below which the messages lie: what follows is in no message yet.
+        "lastSeq": thread.last_seq,
     }
 
 
