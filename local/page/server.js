@@ -1,5 +1,7 @@
 // Talking HTTP to the local cloud: tokens for whoever the page says, and the API.
 
+const READ_MS = 15_000; // what is read, and a token, comes at once or never
+
 export class Server {
   #token = null;
 
@@ -14,9 +16,9 @@ export class Server {
     return this.#token;
   }
 
-  /** What the server answers as JSON; an Error with `status` and the problem's fields if it refuses. */
-  async api(method, path, body) {
-    return request(method, path, { token: this.#token ?? (await this.token()), body });
+  /** What the server answers as JSON; an Error with `status` and the problem's fields if it refuses. `signal` aborts. */
+  async api(method, path, body, signal) {
+    return request(method, path, { token: this.#token ?? (await this.token()), body, signal });
   }
 
   /** The tenant's audit records, newest first: they take a token that may read them. */
@@ -26,17 +28,19 @@ export class Server {
 
   async #signed(more) {
     const { permissions = "" } = this.who;
-    return (await request("POST", "/local/token", { body: { ...this.who, permissions: permissions + more } })).token;
+    const body = { ...this.who, permissions: permissions + more };
+    return (await request("POST", "/local/token", { body, signal: AbortSignal.timeout(READ_MS) })).token;
   }
 }
 
 export const about = () => request("GET", "/local/about", {});
 
-async function request(method, path, { token, body }) {
+async function request(method, path, { token, body, signal }) {
   const headers = {};
   if (token) headers.Authorization = `Bearer ${token}`;
   if (body) headers["Content-Type"] = "application/json";
-  const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
+  if (method === "GET") signal = AbortSignal.timeout(READ_MS);
+  const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body), signal });
   const json = await answer.json().catch(() => ({}));
   if (answer.ok) return json;
   throw Object.assign(new Error(json.detail ?? json.title ?? answer.statusText), { status: answer.status, ...json });

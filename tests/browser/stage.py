@@ -149,3 +149,5 @@ class Stage:
         frame = json.loads(message)
         if frame["action"] != "ping":
             self.frames.append(frame)
+        elif self._socket is not None:
+            self._socket.send('{"type": "PONG"}')
