@@ -15,7 +15,7 @@ const RESTING = { ping: 20_000, lost: 30_000 };
 
 export class Connection {
   #socket = null;
-  #token = 0; // of the attempt to connect: what belongs to an earlier one is ignored
+  #attempt = new AbortController(); // to connect: ends what an earlier one still waits for
   #failures = 0; // since something was last heard
   #retry = 0; // timer of the next attempt, or of the end of the present one
   #check = 0; // timer of the next look at the silence
@@ -25,7 +25,7 @@ export class Connection {
   #closed = false;
 
   /**
-   * `token()` fetches a token. `on` has `open()`, `frame(object)`, `status(state, words)`, `isRunning()`, and `arrived()`,
+   * `token(signal)` fetches a token until it is aborted. `on` has `open()`, `frame(object)`, `status(state, words)`, `isRunning()`, and `arrived()`,
    * which is called when everything that was sent has reached the server.
    */
   constructor(token, on) {
@@ -78,14 +78,14 @@ export class Connection {
 
   async #connect() {
     this.#drop();
-    const attempt = this.#token;
+    const { signal } = (this.#attempt = new AbortController());
     this.#retry = setTimeout(() => this.replace(), CONNECT_MS);
     this.on.status("connecting", this.#failures ? "Reconnecting…" : "Connecting…");
     try {
-      const token = await this.token();
-      if (attempt === this.#token) this.#open(token);
+      const token = await this.token(signal);
+      if (!signal.aborted) this.#open(token);
     } catch {
-      if (attempt === this.#token) this.replace();
+      if (!signal.aborted) this.replace();
     }
   }
 
@@ -131,7 +131,7 @@ export class Connection {
   #drop() {
     clearTimeout(this.#retry);
     clearTimeout(this.#check);
-    this.#token += 1;
+    this.#attempt.abort();
     this.#answerBy = Infinity;
     this.#unanswered = 0;
     const socket = this.#socket;

@@ -271,7 +271,7 @@ function start() {
   connection?.close();
   server = new Server(who);
   byId("who").replaceChildren(element("strong", who.user), " of tenant ", element("strong", who.tenant));
-  connection = new Connection(() => server.token(), {
+  connection = new Connection((signal) => server.token(signal), {
     open: opened,
     frame: received,
     arrived: () => outbox.arrived(),

@@ -11,8 +11,8 @@ export class Server {
   }
 
   /** Fetches a new token; the API's requests use it from now on. */
-  async token() {
-    this.#token = await this.#signed("");
+  async token(signal) {
+    this.#token = await this.#signed("", signal);
     return this.#token;
   }
 
@@ -26,10 +26,10 @@ export class Server {
     return request("GET", "/v1/audit?limit=50", { token: await this.#signed(" audit:read") });
   }
 
-  async #signed(more) {
+  async #signed(more, signal = AbortSignal.timeout(READ_MS)) {
     const { permissions = "" } = this.who;
     const body = { ...this.who, permissions: permissions + more };
-    return (await request("POST", "/local/token", { body, signal: AbortSignal.timeout(READ_MS) })).token;
+    return (await request("POST", "/local/token", { body, signal })).token;
   }
 }
 

@@ -318,9 +318,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_refusal_is_logged_with_its_reason_and_without_the_token(
-    case: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_refusal_is_logged_with_its_reason_and_without_the_token(case: str, caplog: pytest.LogCaptureFixture) -> None:
     bad, reason = REFUSED[case]
     keys = {**ACME, "globex": GLOBEX, "any": {**GLOBEX, "tenant": "*"}}
 
