@@ -16,7 +16,6 @@ import httpx
 from playwright.async_api import Locator, Page, WebSocket, expect
 
 from local.engines.process import free_port
-from tests.browser.swallowing import SwallowingProxy
 from tests.e2e.fixtures import EMBED_GUIDE
 from tests.unit.docs.pages import block
 
@@ -33,10 +32,9 @@ WRITTEN = "127.0.0.1:8080"
 
 @dataclass(frozen=True)
 class Screen:
-    """A page in front of the product, which it reaches through a network that may fail."""
+    """A page in front of the product."""
 
     page: Page
-    network: SwallowingProxy
     url: str
     bodies: str
     """Selects the bodies of what was said by ``{role}``."""
@@ -84,7 +82,7 @@ class HostApplication:
 
 @contextmanager
 def host_application(folder: Path, product: str) -> Iterator[HostApplication]:
-    """Do what the guide says in an empty folder: save its files and start its server; ``product`` is Baton's address."""
+    """Do what the guide says, in an empty folder: save its files, start its server. ``product`` is Baton's address."""
     session_id = f"order-{uuid.uuid4()}"
     address = product.removeprefix("http://")
     for path, mark in FILES.items():

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Self, cast
 from urllib.parse import urlsplit
 
-
 BOTH = {"requests", "answers"}
 
 

@@ -36,19 +36,21 @@ async def screen(
     """One of the two pages."""
     await page.clock.install()
     if request.param == "demo page":
-        yield Screen(page, network, network.url, "article.{role} .body")
+        yield Screen(page, network.url, "article.{role} .body")
     else:
         with host_application(tmp_path, network.url) as host:
-            yield Screen(page, network, host.url, "li.{role}")
+            yield Screen(page, host.url, "li.{role}")
 
 
-async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(screen: Screen, model: FaultModel) -> None:
+async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(
+    screen: Screen, network: SwallowingProxy, model: FaultModel
+) -> None:
     await screen.open()
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
     await screen.say("Tell me a story")
     await expect(screen.said("assistant")).to_have_text(["It was a dark"])
-    screen.network.swallow()
+    network.swallow()
     gate.open()
     await screen.pass_time(IN_A_RUN)
     await expect(screen.said("assistant")).to_have_text([gate.text])
@@ -58,25 +60,27 @@ async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(screen: Screen
     assert len(model.requests) == 1
 
 
-async def test_silence_between_runs_is_noticed(screen: Screen) -> None:
+async def test_silence_between_runs_is_noticed(screen: Screen, network: SwallowingProxy) -> None:
     await screen.open()
     await screen.say("Hello")
     await expect(screen.said("assistant")).to_have_text(["Hello"])
-    made = screen.network.connections
-    screen.network.swallow()
+    made = network.connections
+    network.swallow()
     async with screen.page.expect_websocket():
         await screen.pass_time(OTHERWISE)
     await expect(screen.status).to_have_text("Connected")
-    assert screen.network.connections > made
+    assert network.connections > made
     await screen.say("Are you still there?")
     await expect(screen.said("assistant")).to_have_text(["Hello", "Are you still there?"])
 
 
-async def test_a_message_that_was_swallowed_is_sent_again_and_answered_once(screen: Screen, model: FaultModel) -> None:
+async def test_a_message_that_was_swallowed_is_sent_again_and_answered_once(
+    screen: Screen, network: SwallowingProxy, model: FaultModel
+) -> None:
     await screen.open()
     await screen.say("Hello")
     await expect(screen.said("assistant")).to_have_text(["Hello"])
-    screen.network.swallow()
+    network.swallow()
     await screen.say("Can you hear me?")
     await screen.pass_time(IN_A_RUN)
     await expect(screen.said("assistant")).to_have_text(["Hello", "Can you hear me?"])
@@ -84,11 +88,13 @@ async def test_a_message_that_was_swallowed_is_sent_again_and_answered_once(scre
     assert len(model.requests) == 2
 
 
-async def test_an_acknowledgement_that_was_swallowed_makes_no_second_turn(screen: Screen, model: FaultModel) -> None:
+async def test_an_acknowledgement_that_was_swallowed_makes_no_second_turn(
+    screen: Screen, network: SwallowingProxy, model: FaultModel
+) -> None:
     await screen.open()
     gate = Gate("Yes, ", "I can.")
     model.script(gate.behaviour)
-    screen.network.swallow("answers")
+    network.swallow("answers")
     await screen.say("Can you hear me?")
     while not model.requests:
         await screen.page.wait_for_timeout(50)
@@ -99,13 +105,15 @@ async def test_an_acknowledgement_that_was_swallowed_makes_no_second_turn(screen
     assert len(model.requests) == 1
 
 
-async def test_a_wish_to_stop_that_was_swallowed_is_sent_again(screen: Screen, model: FaultModel) -> None:
+async def test_a_wish_to_stop_that_was_swallowed_is_sent_again(
+    screen: Screen, network: SwallowingProxy, model: FaultModel
+) -> None:
     await screen.open()
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
     await screen.say("Tell me a story")
     await expect(screen.said("assistant")).to_have_text(["It was a dark"])
-    screen.network.swallow()
+    network.swallow()
     await screen.stop.click()
     await screen.pass_time(IN_A_RUN)
     await expect(screen.stop).to_be_hidden()
@@ -114,16 +122,18 @@ async def test_a_wish_to_stop_that_was_swallowed_is_sent_again(screen: Screen, m
     await expect(screen.said("assistant")).to_have_text(["It was a dark", "Thank you"])
 
 
-async def test_connections_that_are_never_answered_are_given_up_until_one_is(screen: Screen) -> None:
+async def test_connections_that_are_never_answered_are_given_up_until_one_is(
+    screen: Screen, network: SwallowingProxy
+) -> None:
     await screen.open()
     await screen.say("Hello")
     await expect(screen.said("assistant")).to_have_text(["Hello"])
-    screen.network.swallow_everything()
+    network.swallow_everything()
     await screen.say("Can you hear me?")
     for _ in range(3):  # handshakes, and the demo page's tokens, hang
         await screen.pass_time(OTHERWISE)
     await expect(screen.status).not_to_have_text("Connected")
-    screen.network.pass_again()
+    network.pass_again()
     await screen.pass_time(OTHERWISE)
     await expect(screen.said("assistant")).to_have_text(["Hello", "Can you hear me?"])
 
