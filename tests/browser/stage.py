@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -22,6 +23,8 @@ from local.settings import ROOT
 
 Json = dict[str, Any]
 
+PATIENCE_SECONDS = 60
+"""For a frame that must come; only a failing test ever waits so long."""
 ORIGIN = "http://localhost:8080"
 PAGE = ROOT / "local" / "page"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
@@ -83,11 +86,12 @@ class Stage:
 
     async def sent(self, action: str) -> Json:
         """Return the newest frame with this action, once there is one; it is taken away."""
-        while True:
-            for index, frame in reversed(list(enumerate(self.frames))):
-                if frame["action"] == action:
-                    return self.frames.pop(index)
-            await self.page.wait_for_timeout(10)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                for index, frame in reversed(list(enumerate(self.frames))):
+                    if frame["action"] == action:
+                        return self.frames.pop(index)
+                await self.page.wait_for_timeout(10)
 
     async def begin(self, text: str, shown: Json | None = None) -> str:
         """Say something and have its run begin; return the run's id."""

@@ -54,8 +54,7 @@ class SwallowingProxy:
         """
         for link in self._links:
             link.swallows |= set(what) or BOTH
-            if not link.is_socket:
-                link.task.cancel()
+        self._end_requests()
 
     def swallow_everything(self) -> None:
         """Let nothing pass on new connections either: they are accepted, and never answered."""
@@ -64,8 +63,14 @@ class SwallowingProxy:
             link.swallows |= BOTH
 
     def pass_again(self) -> None:
-        """Let new connections through; those of before stay dead."""
+        """Let new connections through; those of before stay dead, and those that are no WebSockets end."""
         self._swallows_new = False
+        self._end_requests()
+
+    def _end_requests(self) -> None:
+        for link in self._links:
+            if not link.is_socket:
+                link.task.cancel()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)

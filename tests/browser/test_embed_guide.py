@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, WebSocketRoute, expect
 
 from tests.browser.screens import HostApplication, Screen, host_application
 from tests.e2e.cloud import RunningCloud
@@ -89,6 +89,33 @@ async def test_an_answer_is_stopped(screen: Screen, model: FaultModel) -> None:
     await screen.page.reload()
     await expect(screen.said("assistant")).to_have_text(["It was a dark"])
     gate.open()
+
+
+async def test_an_event_too_large_for_a_frame_is_joined_from_its_slices(
+    page: Page, host: HostApplication, model: FaultModel
+) -> None:
+    screen = Screen(page, host.url, "li.{role}")
+    connection = await screen.open()
+    model.script(answers("That was long."))
+    long = "So it goes on. " * 1895  # as large as a message may be, so that its RUN_STARTED is larger
+    slices: list[str] = []
+    connection.on("framereceived", lambda frame: slices.append(frame) if '"PART"' in frame else None)
+    await screen.say(long)
+    await expect(screen.said("assistant")).to_have_text(["That was long."])
+    await expect(screen.said("user")).to_have_text([long.strip()])
+    assert len(slices) > 1
+
+
+async def test_several_events_may_come_in_one_frame_and_again(page: Page, host: HostApplication) -> None:
+    def twice(connection: WebSocketRoute) -> None:
+        server = connection.connect_to_server()
+        server.on_message(lambda frame: connection.send(f"[{frame},{frame}]"))
+
+    await page.route_web_socket("**/ws", twice)
+    await page.goto(host.url)
+    screen = Screen(page, host.url, "li.{role}")
+    await screen.say("Hello")
+    await expect(screen.said("assistant")).to_have_text(["Hello"])
 
 
 @pytest.mark.parametrize(("answer", "made"), [("Yes", True), ("No", False)])

@@ -147,7 +147,8 @@ async def test_a_page_loaded_into_a_dead_network_comes_to_life_with_it(screen: S
     await screen.say("Tell me a story")
     await expect(screen.said("assistant")).to_have_text(["Hello.", "It was a dark"])
     await screen.page.route("**/v1/threads/**", lambda route: route.abort())
-    await screen.page.reload()
+    async with screen.page.expect_event("requestfailed"):
+        await screen.page.reload()
     await expect(screen.said("assistant")).to_have_count(0)
     await screen.page.unroute_all()
     await screen.pass_time(OTHERWISE)
