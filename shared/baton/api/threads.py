@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from baton.api import sse
 from baton.api.authentication import Caller
 from baton.api.problems import request_id, responses
-from baton.api.schemas import THREAD_ID, Listing, Message, MessageListing, Thread
+from baton.api.schemas import THREAD_ID, Listing, MessageListing, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
 from baton.conversation.replay import Replay
@@ -111,7 +111,7 @@ async def list_messages(
     """The conversation's messages. Pages go back in time, each page is in order.
 
     A page may hold less than `limit`, or nothing, and still have a `nextCursor`: what other roles said was passed over.
-    Who shows the first page and then resumes after its `lastSeq` has the whole conversation, a run in progress included.
+    Who shows the first page and then resumes after its `lastSeq` has the whole conversation, also what is being said.
     """
     wanted = _roles(roles)
     before = decode_ordinal(cursor) if cursor else None

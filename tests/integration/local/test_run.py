@@ -76,6 +76,9 @@ def test_ctrl_c_in_the_middle_of_answers_prints_nothing_and_a_refused_token_its_
         for subprotocols in (None, [Subprotocol("baton.v1"), Subprotocol("no-token")]):
             with pytest.raises(InvalidStatus, match="401"), connect(socket_url, subprotocols=subprotocols):
                 pass
+        refused = {"Authorization": "Bearer no-token"}
+        assert httpx.get(f"{url}/v1/threads", headers=refused).status_code == 401
+        assert httpx.post(f"{url}/v1/runs", headers=refused, json={}).status_code == 401
         token = httpx.post(f"{url}/local/token", json={"tenant": "demo", "user": "me"}).json()["token"]
         with connect(socket_url, subprotocols=[Subprotocol("baton.v1"), Subprotocol(token)]) as answers:
             answers.send(json.dumps({"action": "message", "messageId": "m-1", "content": "Write 500 words about bees"}))
@@ -86,8 +89,8 @@ def test_ctrl_c_in_the_middle_of_answers_prints_nothing_and_a_refused_token_its_
         assert (process.returncode, err) == (0, "")
         lines = out.rpartition("keeps it")[2].split("\n")
         assert lines[-3:] == ["Stopping ...", "Stopped.", ""]
-        [refused] = [json.loads(line) for line in lines if "{" in line]
-        assert refused["message"] == "Token refused: it is not a signed JWT."
+        logged = [json.loads(line)["message"] for line in lines if "{" in line]
+        assert logged == ["Token refused: it is not a signed JWT."] * 3  # of the socket, of an answer, of a stream
 
 
 def test_ctrl_c_while_it_starts_is_no_trouble(stand_in_template: Path) -> None:
