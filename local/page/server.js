@@ -41,7 +41,7 @@ async function request(method, path, { token, body, signal }) {
   if (body) headers["Content-Type"] = "application/json";
   if (method === "GET") signal = AbortSignal.timeout(READ_MS);
   const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body), signal });
+  if (answer.ok) return answer.json(); // fails where the connection was lost in the middle of it
   const json = await answer.json().catch(() => ({}));
-  if (answer.ok) return json;
   throw Object.assign(new Error(json.detail ?? json.title ?? answer.statusText), { status: answer.status, ...json });
 }

@@ -41,11 +41,6 @@ class SwallowingProxy:
         self._swallows_new = False
         self.url = ""
 
-    @property
-    def connections(self) -> int:
-        """How many were made so far."""
-        return len(self._links)
-
     def swallow(self, *what: str) -> None:
         """Let nothing pass any more on the connections there are: another network, from which new ones work.
 
