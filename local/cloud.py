@@ -66,6 +66,8 @@ class LocalCloud:
         self._functions: dict[str, Function] = {}
         self._schedulers: dict[str, Scheduler] = {}
         self._key = EmbedKey.kept_in(self.settings.data_dir)
+        given = self.settings.embed_keys
+        self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
         self.connections = Connections()
         self.url = ""
         """``http://127.0.0.1:PORT``"""
@@ -266,7 +268,7 @@ class LocalCloud:
         resources.create_bucket(client("s3", here["AWS_ENDPOINT_URL_S3"]), self.stack.bucket)
         secrets = client("secretsmanager", here["AWS_ENDPOINT_URL"])
         values = {
-            here.get("BATON_EMBED_KEYS_SECRET", ""): self._key.as_secret(),
+            here.get("BATON_EMBED_KEYS_SECRET", ""): self._embed_keys,
             here.get("BATON_MODEL_KEY_SECRET", ""): here["OPENAI_API_KEY"],
         }
         for name in {*self.stack.secrets, *values} - {""}:

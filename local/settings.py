@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from local.errors import LocalCloudError
@@ -29,6 +29,8 @@ class LocalSettings(BaseSettings):
     """Of search: the embedded index or a real OpenSearch."""
     data_dir: Path | None = Field(None, validation_alias="BATON_DATA_DIR")
     """Keeps table, queues, objects and the token key between runs. Without it, everything is in memory."""
+    embed_keys: SecretStr | None = Field(None, validation_alias="BATON_EMBED_KEYS")
+    """Embed keys of the developer's own host application, as in the embed keys secret."""
     cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")
     """Downloaded engines."""
     workers: int = Field(CONCURRENCY, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=1000)

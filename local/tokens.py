@@ -8,12 +8,20 @@ from pathlib import Path
 
 import jwt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from baton.adapters.tokens import read_embed_keys
+from local.errors import LocalCloudError
+from local.gateway.asgi import AsgiApp
 
 KEY_ID = "local"
 ISSUER = "baton-embed"
 LIFETIME_SECONDS = 8 * 3600
+LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?"
+"""The pages that may ask for tokens: those served from this machine, whatever their port."""
 
 
 class TokenRequest(BaseModel):
@@ -50,9 +58,13 @@ class EmbedKey:
             file.write_text(key.key)
         return key
 
-    def as_secret(self) -> str:
-        """Return the value of the embed keys secret."""
-        return json.dumps({KEY_ID: {"tenant": "*", "algorithm": "HS256", "key": self.key}})
+    def as_secret(self, developers: str | None = None) -> str:
+        """Return the value of the embed keys secret, with the ``developers`` own keys (a JSON object) in it.
+
+        Raises ``LocalCloudError`` that says which of them cannot be used.
+        """
+        own = {KEY_ID: {"tenant": "*", "algorithm": "HS256", "key": self.key}}
+        return json.dumps(_developers_keys(developers or "{}") | own)
 
     def sign(self, request: TokenRequest) -> str:
         """Return a token with the claims of ``request``."""
@@ -67,6 +79,15 @@ class EmbedKey:
         }
         return jwt.encode(claims, self.key, algorithm="HS256", headers={"kid": KEY_ID})
 
+    def route(self) -> AsgiApp:
+        """Return the app of POST /local/token, for pages of this machine's origins as well."""
+        return CORSMiddleware(
+            Route("/local/token", self.answer, methods=["POST"]),
+            allow_origin_regex=LOCAL_ORIGIN,
+            allow_methods=["POST"],
+            allow_headers=["Content-Type"],
+        )
+
     async def answer(self, request: Request) -> Response:
         """Serve POST /local/token."""
         try:
@@ -74,6 +95,22 @@ class EmbedKey:
         except ValidationError as problem:
             return _problem(problem)
         return JSONResponse({"token": self.sign(wanted)})
+
+
+def _developers_keys(text: str) -> dict[str, object]:
+    try:
+        _, problems = read_embed_keys(text)
+    except ValueError as problem:
+        raise LocalCloudError(
+            'BATON_EMBED_KEYS must be a JSON object: {"<key id>": {"tenant": ..., "algorithm": ..., "key": ...}}.'
+        ) from problem
+    keys: dict[str, object] = json.loads(text)
+    if KEY_ID in keys:
+        problems[KEY_ID] = "this key id is the local cloud's own; choose another"
+    if problems:
+        said = "; ".join(f"the key {kid}: {problem}" for kid, problem in problems.items())
+        raise LocalCloudError(f"A key of BATON_EMBED_KEYS cannot be used: {said}.")
+    return keys
 
 
 def _problem(problem: ValidationError) -> Response:

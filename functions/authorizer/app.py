@@ -57,6 +57,7 @@ def _token(event: dict[str, Any]) -> str:
         if name.lower() == HEADER:
             offered += [protocol.strip() for value in values for protocol in value.split(",")]
     if len(offered) != 2 or SUBPROTOCOL not in offered:
+        logger.warning("Token refused: the subprotocols offered are not baton.v1 and one token.")
         raise Unauthorized
     offered.remove(SUBPROTOCOL)
     return offered[0]

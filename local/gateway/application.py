@@ -48,7 +48,7 @@ class Application:
         self._page = page
         living = [*web_apps.values(), *([model] if model else [])]
         routes: list[Route | Mount] = [
-            Route("/local/token", key.answer, methods=["POST"]),
+            Route("/local/token", key.route()),
             Route("/local/health", lambda _: JSONResponse({"status": "ok"})),
             Route("/local/about", lambda _: JSONResponse(dict(about))),
         ]

@@ -1,11 +1,13 @@
 // The demo page: joins the conversation, the connection and what is on the screen.
 
+import { CatchingUp } from "./catching_up.js";
 import { readComposer } from "./composer.js";
-import { Connection, FRAME_BYTES } from "./connection.js";
+import { Connection, fits } from "./connection.js";
 import { Conversation } from "./conversation.js";
 import { byId, element, show } from "./elements.js";
 import { uploadTo } from "./files.js";
 import { textOf } from "./message_view.js";
+import { Outbox } from "./outbox.js";
 import { showAgents, showAudit } from "./panels.js";
 import { Server, about } from "./server.js";
 import { drawState } from "./state_view.js";
@@ -14,6 +16,7 @@ import { Transcript } from "./transcript.js";
 
 const WHO = { tenant: "demo", user: "ada", permissions: "skill:create" }; // until the reader says otherwise
 const SILENCE_MS = 15_000;
+const LOAD_AGAIN_MS = 1_500;
 const LAST_SAID = "baton.said";
 const RECENT_EVENTS = 500; // told again when a conversation is opened: they have what messages lack
 const uuid = () =>
@@ -26,49 +29,54 @@ let server = null;
 let conversation = null;
 let connection = null;
 let isKnown = false; // whether the server knows this conversation
-let isResuming = false;
 let newsFrom = 0; // events up to this one are told again: nothing to announce
 let silence = 0;
 let drawing = false;
-const waiting = new Map(); // id -> frame, until its run begins; sent again after a reconnect
+const outbox = new Outbox();
+const posting = new Map(); // message id -> what aborts its request
+const catchingUp = new CatchingUp(
+  () => connection.send({ action: "resume", threadId: conversation.threadId, after: conversation.lastSeq ?? 0 }),
+  () => connection.replace(),
+);
 const transcript = new Transcript(byId("transcript"), { retry, answer });
 
 // Frames
 
 function opened() {
-  isResuming = false;
-  for (const frame of waiting.values()) connection.send(frame); // same id: never a second turn
+  for (const frame of outbox.frames) transmit(frame); // same id: never a second turn
   if (isKnown) resume();
   listThreads();
 }
 
 function resume() {
-  if (isResuming) return;
-  isResuming = connection.send({ action: "resume", threadId: conversation.threadId, after: conversation.lastSeq ?? 0 });
+  if (connection.isOpen) catchingUp.begin();
 }
 
 function received(frame) {
   const metadata = frame.metadata ?? {};
   watchForSilence();
-  if (frame.type === "PONG" || frame.code === "token_expired") return; // the connection fetches a new token
+  if (frame.code === "token_expired") return; // the connection fetches a new token
   // Only the run itself (or a refusal) ends the waiting: an accepted message may still need its thread attached.
-  if (metadata.messageId) waiting.delete(metadata.messageId);
+  if (metadata.messageId) outbox.done(metadata.messageId);
   if (metadata.threadId && metadata.threadId !== conversation.threadId) return;
   if (metadata.resume) {
-    isResuming = false;
+    catchingUp.promised(metadata.resume.lastSeq);
     newsFrom = metadata.resume.lastSeq;
   }
   if (frame.type === "RUN_ERROR" && metadata.action && metadata.action !== "message") return refused(frame, metadata.action);
-  if (conversation.take(frame) === "gap") resume();
-  for (const { id, settled } of conversation.entries) if (settled) waiting.delete(id);
+  const taken = conversation.take(frame);
+  catchingUp.heard(conversation.lastSeq);
+  if (taken === "gap") resume();
+  for (const { id, settled } of conversation.entries) if (settled) outbox.done(id);
   if (frame.type === "RUN_STARTED") isKnown = true;
   if (!(metadata.seq <= newsFrom)) announce(frame);
   draw();
 }
 
 function refused(frame, action) {
+  outbox.done(action);
   if (action === "resume") {
-    isResuming = false;
+    catchingUp.end();
     // The log is written about once a second, so it may be a moment behind what was seen here.
     if (frame.code === "invalid_sequence") return void setTimeout(resume, 1500);
     conversation.lastSeq = 0; // the server has forgotten this conversation: it will count from the beginning
@@ -79,7 +87,7 @@ function refused(frame, action) {
     for (const entry of conversation.entries) {
       if (entry.role !== "approval" || entry.settled) continue;
       entry.answer = null;
-      waiting.delete(entry.id);
+      outbox.done(entry.id);
     }
   }
   ready();
@@ -103,6 +111,7 @@ function announce(frame) {
   byId("announce").textContent = type === "RUN_ERROR" ? frame.message : words;
 }
 
+/** Of a run whose worker has died nothing is heard, although the connection lives: asking has it taken over. */
 function watchForSilence() {
   clearTimeout(silence);
   silence = setTimeout(() => {
@@ -113,27 +122,41 @@ function watchForSilence() {
 
 // What the user does
 
-async function send(content, messageId = uuid()) {
-  const mine = conversation;
-  const { threadId } = mine;
-  const frame = { action: "message", threadId, messageId, content };
+function send(content, messageId = uuid()) {
+  const frame = { action: "message", threadId: conversation.threadId, messageId, content };
   show("problem");
-  mine.say(messageId, content);
-  rememberTitle(mine);
+  conversation.say(messageId, content);
+  rememberTitle(conversation);
   draw(true);
-  if (new Blob([JSON.stringify(frame)]).size <= FRAME_BYTES) {
-    waiting.set(messageId, frame);
-    sessionStorage.setItem(LAST_SAID, JSON.stringify({ messageId, content }));
-    connection.send(frame);
-    return;
-  }
+  outbox.add(messageId, frame);
+  if (fits(frame)) sessionStorage.setItem(LAST_SAID, JSON.stringify({ messageId, content }));
+  transmit(frame);
+}
+
+function transmit(frame) {
+  if (fits(frame)) connection.send(frame);
+  else post(frame);
+}
+
+/** Sends a message that no frame can hold. Its answer comes when the turn has ended. */
+async function post({ threadId, messageId, content }) {
+  posting.get(messageId)?.abort();
+  const request = new AbortController();
+  posting.set(messageId, request);
+  const body = { sessionId: threadId, message: content, messageId };
   try {
-    const { messages } = await server.api("POST", "/v1/messages", { sessionId: threadId, message: content, messageId });
-    mine.merge(messages);
+    const { messages } = await server.api("POST", "/v1/messages", body, request.signal);
+    outbox.done(messageId);
+    if (conversation.threadId !== threadId) return;
+    conversation.merge(messages);
     isKnown = true;
     resume();
   } catch ({ message: text, retryable, status }) {
-    mine.find(messageId).failed = { text, retryable: retryable !== false, sameId: status !== 502, askedBy: messageId };
+    if (request.signal.aborted || (status === undefined && !connection.isOpen)) return; // it will be posted again
+    outbox.done(messageId);
+    if (conversation.threadId !== threadId) return;
+    const failed = { text, retryable: retryable !== false, sameId: status !== 502, askedBy: messageId };
+    conversation.find(messageId).failed = failed;
   }
   draw();
 }
@@ -149,16 +172,20 @@ function retry(message) {
 function answer(approval, status) {
   const frame = { action: "answer", threadId: conversation.threadId, interruptId: approval.interrupt.id, status };
   approval.answer = status;
-  waiting.set(approval.id, frame);
+  outbox.add(approval.id, frame);
   connection.send(frame);
+  connection.ping();
   draw();
   byId("text").focus();
 }
 
 /** Sends a wish that the conversation's events will answer; the button rests until they do. */
 function wish(control, frame) {
+  const whole = { threadId: conversation.threadId, ...frame };
   show("problem");
-  if (!connection.send({ threadId: conversation.threadId, ...frame })) return show("problem", "There is no connection just now.");
+  outbox.wish(whole);
+  connection.send(whole);
+  connection.ping();
   if (control) control.disabled = true;
 }
 
@@ -196,26 +223,29 @@ async function openConversation(threadId, isNew) {
   sessionStorage.setItem("baton.thread", threadId);
   conversation = new Conversation(threadId);
   isKnown = false;
-  isResuming = false;
+  catchingUp.end();
   newsFrom = 0;
   transcript.clear();
   ready();
   show("problem");
   menu(false);
   draw(true);
+  for (const frame of outbox.messagesTo(threadId)) conversation.say(frame.messageId, frame.content);
   if (isNew || !(await isThere())) offerUnfinished();
   listThreads();
   byId("text").focus();
 }
 
-/** Loads the conversation; false if the server has none. */
+/** Loads the conversation, as soon as there is an answer; false if the server has none. */
 async function isThere() {
+  const mine = conversation;
   try {
     await loadHistory();
     resume();
   } catch ({ status, message }) {
     if (status === 404) return false;
-    show("problem", message);
+    if (status === undefined) setTimeout(() => conversation === mine && isThere(), LOAD_AGAIN_MS);
+    else show("problem", message);
   }
   return true;
 }
@@ -239,13 +269,15 @@ function start() {
     who[name] = byId(name).value = localStorage.getItem(`baton.${name}`) ?? usual;
   }
   connection?.close();
-  waiting.clear();
   server = new Server(who);
   byId("who").replaceChildren(element("strong", who.user), " of tenant ", element("strong", who.tenant));
-  connection = new Connection(() => server.token(), {
+  connection = new Connection((signal) => server.token(signal), {
     open: opened,
     frame: received,
+    arrived: () => outbox.arrived(),
+    isRunning: () => conversation?.run != null,
     status(state, words) {
+      catchingUp.end(); // the next connection begins anew
       byId("status").dataset.state = state;
       byId("status").textContent = words;
     },
@@ -296,6 +328,7 @@ byId("settings").onsubmit = (event) => {
   event.preventDefault();
   for (const name of Object.keys(WHO)) localStorage.setItem(`baton.${name}`, byId(name).value.trim());
   sessionStorage.removeItem("baton.thread");
+  outbox.clear();
   start();
 };
 addEventListener("keydown", (event) => event.key === "Escape" && menu(false));

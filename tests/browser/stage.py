@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -22,6 +23,8 @@ from local.settings import ROOT
 
 Json = dict[str, Any]
 
+PATIENCE_SECONDS = 60
+"""For a frame that must come; only a failing test ever waits so long."""
 ORIGIN = "http://localhost:8080"
 PAGE = ROOT / "local" / "page"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
@@ -56,6 +59,9 @@ class Stage:
     """What the page has sent, without pings."""
     thread_id: str = ""
     seq: int = 0
+    connections: int = 0
+    """How many the page has opened."""
+    answers_pings: bool = True
     _runs: int = 0
     _socket: WebSocketRoute | None = None
 
@@ -80,11 +86,12 @@ class Stage:
 
     async def sent(self, action: str) -> Json:
         """Return the newest frame with this action, once there is one; it is taken away."""
-        while True:
-            for index, frame in reversed(list(enumerate(self.frames))):
-                if frame["action"] == action:
-                    return self.frames.pop(index)
-            await self.page.wait_for_timeout(10)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                for index, frame in reversed(list(enumerate(self.frames))):
+                    if frame["action"] == action:
+                        return self.frames.pop(index)
+                await self.page.wait_for_timeout(10)
 
     async def begin(self, text: str, shown: Json | None = None) -> str:
         """Say something and have its run begin; return the run's id."""
@@ -118,17 +125,29 @@ class Stage:
     async def play(self, *events: BaseEvent, run_id: str | None = "") -> None:
         """Send events with their numbers, as part of the run that has begun last (``None``: of none)."""
         for event in events:
-            self.seq += 1
-            body = bare(event)
-            stamp = {"threadId": self.thread_id, "runId": run_id or None, "seq": self.seq, "attempt": 1}
-            if run_id == "":
-                stamp["runId"] = f"run-{self._runs}"
-            await self.send({**body, "metadata": {**body.get("metadata", {}), **stamp}})
+            await self.send(self._numbered(event, run_id))
 
-    async def send(self, frame: Json) -> None:
+    async def play_together(self, *events: BaseEvent) -> None:
+        """Send events of the run that has begun last in one frame."""
+        await self.send([self._numbered(event) for event in events])
+
+    async def send(self, frame: Json | list[Json]) -> None:
         """Send a frame as it is."""
         assert self._socket is not None
         self._socket.send(json.dumps(frame))
+
+    async def disconnect(self) -> None:
+        """End the connection."""
+        assert self._socket is not None
+        await self._socket.close()
+
+    def _numbered(self, event: BaseEvent, run_id: str | None = "") -> Json:
+        self.seq += 1
+        body = bare(event)
+        stamp = {"threadId": self.thread_id, "runId": run_id or None, "seq": self.seq, "attempt": 1}
+        if run_id == "":
+            stamp["runId"] = f"run-{self._runs}"
+        return {**body, "metadata": {**body.get("metadata", {}), **stamp}}
 
     async def _answer(self, route: Route) -> None:
         path = "/" + route.request.url.removeprefix(ORIGIN).lstrip("/").split("?")[0]
@@ -143,9 +162,12 @@ class Stage:
 
     def _connected(self, socket: WebSocketRoute) -> None:
         self._socket = socket
+        self.connections += 1
         socket.on_message(self._received)
 
     def _received(self, message: str | bytes) -> None:
         frame = json.loads(message)
         if frame["action"] != "ping":
             self.frames.append(frame)
+        elif self._socket is not None and self.answers_pings:
+            self._socket.send('{"type": "PONG"}')

@@ -12,16 +12,20 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import PATIENCE_SECONDS, SocketClient
 from tests.e2e.users import User
 from tests.fault_model import FaultModel, fault_model, fault_model_server
+from tests.unit.docs.pages import ROOT, block
 
 __all__ = ["fault_model", "fault_model_server"]
 
 NewUser = Callable[..., User]
+EMBED_GUIDE = ROOT / "docs" / "how-to" / "embed-chat.md"
 
 
 @pytest.fixture(scope="session")
 def cloud(fault_model_server: FaultModel) -> Iterator[RunningCloud]:
-    """The product, served from another process."""
-    with RunningCloud(fault_model_server.base_url) as running:
+    """The product, served from another process; it knows the key of the host application of the guide to embedding."""
+    with RunningCloud(
+        fault_model_server.base_url, settings={"BATON_EMBED_KEYS": block(EMBED_GUIDE, "embed_keys")}
+    ) as running:
         yield running
 
 

@@ -247,6 +247,7 @@ async def test_agents_are_those_the_caller_may_talk_to(alice: User, new_user: Ne
     listed = await alice.read("/agents")
     assert [agent["id"] for agent in listed["items"]] == [
         "assistant",
+        "careful",
         "foreman",
         "hurried",
         "impatient",

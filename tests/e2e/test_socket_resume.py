@@ -30,6 +30,43 @@ async def test_a_resume_gives_exactly_what_followed(socket: SocketClient, alice:
             await other.nothing_more()
 
 
+async def test_messages_and_a_resume_after_their_last_seq_are_the_whole_conversation_at_every_moment(
+    socket: SocketClient, alice: User, model: FaultModel
+) -> None:
+    thread_id = f"order-{new_id()}"
+    gate, next_gate = Gate("It was a dark ", "and stormy night."), Gate("The next ", "morning.")
+    model.script(answers("Hello."), gate.behaviour, next_gate.behaviour)
+    first = await socket.say("Hello", thread_id=thread_id)
+    assert (await alice.read(f"/threads/{thread_id}/messages"))["lastSeq"] == first[-1]["metadata"]["seq"]
+
+    await socket.send("message", threadId=thread_id, messageId="m-2", content="Tell me a story")
+    story = sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
+    await socket.send("message", threadId=thread_id, messageId="m-3", content="And then?")  # waits behind it
+    page = await alice.read(f"/threads/{thread_id}/messages")
+    assert ([message["content"] for message in page["items"]], page["lastSeq"]) == (["Hello", "Hello."], 6)
+    async with alice.connect() as other:
+        await other.send("resume", threadId=thread_id, after=page["lastSeq"])
+        gate.open()  # the run ends between the two requests of whoever reads the messages only now
+        story += sequenced(await socket.until("RUN_FINISHED"))
+        seen = sequenced(await other.until(lambda event: event == story[-1]))
+        assert without_repeats(seen) == story
+        assert seen[0]["input"]["messages"][0]["content"] == "Tell me a story"
+        next_gate.open()
+        more = sequenced(await socket.until("RUN_FINISHED"))
+        assert without_repeats([*story, *sequenced(await other.until(lambda event: event == more[-1]))]) == story + more
+    assert await alice.follow(thread_id, after=page["lastSeq"]) == story + more
+    page = await alice.read(f"/threads/{thread_id}/messages")
+    assert (len(page["items"]), page["lastSeq"]) == (6, more[-1]["metadata"]["seq"])
+
+
+async def test_an_older_page_of_messages_names_the_last_seq_of_now(socket: SocketClient, alice: User) -> None:
+    thread_id = new_id()
+    last = [await socket.say(text, thread_id=thread_id) for text in ("A", "B")][-1][-1]["metadata"]["seq"]
+    newest = await alice.read(f"/threads/{thread_id}/messages", limit=2)
+    older = await alice.read(f"/threads/{thread_id}/messages", limit=2, cursor=newest["nextCursor"])
+    assert (newest["lastSeq"], older["lastSeq"]) == (last, last)
+
+
 @pytest.mark.parametrize("beyond", [1, 100, 10**12 - 100])
 async def test_a_resume_beyond_the_end_is_refused(socket: SocketClient, beyond: int) -> None:
     thread_id = new_id()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 from typing import Annotated
 
@@ -11,6 +12,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from baton.api.services import Services
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import Scope
+
+_log = logging.getLogger(__name__)
 
 bearer = HTTPBearer(
     auto_error=False,
@@ -25,6 +28,8 @@ def caller(
 ) -> Scope:
     """The scope of the request. Raises ``Unauthorized`` and ``TokenExpired``."""
     if credentials is None:
+        if "authorization" in request.headers:
+            _log.warning("Token refused: the Authorization header is not of the form: Bearer <token>.")
         raise Unauthorized
     identity = services.verifier.verify(credentials.credentials)
     request.state.scope = identity.scope  # for whoever writes down that the request was refused

@@ -115,7 +115,9 @@ class Thread(Shape):
     episode: int = Field(description="Number of the session, from 1.", examples=[1])
     usage: Usage
     run: Run | None
-    last_seq: int = Field(description="Sequence number of the thread's last event.", examples=[17])
+    last_seq: int = Field(
+        description="Sequence number of the thread's last event, those of a run in progress included.", examples=[17]
+    )
     created_at: str = Field(examples=[TIMESTAMP])
     last_activity_at: str = Field(examples=[TIMESTAMP])
 
@@ -151,6 +153,16 @@ class Message(Shape):
         default=None, description="Left out where an agent said nothing and only called tools.", examples=["Hello!"]
     )
     metadata: MessageMetadata
+
+
+class MessageListing(Listing[Message]):
+    """A page of a conversation's messages."""
+
+    last_seq: int = Field(
+        description="Sequence number of the last event that the messages include. Resume after the first page's: what"
+        " follows is in no message yet, such as the question and answer of a run in progress.",
+        examples=[12],
+    )
 
 
 class Outcome(Shape):

@@ -15,7 +15,7 @@ from baton.api.authentication import Caller, TokenSeconds
 from baton.api.older_clients import Tell, how_to_tell
 from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
-from baton.api.schemas import THREAD_ID, Listing, Message, Thread
+from baton.api.schemas import THREAD_ID, Listing, MessageListing, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
 from baton.conversation.replay import Replay
@@ -104,7 +104,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) ->
 @router.get(
     "/{thread_id}/messages",
     summary="Read messages",
-    response_model=Listing[Message],
+    response_model=MessageListing,
     response_model_exclude_unset=True,  # AG-UI leaves out what is absent
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
@@ -121,6 +121,7 @@ async def list_messages(
     """The conversation's messages. Pages go back in time, each page is in order.
 
     A page may hold less than `limit`, or nothing, and still have a `nextCursor`: what other roles said was passed over.
+    Who shows the first page and then resumes after its `lastSeq` has the whole conversation, also what is being said.
     """
     wanted = _roles(roles)
     before = decode_ordinal(cursor) if cursor else None
@@ -138,6 +139,8 @@ async def list_messages(
     return {
         "items": [await _with_downloads(services, caller, thread, message) for message in shown],
         "nextCursor": encode_ordinal(before) if before is not None else None,
+        # Of the same read as the pointer below which the messages lie: what follows is in no message yet.
+        "lastSeq": thread.last_seq,
     }
 
 

@@ -56,12 +56,15 @@ def test_it_says_where_it_is_and_stops_cleanly(stand_in_template: Path, number: 
         assert out.endswith("Stopping ...\nStopped.\n")
 
 
-def test_ctrl_c_in_the_middle_of_answers_and_refused_connections_print_nothing() -> None:
+def test_ctrl_c_in_the_middle_of_answers_prints_nothing_and_a_refused_token_its_reason() -> None:
     with running(ROOT / "template.yaml", BATON_DEMO_DELAY_MS="100") as (process, url):
         socket_url = url.replace("http", "ws", 1) + "/ws"
         for subprotocols in (None, [Subprotocol("baton.v1"), Subprotocol("no-token")]):
             with pytest.raises(InvalidStatus, match="401"), connect(socket_url, subprotocols=subprotocols):
                 pass
+        refused = {"Authorization": "Bearer no-token"}
+        assert httpx.get(f"{url}/v1/threads", headers=refused).status_code == 401
+        assert httpx.post(f"{url}/v1/runs", headers=refused, json={}).status_code == 401
         token = httpx.post(f"{url}/local/token", json={"tenant": "demo", "user": "me"}).json()["token"]
         with connect(socket_url, subprotocols=[Subprotocol("baton.v1"), Subprotocol(token)]) as answers:
             answers.send(json.dumps({"action": "message", "messageId": "m-1", "content": "Write 500 words about bees"}))
@@ -70,8 +73,10 @@ def test_ctrl_c_in_the_middle_of_answers_and_refused_connections_print_nothing()
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (0, "")
-        assert out.rpartition("keeps it")[2].split("\n")[-3:] == ["Stopping ...", "Stopped.", ""]
-        assert "{" not in out.rpartition("keeps it")[2]
+        lines = out.rpartition("keeps it")[2].split("\n")
+        assert lines[-3:] == ["Stopping ...", "Stopped.", ""]
+        logged = [json.loads(line)["message"] for line in lines if "{" in line]
+        assert logged == ["Token refused: it is not a signed JWT."] * 3  # of the socket, of an answer, of a stream
 
 
 def test_ctrl_c_while_it_starts_is_no_trouble(stand_in_template: Path) -> None:

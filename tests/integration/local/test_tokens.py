@@ -10,7 +10,12 @@ import jwt
 import pytest
 
 from local.cloud import LocalCloud
+from local.errors import LocalCloudError
 from local.tokens import EmbedKey
+
+WANTED = {"tenant": "demo", "user": "me"}
+PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+ACME = {"tenant": "acme", "algorithm": "HS256", "key": "a developer's own key of more than 32 bytes"}
 
 
 def test_a_token_is_signed_by_the_key_in_the_secret(cloud: LocalCloud) -> None:
@@ -47,3 +52,79 @@ def test_the_key_is_kept_for_its_owner_only(tmp_path: Path) -> None:
     assert EmbedKey.kept_in(tmp_path / "data") == key
     assert stat.S_IMODE((tmp_path / "data" / "embed-key").stat().st_mode) == 0o600
     assert EmbedKey.kept_in(None) != EmbedKey.kept_in(None)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://localhost:3000",
+        "http://127.0.0.1:5173",
+        "http://[::1]:8000",
+        "http://localhost",
+        "https://localhost:8443",
+    ],
+)
+def test_pages_of_this_machine_may_ask_for_tokens(cloud: LocalCloud, origin: str) -> None:
+    asked = httpx.options(f"{cloud.url}/local/token", headers={"Origin": origin, **PREFLIGHT})
+    assert asked.status_code == 200
+    assert asked.headers["access-control-allow-origin"] == origin
+    assert asked.headers["access-control-allow-methods"] == "POST"
+    assert "content-type" in asked.headers["access-control-allow-headers"].lower()
+
+    given = httpx.post(f"{cloud.url}/local/token", headers={"Origin": origin}, json=WANTED)
+    assert given.headers["access-control-allow-origin"] == origin
+    assert given.headers["vary"] == "Origin"
+    assert "access-control-allow-credentials" not in given.headers
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://example.com",
+        "http://localhost.example.com",
+        "http://localhost:3000.example.com",
+        "http://example.com:8080",
+        "http://127.0.0.1.example.com:8080",
+        "http://127.0.0.2:8080",
+        "http://user@localhost:3000",
+        "http://notlocalhost:3000",
+        "file://localhost",
+        "null",
+    ],
+)
+def test_no_other_page_may_read_a_token(cloud: LocalCloud, origin: str) -> None:
+    asked = httpx.options(f"{cloud.url}/local/token", headers={"Origin": origin, **PREFLIGHT})
+    assert asked.status_code == 400
+    for answer in (asked, httpx.post(f"{cloud.url}/local/token", headers={"Origin": origin}, json=WANTED)):
+        assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
+def test_tokens_are_given_by_post_only(cloud: LocalCloud, method: str) -> None:
+    assert httpx.request(method, f"{cloud.url}/local/token").status_code == 405
+
+
+def test_keys_of_a_developers_own_stand_beside_the_local_one() -> None:
+    local = EmbedKey.kept_in(None)
+    kept = json.loads(local.as_secret(json.dumps({"acme-1": ACME})))
+    assert kept["acme-1"] == ACME
+    assert kept["local"] == json.loads(local.as_secret())["local"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("{", "BATON_EMBED_KEYS must be a JSON object"),
+        ("[]", "BATON_EMBED_KEYS must be a JSON object"),
+        (json.dumps({"acme-1": ACME | {"key": "short"}}), "the key acme-1: "),
+        (json.dumps({"acme-1": {"tenant": "acme", "key": ACME["key"]}}), "the key acme-1: algorithm is missing"),
+        (json.dumps({"acme-1": ACME | {"tenant": "*"}}), "the key acme-1: the tenant * is for the local cloud only"),
+        (json.dumps({"local": ACME}), "the key local: this key id is the local cloud's own"),
+    ],
+)
+def test_a_key_that_cannot_be_used_is_told_at_start(keys: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_EMBED_KEYS", keys)
+    with pytest.raises(LocalCloudError) as problem:
+        LocalCloud(port=0)
+    assert said in str(problem.value)
+    assert ACME["key"] not in str(problem.value)

@@ -289,6 +289,25 @@ async def test_a_taken_over_run_says_which_attempt_it_is_and_where_to_jump_from(
     assert said.text == "taken over"
 
 
+async def test_who_read_the_messages_during_an_attempt_that_died_resumes_with_the_one_after_it(stage: Stage) -> None:
+    gate = asyncio.Event()
+    stage.model.script("before", Answer(("lost",), gate=gate, gate_at=1), "taken over")
+    before = await stage.say("m0")
+    dead = asyncio.ensure_future(stage.say("m1", "Is anybody there?"))
+    await stage.model_is_asked(2)
+    read = await stage.store.get_thread(stage.ada, stage.thread_id)
+    assert (read.last_seq, read.run and read.run.message_id) == (before.seqs[-1], "m1")
+    dead.cancel()
+    await asyncio.wait([dead])
+    stage.clock.advance(60)
+    said = await stage.say("m1", "Is anybody there?")
+    thread = await stage.store.get_thread(stage.ada, stage.thread_id)
+    replay = await stage.replays.after(stage.ada, thread, read.last_seq)
+    assert [event.body for event in replay.events] == [event.body for event in said.events]
+    assert replay.events[0].body["input"]["messages"][0]["content"] == "Is anybody there?"
+    assert replay.events[0].body["metadata"]["previousSeq"] == read.last_seq
+
+
 async def test_a_run_that_killed_two_workers_is_given_up(stage: Stage) -> None:
     for _ in range(2):
         gate = asyncio.Event()

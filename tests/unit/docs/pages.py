@@ -44,6 +44,12 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
+def block(page: Path, mark: str) -> str:
+    """The text of the page's only block with this mark."""
+    [found] = [block.text for block in blocks(page) if block.mark == mark]
+    return found
+
+
 def prose(page: Path) -> str:
     """The page without its fenced blocks."""
     return _FENCE.sub("", page.read_text(encoding="utf-8"))

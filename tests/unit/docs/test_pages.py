@@ -11,7 +11,7 @@ import pytest
 
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.domain.identity import Scope
-from tests.unit.docs.pages import ROOT, anchors, blocks, links, name, pages
+from tests.unit.docs.pages import ROOT, anchors, block, links, name, pages
 from tests.unit.identity.signing import SECRET, OneSecret
 
 DECISIONS = ROOT / "docs" / "decisions"
@@ -58,9 +58,8 @@ def test_pictures_are_sound_and_say_what_they_show() -> None:
 
 
 def test_the_token_that_the_how_to_makes_is_accepted() -> None:
-    [snippet] = [block.text for block in blocks(EMBED) if block.mark == "embed_token"]
     functions: dict[str, object] = {}
-    exec(compile(snippet, "embed-chat.md", "exec"), functions)  # noqa: S102 - our own page
+    exec(compile(block(EMBED, "embed_token"), "embed-chat.md", "exec"), functions)  # noqa: S102 - our own page
     keys = OneSecret({"acme-1": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
 
     token = functions["baton_token"]("ada", SECRET)  # type: ignore[operator]

@@ -156,3 +156,25 @@ def test_no_token_reaches_the_log(app: ModuleType, caplog: pytest.LogCaptureFixt
     assert "Connection refused" in written
     for given in (good, bad):
         assert given.split(".")[1] not in written
+
+
+@pytest.mark.parametrize(
+    ("offered", "reason"),
+    [
+        ("baton.v1, {expired}", "it has expired"),
+        ("baton.v1, {forged}", "its signature was not made with the key that its kid names"),
+        ("{token}", "the subprotocols offered are not baton.v1 and one token"),
+    ],
+)
+def test_why_a_connection_is_refused_is_in_the_log(
+    app: ModuleType, offered: str, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    tokens = {
+        "token": token(SECRET),
+        "expired": token(SECRET, exp=seconds_from_now(-60)),
+        "forged": token(SECRET + "!"),
+    }
+    with pytest.raises(Exception, match=r"^Unauthorized$"):
+        app.handler(connecting(offered.format(**tokens)), Context())
+    [line] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert line == f"Token refused: {reason}."

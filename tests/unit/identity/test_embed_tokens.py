@@ -12,7 +12,7 @@ import jwt
 import pytest
 
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
-from baton.domain.errors import BatonError, TokenExpired, Unauthorized
+from baton.domain.errors import TokenExpired, Unauthorized
 from baton.domain.identity import Scope
 from baton.ports.token_verifier import Identity
 from tests.unit.identity.signing import (
@@ -290,14 +290,59 @@ class TestAlgorithms:
             verifier().verify(sign(payload, SECRET, "HS256", {"kid": "host", "crit": ["exp"], "exp": 1}))
 
 
-def test_a_refusal_is_logged_without_the_token(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    bad = token(SECRET + "!")
-    with pytest.raises(BatonError):
-        verifier().verify(bad)
-    assert "Token refused: InvalidSignatureError" in caplog.text
-    assert bad not in caplog.text
-    assert bad.split(".")[1] not in caplog.text
+GLOBEX = {"tenant": "globex", "algorithm": "HS256", "key": SECRET}
+REFUSED = {
+    "expired": (token(SECRET, exp=seconds_from_now(-60)), "it has expired"),
+    "not yet valid": (token(SECRET, nbf=seconds_from_now(300)), "its iat or nbf lies in the future"),
+    "another key": (token(SECRET + "!"), "its signature was not made with the key that its kid names"),
+    "unknown key id": (token(SECRET, kid="secret-kid"), "there is no usable embed key of the id that its kid names"),
+    "no key id": (token(SECRET, kid=None), "its iss, or kid or alg in its header, is missing or not a string"),
+    "another algorithm": (token(SECRET * 2, "HS512"), "its algorithm is not the one of its key"),
+    "unsigned": (token(None, "none"), "its algorithm is not the one of its key"),
+    "another tenant": (token(SECRET, kid="globex"), "its tenant is not the one of its embed key"),
+    "no tenant id": (token(SECRET, kid="any", tenant="Secret Tenant"), "its tenant is not a tenant id, or its sub not"),
+    "no tenant": (token(SECRET, tenant=None), "it lacks the claim tenant"),
+    "no user": (token(SECRET, sub=None), "it lacks the claim sub"),
+    "no expiry": (token(SECRET, exp=None), "it lacks the claim exp"),
+    "odd expiry": (token(SECRET, exp="9999999999"), "its tenant is not a string or its exp not a number"),
+    "beyond time": (token(SECRET, exp=10**15), "its exp lies beyond the calendar"),
+    "audience": (token(SECRET, aud="secret-service"), "its aud does not name this service"),
+    "odd sub": (token(SECRET, sub=7), "its sub is not a string"),
+    "odd iat": (token(SECRET, iat="soon"), "its iat is not a time"),
+    "issuer": (token(SECRET, iss="https://secret.example"), "its iss is neither baton-embed nor an issuer of"),
+    "many permissions": (token(SECRET, permissions=["x"] * 65), "its permissions are not a list or a string of"),
+    "odd permission": (token(SECRET, permissions=["two words"]), "one of its permissions is not a scope token"),
+    "overlong": (token(SECRET, padding="x" * 8192), "it is longer than 8192 characters"),
+    "no token": ("secret-session-cookie", "it is not a signed JWT"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refusal_is_logged_with_its_reason_and_without_the_token(case: str, caplog: pytest.LogCaptureFixture) -> None:
+    bad, reason = REFUSED[case]
+    keys = {**ACME, "globex": GLOBEX, "any": {**GLOBEX, "tenant": "*"}}
+
+    with pytest.raises(Unauthorized) as refused:
+        verifier(keys, local=True).verify(bad)
+
+    [line] = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert line.getMessage().startswith(f"Token refused: {reason}")
+    assert "\n" not in line.getMessage()
+    assert not [part for part in [*bad.split("."), "secret", "Secret"] if part and part in caplog.text]
+    assert reason not in refused.value.detail
+
+
+def test_a_token_that_is_refused_by_the_clock_alone_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
+    class Later:
+        def now(self) -> datetime:
+            return datetime.now(UTC) + timedelta(minutes=11)
+
+        def new_id(self) -> str:
+            return ""
+
+    with pytest.raises(TokenExpired):
+        JwtVerifier([], EmbedKeys(OneSecret(ACME), "embed-keys"), clock=Later()).verify(token(SECRET))
+    assert "Token refused: it has expired." in caplog.text
 
 
 def _encoded(value: Any) -> str:

@@ -75,6 +75,26 @@ def test_an_expired_token_is_told_apart(issuer: LocalIssuer) -> None:
 
 
 @pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"kid": "secret-kid"}, "its issuer has no key of the id that its kid names"),
+        ({"algorithm": "RS512"}, "its algorithm is not one that is set for its issuer"),
+        ({"key": NEXT_KEY}, "its signature was not made with the key that its kid names"),
+        ({"aud": "secret-service"}, "its aud does not name this service"),
+        ({"aud": None}, "it lacks the claim aud"),
+        ({"tenant": None}, "it lacks the claim tenant"),
+        ({"exp": seconds_from_now(-1)}, "it has expired"),
+    ],
+)
+def test_why_a_token_is_refused_is_in_the_log(
+    issuer: LocalIssuer, changes: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(Unauthorized):
+        verifier(issuer).verify(signed(issuer, **changes))
+    assert [record.getMessage() for record in caplog.records] == [f"Token refused: {reason}."]
+
+
+@pytest.mark.parametrize(
     ("algorithm", "key"), [("PS256", KEY), ("ES256", ec_key("issuer")), ("EdDSA", ed_key("issuer"))]
 )
 def test_every_configured_algorithm_works(issuer: LocalIssuer, algorithm: str, key: Any) -> None:

@@ -71,35 +71,49 @@ class EmbedKeys:
 
     def _usable(self, text: str) -> dict[str, EmbedKey]:
         try:
-            entries = json.loads(text)
+            keys, problems = read_embed_keys(text, allow_any_tenant=self._allow_any_tenant)
         except ValueError:
-            entries = None
-        if not isinstance(entries, dict):
             _log.error("The secret %s is not a JSON object; no embed token can be checked.", self._name)
             count(Metric.KEYS_UNREADABLE)
             return {}
-        keys = {}
-        for kid, entry in entries.items():
-            try:
-                keys[kid] = self._key(entry)
-            except (jwt.PyJWTError, ValueError, TypeError, KeyError) as error:
-                _log.error("The embed key %s cannot be used: %s", kid, error)
-                count(Metric.KEYS_UNREADABLE)
+        for kid, problem in problems.items():
+            _log.error("The embed key %s cannot be used: %s", kid, problem)
+            count(Metric.KEYS_UNREADABLE)
         return keys
 
-    def _key(self, entry: dict[str, str]) -> EmbedKey:
-        tenant, algorithm = entry["tenant"], entry["algorithm"]
-        if tenant == ANY_TENANT:
-            if not self._allow_any_tenant:
-                raise ValueError("the tenant * is for the local cloud only")
-        elif not TENANT_ID.fullmatch(tenant):
-            raise ValueError("tenant is not a tenant id")
-        if algorithm not in ALGORITHMS:
-            raise ValueError(f"algorithm must be one of {', '.join(sorted(ALGORITHMS))}")
-        signer = jwt.get_algorithm_by_name(algorithm)
-        # Refuses a public key as an HMAC secret, the other half of "HS256 with the public key".
-        key = signer.prepare_key(entry["key"])
-        too_short = signer.check_key_length(key)
-        if too_short:
-            raise ValueError(too_short)
-        return EmbedKey(tenant, algorithm, key)
+
+def read_embed_keys(text: str, *, allow_any_tenant: bool = False) -> tuple[dict[str, EmbedKey], dict[str, str]]:
+    """The keys of a secret that can be used, and of the others what is wrong; both by key id.
+
+    Raises ``ValueError`` where the text is not a JSON object.
+    """
+    entries = json.loads(text)
+    if not isinstance(entries, dict):
+        raise ValueError("not a JSON object")
+    keys, problems = {}, {}
+    for kid, entry in entries.items():
+        try:
+            keys[kid] = _key(entry, allow_any_tenant)
+        except KeyError as missing:
+            problems[kid] = f"{missing.args[0]} is missing"
+        except (jwt.PyJWTError, ValueError, TypeError) as error:
+            problems[kid] = str(error)
+    return keys, problems
+
+
+def _key(entry: dict[str, str], allow_any_tenant: bool) -> EmbedKey:
+    tenant, algorithm = entry["tenant"], entry["algorithm"]
+    if tenant == ANY_TENANT:
+        if not allow_any_tenant:
+            raise ValueError("the tenant * is for the local cloud only")
+    elif not TENANT_ID.fullmatch(tenant):
+        raise ValueError("tenant is not a tenant id")
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"algorithm must be one of {', '.join(sorted(ALGORITHMS))}")
+    signer = jwt.get_algorithm_by_name(algorithm)
+    # Refuses a public key as an HMAC secret, the other half of "HS256 with the public key".
+    key = signer.prepare_key(entry["key"])
+    too_short = signer.check_key_length(key)
+    if too_short:
+        raise ValueError(too_short)
+    return EmbedKey(tenant, algorithm, key)

@@ -13,6 +13,7 @@ import jwt
 
 from baton.adapters.tokens.embed_keys import EMBED_ISSUER, EmbedKeys
 from baton.adapters.tokens.issuer import IssuerKeys
+from baton.adapters.tokens.refusals import TokenRefused, reason
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.token_issuer import OidcIssuer
@@ -63,16 +64,16 @@ class JwtVerifier:
         """The identity that ``token`` proves; see ``ports.token_verifier``."""
         try:
             if len(token) > MAX_TOKEN:
-                raise ValueError("overlong")
+                raise TokenRefused(f"it is longer than {MAX_TOKEN} characters")
             identity = self._identity(token)
-        except jwt.ExpiredSignatureError:
-            raise TokenExpired from None
+            if identity.expires_at <= self._clock.now():
+                raise jwt.ExpiredSignatureError
         except _UNUSABLE as error:
-            # Not the error's text: it may quote the token.
-            _log.info("Token refused: %s", type(error).__name__)
+            # Not the error's own text: it may quote the token.
+            _log.warning("Token refused: %s.", reason(error))
+            if isinstance(error, jwt.ExpiredSignatureError):
+                raise TokenExpired from None
             raise Unauthorized(_REFUSED) from None
-        if identity.expires_at <= self._clock.now():
-            raise TokenExpired
         return identity
 
     def unreadable_issuers(self) -> dict[str, str]:
@@ -82,27 +83,39 @@ class JwtVerifier:
 
     def _identity(self, token: str) -> Identity:
         unverified = jwt.decode_complete(token, options={"verify_signature": False})
-        name, kid, algorithm = unverified["payload"]["iss"], unverified["header"]["kid"], unverified["header"]["alg"]
+        named = (unverified["payload"].get("iss"), unverified["header"].get("kid"), unverified["header"].get("alg"))
+        name, kid, algorithm = named
         if not (isinstance(name, str) and isinstance(kid, str) and isinstance(algorithm, str)):
-            raise TypeError("iss, kid and alg must be strings")
+            raise TokenRefused("its iss, or kid or alg in its header, is missing or not a string")
         if name == EMBED_ISSUER:
             return self._from_host(token, kid, has_audience="aud" in unverified["payload"])
+        if name not in self._issuers:
+            raise TokenRefused(f"its iss is neither {EMBED_ISSUER} nor an issuer of BATON_TOKEN_ISSUERS")
         issuer, keys = self._issuers[name]
+        if algorithm not in issuer.algorithms:
+            raise TokenRefused("its algorithm is not one that is set for its issuer")
         key = keys.find(kid, algorithm)
         if key is None:
-            raise KeyError("no such key")
+            raise TokenRefused("its issuer has no key of the id that its kid names")
         claims = _decode(token, key, key.algorithm_name, issuer.audience)
-        tenant = issuer.tenant if issuer.tenant is not None else claims[issuer.tenant_claim]
+        tenant = issuer.tenant if issuer.tenant is not None else _claim(claims, issuer.tenant_claim)
         return _read(claims, tenant, claims.get(issuer.permissions_claim))
 
     def _from_host(self, token: str, kid: str, *, has_audience: bool) -> Identity:
         key = self._embed_keys.find(kid) if self._embed_keys is not None else None
         if key is None:
-            raise KeyError("no such key")
+            raise TokenRefused("there is no usable embed key of the id that its kid names")
         claims = _decode(token, key.key, key.algorithm, EMBED_AUDIENCE if has_audience else None)
-        if not key.speaks_for(claims["tenant"]):
-            raise ValueError("another tenant's key")
-        return _read(claims, claims["tenant"], claims.get("permissions"))
+        tenant = _claim(claims, "tenant")
+        if not key.speaks_for(tenant):
+            raise TokenRefused("its tenant is not the one of its embed key")
+        return _read(claims, tenant, claims.get("permissions"))
+
+
+def _claim(claims: dict[str, Any], name: str) -> Any:
+    if name not in claims:
+        raise jwt.MissingRequiredClaimError(name)
+    return claims[name]
 
 
 def _decode(token: str, key: Any, algorithm: str, audience: str | tuple[str, ...] | None) -> dict[str, Any]:
@@ -120,9 +133,9 @@ def _read(claims: dict[str, Any], tenant: object, permissions: object) -> Identi
     exp = claims["exp"]
     # PyJWT would also take "1700000000" and true for a time.
     if not isinstance(tenant, str) or isinstance(exp, bool) or not isinstance(exp, (int, float)):
-        raise TypeError("tenant or exp is of the wrong type")
+        raise TokenRefused("its tenant is not a string or its exp not a number")
     if exp > MAX_EXPIRY:
-        raise ValueError("exp is beyond the calendar")
+        raise TokenRefused("its exp lies beyond the calendar")
     return Identity(Scope(tenant, claims["sub"], _permissions(permissions)), datetime.fromtimestamp(int(exp), UTC))
 
 
@@ -131,7 +144,7 @@ def _permissions(claim: object) -> frozenset[str]:
         return frozenset()
     given = claim.split() if isinstance(claim, str) else claim
     if not isinstance(given, list) or len(given) > MAX_PERMISSIONS:
-        raise ValueError(f"permissions must be a list or a string of at most {MAX_PERMISSIONS} names")
+        raise TokenRefused(f"its permissions are not a list or a string of at most {MAX_PERMISSIONS} names")
     if not all(isinstance(name, str) and PERMISSION.fullmatch(name) for name in given):
-        raise ValueError("a permission is a scope token of 1 to 64 characters")
+        raise TokenRefused("one of its permissions is not a scope token of 1 to 64 characters")
     return frozenset(given)

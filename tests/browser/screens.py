@@ -1,0 +1,104 @@
+"""The two pages that talk to the product here: the demo page, and the one of the guide to embedding."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from playwright.async_api import Locator, Page, WebSocket, expect
+
+from local.engines.process import free_port
+from tests.e2e.fixtures import EMBED_GUIDE
+from tests.unit.docs.pages import block
+
+FILES = {
+    "baton_token.py": "embed_token",
+    "server.py": "embed_server",
+    "public/connection.js": "embed_connection",
+    "public/chat.js": "embed_chat",
+    "public/index.html": "embed_page",
+}
+"""What the guide has a reader save, and the mark of each file's block."""
+WRITTEN = "127.0.0.1:8080"
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A page in front of the product."""
+
+    page: Page
+    url: str
+    bodies: str
+    """Selects the bodies of what was said by ``{role}``."""
+
+    async def open(self) -> WebSocket:
+        """Load the page and return its connection once that is there."""
+        async with self.page.expect_websocket() as connection:
+            await self.page.goto(self.url)
+        await expect(self.status).to_have_text("Connected")
+        return await connection.value
+
+    @property
+    def status(self) -> Locator:
+        """How the connection is."""
+        return self.page.locator("#status")
+
+    @property
+    def stop(self) -> Locator:
+        """The button that stops a run."""
+        return self.page.get_by_role("button", name="Stop")
+
+    def said(self, role: str) -> Locator:
+        """The bodies of what was said by "user" or "assistant"."""
+        return self.page.locator(self.bodies.format(role=role))
+
+    async def say(self, text: str) -> None:
+        """Type a message and send it."""
+        await self.page.get_by_role("textbox", name="Your message").fill(text)
+        await self.page.keyboard.press("Enter")
+
+    async def pass_time(self, seconds: float) -> None:
+        """Have the page's clock run on, as fast as it can."""
+        await self.page.clock.run_for(round(seconds * 1000))
+
+
+@dataclass(frozen=True)
+class HostApplication:
+    """The host application of the guide, running, and the conversation that its page shows."""
+
+    url: str
+    session_id: str
+    token: str
+    """A token that the application has given out."""
+
+
+@contextmanager
+def host_application(folder: Path, product: str) -> Iterator[HostApplication]:
+    """Do what the guide says, in an empty folder: save its files, start its server. ``product`` is Baton's address."""
+    session_id = f"order-{uuid.uuid4()}"
+    address = product.removeprefix("http://")
+    for path, mark in FILES.items():
+        file = folder / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(block(EMBED_GUIDE, mark).replace(WRITTEN, address).replace("order-4711", session_id))
+    port = free_port()
+    key = json.loads(block(EMBED_GUIDE, "embed_keys"))["acme-1"]["key"]
+    environment = {**os.environ, "BATON_EMBED_KEY": key, "HOST_PORT": str(port)}
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(
+        [sys.executable, "server.py"], cwd=folder, env=environment, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            with httpx.Client(transport=httpx.HTTPTransport(retries=10), trust_env=False) as client:
+                token = client.get(f"{url}/baton-token").text
+            yield HostApplication(url, session_id, token)
+        finally:
+            process.kill()

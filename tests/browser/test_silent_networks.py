@@ -1,0 +1,174 @@
+"""Networks that swallow packets without a word, as when a phone changes from one to another.
+
+Both the demo page and the page of the guide to embedding notice it, with their clocks run ahead by the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, WebSocket, expect
+
+from tests.browser.screens import Screen, host_application
+from tests.browser.swallowing import SwallowingProxy
+from tests.e2e.cloud import RunningCloud
+from tests.e2e.gates import Gate
+from tests.fault_model import FaultModel
+
+expect.set_options(timeout=60_000)
+
+IN_A_RUN, OTHERWISE = 15, 30
+"""Seconds within which silence must be noticed."""
+
+
+@pytest.fixture
+async def network(cloud: RunningCloud) -> AsyncIterator[SwallowingProxy]:
+    async with SwallowingProxy(cloud.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture(params=["demo page", "guide"])
+async def screen(
+    request: pytest.FixtureRequest, page: Page, network: SwallowingProxy, model: FaultModel, tmp_path: Path
+) -> AsyncIterator[Screen]:
+    """One of the two pages."""
+    await page.clock.install()
+    if request.param == "demo page":
+        yield Screen(page, network.url, "article.{role} .body")
+    else:
+        with host_application(tmp_path, network.url) as host:
+            yield Screen(page, host.url, "li.{role}")
+
+
+async def half_a_story(screen: Screen, model: FaultModel) -> Gate:
+    """Ask for a story and return once its first half is told; the gate holds the rest."""
+    gate = Gate("It was a dark ", "and stormy night.")
+    model.script(gate.behaviour)
+    await screen.say("Tell me a story")
+    await expect(screen.said("assistant").last).to_have_text("It was a dark")
+    return gate
+
+
+async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(
+    screen: Screen, network: SwallowingProxy, model: FaultModel
+) -> None:
+    await screen.open()
+    gate = await half_a_story(screen, model)
+    network.swallow_everything()
+    gate.open()
+    await screen.pass_time(IN_A_RUN)
+    assert await screen.status.text_content() != "Connected"
+    network.pass_again()
+    await screen.pass_time(OTHERWISE)
+    await expect(screen.said("assistant")).to_have_text([gate.text])
+    await expect(screen.said("user")).to_have_text(["Tell me a story"])
+    await expect(screen.stop).to_be_hidden()
+    await expect(screen.status).to_have_text("Connected")
+    assert len(model.requests) == 1
+
+
+async def test_silence_between_runs_is_noticed(screen: Screen, network: SwallowingProxy) -> None:
+    await screen.open()
+    await screen.say("Hello")
+    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    network.swallow_everything()
+    await screen.pass_time(OTHERWISE)
+    assert await screen.status.text_content() != "Connected"
+    network.pass_again()
+    await screen.pass_time(OTHERWISE)
+    await expect(screen.status).to_have_text("Connected")
+    await screen.say("Are you still there?")
+    await expect(screen.said("assistant")).to_have_text(["Hello", "Are you still there?"])
+
+
+async def test_a_message_that_was_swallowed_is_sent_again_and_answered_once(
+    screen: Screen, network: SwallowingProxy, model: FaultModel
+) -> None:
+    await screen.open()
+    await screen.say("Hello")
+    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    network.swallow()
+    await screen.say("Can you hear me?")
+    await screen.pass_time(IN_A_RUN)
+    await expect(screen.said("assistant")).to_have_text(["Hello", "Can you hear me?"])
+    await expect(screen.said("user")).to_have_text(["Hello", "Can you hear me?"])
+    assert len(model.requests) == 2
+
+
+async def test_an_acknowledgement_that_was_swallowed_makes_no_second_turn(
+    screen: Screen, network: SwallowingProxy, model: FaultModel
+) -> None:
+    await screen.open()
+    gate = Gate("Yes, ", "I can.")
+    model.script(gate.behaviour)
+    network.swallow("answers")
+    await screen.say("Can you hear me?")
+    while not model.requests:
+        await screen.page.wait_for_timeout(50)
+    async with screen.page.expect_websocket():
+        await screen.pass_time(IN_A_RUN)
+    gate.open()
+    await expect(screen.said("assistant")).to_have_text([gate.text])
+    assert len(model.requests) == 1
+
+
+async def test_a_wish_to_stop_that_was_swallowed_is_sent_again(
+    screen: Screen, network: SwallowingProxy, model: FaultModel
+) -> None:
+    await screen.open()
+    gate = await half_a_story(screen, model)
+    network.swallow()
+    await screen.stop.click()
+    await screen.pass_time(IN_A_RUN)
+    await expect(screen.stop).to_be_hidden()
+    gate.open()
+    await screen.say("Thank you")
+    await expect(screen.said("assistant")).to_have_text(["It was a dark", "Thank you"])
+
+
+async def test_connections_that_are_never_answered_are_given_up_until_one_is(
+    screen: Screen, network: SwallowingProxy
+) -> None:
+    await screen.open()
+    await screen.say("Hello")
+    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    network.swallow_everything()
+    await screen.say("Can you hear me?")
+    for _ in range(3):  # handshakes, and the demo page's tokens, hang
+        await screen.pass_time(OTHERWISE)
+    await expect(screen.status).not_to_have_text("Connected")
+    network.pass_again()
+    await screen.pass_time(OTHERWISE)
+    await expect(screen.said("assistant")).to_have_text(["Hello", "Can you hear me?"])
+
+
+async def test_a_page_loaded_into_a_dead_network_comes_to_life_with_it(screen: Screen, model: FaultModel) -> None:
+    await screen.open()
+    await screen.say("Hello")
+    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    gate = await half_a_story(screen, model)
+    await screen.page.route("**/v1/threads/**", lambda route: route.abort())
+    async with screen.page.expect_event("requestfailed"):
+        await screen.page.reload()
+    await expect(screen.said("assistant")).to_have_count(0)
+    await screen.page.unroute_all()
+    await screen.pass_time(OTHERWISE)
+    await expect(screen.said("user")).to_have_text(["Hello", "Tell me a story"])
+    await expect(screen.said("assistant")).to_have_text(["Hello", "It was a dark"])
+    gate.open()
+    await expect(screen.said("assistant")).to_have_text(["Hello", gate.text])
+
+
+async def test_a_connection_that_answers_is_kept_however_little_is_said(screen: Screen) -> None:
+    connection = await screen.open()
+    await screen.say("Hello")
+    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    opened: list[WebSocket] = []
+    screen.page.on("websocket", lambda socket: opened.append(socket))
+    for _ in range(4):
+        async with connection.expect_event("framereceived", lambda frame: "PONG" in frame):
+            await screen.pass_time(20)
+    await expect(screen.status).to_have_text("Connected")
+    assert opened == []
