@@ -11,6 +11,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition, runtime
+from baton.domain.queued import RecordDelivery
 
 MARGIN_SECONDS = 30
 """Kept back from the function's time limit, to commit what was said when a turn takes too long."""
@@ -25,7 +26,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
 
     def run(record: SQSRecord) -> None:
-        runtime.run(turns.run(record.body, record.receipt_handle, seconds=seconds))
+        delivery = RecordDelivery(record.message_id, int(record.attributes.approximate_receive_count))
+        runtime.run(turns.run(record.body, record.receipt_handle, delivery, seconds=seconds))
 
     # Made anew: a processor keeps its batch, and locally several batches are under way at once.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)

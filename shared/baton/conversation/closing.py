@@ -9,7 +9,7 @@ from baton.conversation.endings import Closed, Endings, last_episode
 from baton.conversation.listener import Listener
 from baton.conversation.run_context import RunServices
 from baton.conversation.stretches import messages_between
-from baton.conversation.turns import Turns
+from baton.conversation.turns import Turns, delivery_of
 from baton.domain.episode import EndReason, Episode, EpisodeStatus
 from baton.domain.errors import NotFound, ThreadBusy, ThreadUnavailable
 from baton.domain.events import thread_closed, unsequenced
@@ -18,6 +18,7 @@ from baton.domain.thread import ThreadStatus
 from baton.domain.usage import Usage
 from baton.ports.audit import AuditLog
 from baton.ports.episodes import Episodes
+from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, ThreadStore
 
 POLL_SECONDS = 0.25
@@ -50,6 +51,7 @@ class Closer:
         patience: float,
         episode: int | None = None,
         listener: Listener | None = None,
+        record: HeldRecord | None = None,
     ) -> Closed:
         """Close the thread after the run in progress, and start the pipeline that makes its episode.
 
@@ -58,7 +60,7 @@ class Closer:
         ``ThreadUnavailable`` (audited), and ``ThreadBusy`` when the run takes longer than ``patience`` seconds.
         """
         try:
-            lease = await self._lease(scope, thread_id, patience)
+            lease = await self._lease(scope, thread_id, patience, record)
         except (ThreadUnavailable, NoSuchThread):
             await self._audit.record(scope, "thread.close", thread_id=thread_id, outcome="denied", detail={})
             raise ThreadUnavailable from None
@@ -68,18 +70,18 @@ class Closer:
             return await self._ended_before(lease, lease.thread.episode - 1, listener)
         return await self._endings.end(lease, reason, listener)
 
-    async def _lease(self, scope: Scope, thread_id: str, patience: float) -> Lease:
+    async def _lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
         loop = asyncio.get_running_loop()
         until = loop.time() + patience
         while True:
             try:
-                lease = await self._store.acquire(scope, LeaseRequest(thread_id))
+                lease = await self._store.acquire(scope, LeaseRequest(thread_id, delivery=delivery_of(record)))
             except LeaseBusy:
                 if loop.time() >= until:
                     raise ThreadBusy from None
                 await asyncio.sleep(POLL_SECONDS)
                 continue
-            if lease.thread.run is None or not await self._turns.finish_orphan(lease):
+            if lease.thread.run is None or not await self._turns.finish_orphan(lease, record=record):
                 return lease
 
     async def _ended_before(self, lease: Lease, number: int, listener: Listener | None) -> Closed:
