@@ -2,12 +2,14 @@
 
 Each case is a conversation in virtual time: on doubles, or on the product's own adapters with DynamoDB Local, moto's S3
 and faults at the level of HTTP (see ``tests/e2e/faults``). Prints the counts of cases and of what happened in them.
-Violations must be 0.
+Violations must be 0. Before that, real processes are killed in the middle of answers, and the time is taken until their
+clients hear the next event (``benchmarks.recovery``); ``--rounds`` says how often, ``--minutes 0`` does only this.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import itertools
 import logging
 import os
@@ -18,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from benchmarks import recovery
 from benchmarks.report import machine, table
 from local import resources
 from local.engines.clients import client
@@ -94,10 +97,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5.0, help="how long (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=100_000, help="the first case (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=2, help="of kill -9 on real processes (default: %(default)s)")
     parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind; may be repeated")
     parser.add_argument("--engines", choices=[*SORTS, "both"], default="both", help="default: %(default)s")
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)  # what the product says about faults is not the result
+    if arguments.rounds:
+        results = asyncio.run(recovery.measure(arguments.rounds))
+        print(f"Measured on {machine()}; load average {os.getloadavg()[0]:.1f}.\n\n{recovery.report(results)}\n")
+    if not arguments.minutes:
+        return 0
     kinds = tuple(arguments.kind or KINDS)
     cases: Counter[tuple[str, str]] = Counter()
     turns: Counter[str] = Counter()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -42,6 +43,7 @@ from baton.conversation.turns import Turns
 from baton.domain.episode import EpisodeRef
 from baton.domain.events import Event
 from baton.domain.identity import Scope
+from baton.domain.queued import RecordDelivery
 from baton.ports.clock import SystemClock
 from benchmarks.capacity import CapacityMeter, Request, by_operation
 from benchmarks.report import machine, table
@@ -75,6 +77,19 @@ class HourClock(SystemClock):
 
     def now(self) -> datetime:
         return super().now() - self._behind + self.ahead
+
+
+class Record:
+    """``HeldRecord``: the queue's, with which a message over a WebSocket comes. Its id is as long as SQS makes them."""
+
+    def __init__(self) -> None:
+        self.delivery = RecordDelivery(str(uuid.uuid4()), 1)
+
+    def seconds_left(self) -> float:
+        return 60.0
+
+    def attempting(self, attempt: int) -> None:
+        """Nobody else is given it."""
 
 
 class NoClosings:
@@ -171,9 +186,10 @@ class Conversation:
         baton = self._baton
         baton.model.seconds, baton.model.silence = seconds, silence
         listener = Listener(CONNECTION_ID, baton.clock.now() + timedelta(hours=1)) if self._connected else None
+        record = Record() if self._connected else None
         request = message_request(SCOPE, thread_id=self._thread_id, message_id=baton.clock.new_id(), content=QUESTION)
         events: list[Event] = []
-        await baton.turns.run(SCOPE, request, events.append, seconds=60, listener=listener)
+        await baton.turns.run(SCOPE, request, events.append, seconds=60, listener=listener, record=record)
         if events[-1].type != "RUN_FINISHED":
             raise RuntimeError(f"turn {self._turn} ended with {events[-1].json()}")
 

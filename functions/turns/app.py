@@ -14,6 +14,7 @@ from baton import composition, runtime
 from baton.adapters.emf import counted
 from baton.domain.errors import ThreadBusy
 from baton.domain.metrics import Metric, failures_counted
+from baton.domain.queued import RecordDelivery
 
 MARGIN_SECONDS = 30
 """Kept back from the function's time limit, to commit what was said when a turn takes too long."""
@@ -30,9 +31,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
 
     def run(record: SQSRecord) -> None:
+        delivery = RecordDelivery(record.message_id, int(record.attributes.approximate_receive_count))
         # To Lambda a record that is given back is a success.
         with failures_counted(Metric.QUEUED_TURNS_FAILED, but=(ThreadBusy,)):
-            runtime.run(turns.run(record.body, record.receipt_handle, seconds=seconds))
+            runtime.run(turns.run(record.body, record.receipt_handle, delivery, seconds=seconds))
 
     # Made anew: a processor keeps its batch, and locally several batches are under way at once.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)

@@ -9,6 +9,8 @@ from typing import Any
 
 from baton.domain.identity import Scope
 from baton.domain.message import Content, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.queued import RecordDelivery
+from baton.domain.thread import LeaseMark
 from baton.domain.usage import Usage
 from baton.ports.audit import AuditLog
 from baton.ports.episodes import Episodes
@@ -60,14 +62,27 @@ class House:
         message_id: str = "m1",
         run_id: str = "r1",
         may_create: bool = True,
+        delivery: RecordDelivery | None = None,
+        presumed_dead: LeaseMark | None = None,
     ) -> Lease:
         """Take the lease for a run, as ``ada`` unless ``scope`` says otherwise."""
-        request = LeaseRequest(thread_id, run_id, message_id, may_create, agent_id="assistant", idle_seconds=1800)
+        request = LeaseRequest(
+            thread_id,
+            run_id,
+            message_id,
+            may_create,
+            agent_id="assistant",
+            idle_seconds=1800,
+            delivery=delivery,
+            presumed_dead=presumed_dead,
+        )
         return await self.store.acquire(scope or self.ada, request)
 
-    async def lease(self, thread_id: str, *, scope: Scope | None = None) -> Lease:
+    async def lease(
+        self, thread_id: str, *, scope: Scope | None = None, delivery: RecordDelivery | None = None
+    ) -> Lease:
         """Take the lease for something else than a run."""
-        return await self.store.acquire(scope or self.ada, LeaseRequest(thread_id))
+        return await self.store.acquire(scope or self.ada, LeaseRequest(thread_id, delivery=delivery))
 
     async def commit(self, lease: Lease, *messages: StoredMessage, events: int = 5, spent: Usage | None = None) -> None:
         """Write the messages and commit a run of ``events`` events that ends with them."""

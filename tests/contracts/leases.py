@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.domain.errors import LeaseLost
-from baton.domain.thread import Run, RunStatus
+from baton.domain.thread import LeaseMark, Run, RunStatus
 from baton.domain.usage import Usage
 from baton.ports.stream_log import LogPiece
 from baton.ports.thread_store import Commit, LeaseBusy, NoSuchThread
@@ -43,7 +43,7 @@ class LeaseContract:
             await house.acquire(lease.thread_id, message_id="m2", run_id="r2")
 
         assert refusal.value.run == Run("r1", "m1", attempt=1)
-        assert refusal.value.until == lease.until
+        assert refusal.value.lease == LeaseMark(lease.fence, lease.until)
 
     async def test_the_same_message_cannot_be_taken_up_twice_at_once(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())

@@ -15,6 +15,7 @@ from baton.domain.episode import EndReason, ended_session
 from baton.domain.errors import LeaseLost
 from baton.domain.interrupt import Interrupt, PendingInterrupts
 from baton.domain.message import StoredMessage
+from baton.domain.queued import RecordDelivery
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.domain.usage import Usage
 from baton.ports.stream_log import LogPiece
@@ -24,6 +25,7 @@ from tests.contracts.house import House, new_thread_id, said, turn
 T = TypeVar("T")
 workers = st.integers(0, 3)
 message_ids = st.sampled_from(["m1", "m2", "m3"])
+deliveries = st.none() | st.builds(RecordDelivery, st.sampled_from(["record-1", "record-2"]), st.integers(1, 3))
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Holder:
 
     fence: int
     until: datetime
+    delivery: RecordDelivery | None = None
 
 
 class OneWriter(RuleBasedStateMachine):
@@ -94,14 +97,19 @@ class OneWriter(RuleBasedStateMachine):
     def jump(self, seconds: float) -> None:
         self.house.clock.advance(seconds)
 
-    @rule(number=workers, message_id=message_ids)
-    def acquire(self, number: int, message_id: str) -> None:
+    @rule(number=workers, message_id=message_ids, delivery=deliveries)
+    def acquire(self, number: int, message_id: str, delivery: RecordDelivery | None) -> None:
         self.number += 1
         run_id = f"run-{self.number}"
-        answer = self.do(self.house.acquire(self.thread_id, message_id=message_id, run_id=run_id))
+        answer = self.do(self.house.acquire(self.thread_id, message_id=message_id, run_id=run_id, delivery=delivery))
         if self.holder is not None and self.holder.until >= self.house.clock.now():
-            assert answer is LeaseBusy
-            return
+            held = self.holder.delivery
+            if held is None or delivery is None or held.record_id != delivery.record_id:
+                assert answer is LeaseBusy
+                return
+            if held.receives >= delivery.receives:
+                assert answer is LeaseBusy
+                return
         assert isinstance(answer, Lease)
         assert answer.fence > self.fence
         assert answer.first_seq > self.last_seq
@@ -111,24 +119,26 @@ class OneWriter(RuleBasedStateMachine):
         assert (run.run_id, run.attempt) == (expected, attempt + 1)
         assert answer.thread.next_ordinal == len(self.committed)
         self.fence, self.run = answer.fence, (run.run_id, run.attempt)
-        self.holder = Holder(answer.fence, answer.until)
+        self.holder = Holder(answer.fence, answer.until, delivery)
         self.workers[number] = Worker(answer)
 
     @rule(number=workers, message_id=message_ids)
     def take_over(self, number: int, message_id: str) -> None:
         self.jump(31)
-        self.acquire(number, message_id)
+        self.acquire(number, message_id, None)
 
     @precondition(lambda self: self.workers)
-    @rule(data=st.data(), used=st.sampled_from([0, 9_000]))
-    def renew(self, data: st.DataObject, used: int) -> None:
+    @rule(data=st.data(), used=st.sampled_from([0, 9_000]), alone=st.booleans())
+    def renew(self, data: st.DataObject, used: int, alone: bool) -> None:
         worker = self.any_worker(data)
-        answer = self.do(self.house.store.renew(worker.lease, used_seq=worker.lease.first_seq + used))
+        used_seq = worker.lease.first_seq + used
+        answer = self.do(self.house.store.renew(worker.lease, used_seq=used_seq, without_record=alone))
         if self.holder is None or not self.holds(worker):
             assert answer is LeaseLost
             return
         assert isinstance(answer, Lease)
         worker.lease, self.holder.until = answer, answer.until
+        self.holder.delivery = None if alone else self.holder.delivery
 
     @precondition(lambda self: self.workers)
     @rule(data=st.data())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from baton.domain.thread import LeaseMark
 from baton.ports.audit import Once
 from baton.ports.live import Live
 from baton.ports.stream_log import LogPiece
@@ -97,6 +98,17 @@ class LiveContract:
 
     async def test_nobody_is_attached_at_first(self, house: House) -> None:
         assert await house.live.live(house.ada, new_thread_id()) == Live({})
+
+    async def test_what_a_lease_is_asked_about_is_live_until_it_is_asked_about_anew(self, house: House) -> None:
+        thread_id, now = new_thread_id(), house.clock.now()
+        await house.live.ask(house.ada, thread_id, LeaseMark(3, now))
+        await house.live.ask(house.ada, thread_id, LeaseMark(4, now))
+        await house.live.ask(house.ada, thread_id, LeaseMark(3, now + timedelta(seconds=10)))
+        expected = {LeaseMark(3, now + timedelta(seconds=10)), LeaseMark(4, now)}
+        assert await house.live.live(house.ada, thread_id) == Live({}, asked=frozenset(expected))
+        assert (await house.live.live(house.ada, new_thread_id())).asked == frozenset()
+        house.clock.advance(61)
+        assert (await house.live.live(house.ada, thread_id)).asked == frozenset()
 
     async def test_attached_connections_are_live_with_their_tokens_end(self, house: House) -> None:
         thread_id = new_thread_id()

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from baton.domain.errors import LeaseLost, ThreadUnavailable
-from baton.domain.thread import Run
-from baton.ports.thread_store import NoSuchThread
+from baton.domain.queued import RecordDelivery
+from baton.domain.thread import LeaseMark, Run
+from baton.ports.thread_store import LeaseBusy, NoSuchThread
 from tests.contracts.house import House, answered, new_thread_id, said, turn
+
+FIRST, SECOND = RecordDelivery("record-1", 1), RecordDelivery("record-1", 2)
+"""One record, delivered and delivered again."""
 
 
 class TakeoverContract:
@@ -38,6 +42,86 @@ class TakeoverContract:
 
         assert lease.thread.run == Run("r1", "m1", attempt=2)
         assert (await house.store.get_thread(house.ada, dead.thread_id)).run == Run("r1", "m1", attempt=2)
+
+    async def test_a_record_that_comes_again_takes_over_from_its_worker_at_once(self, house: House) -> None:
+        lost = await house.acquire(new_thread_id(), delivery=FIRST)
+
+        lease = await house.acquire(lost.thread_id, delivery=SECOND)
+
+        assert lease.fence > lost.fence
+        assert lease.first_seq == lost.end_seq
+        assert lease.thread.run == Run("r1", "m1", attempt=2)
+        with pytest.raises(LeaseLost):
+            await house.store.renew(lost, used_seq=lost.first_seq)
+
+    async def test_a_record_that_comes_again_for_something_else_takes_over_at_once(self, house: House) -> None:
+        thread_id = (await house.turn(new_thread_id())).thread_id
+        lost = await house.lease(thread_id, delivery=FIRST)
+        assert (await house.lease(thread_id, delivery=SECOND)).fence == lost.fence + 1
+
+    @pytest.mark.parametrize(
+        ("held", "comes"),
+        [
+            (FIRST, FIRST),
+            (SECOND, FIRST),
+            (FIRST, RecordDelivery("record-2", 2)),
+            (None, SECOND),
+            (FIRST, None),
+        ],
+        ids=["the same delivery", "an earlier one", "another record", "a lease over HTTP", "a caller over HTTP"],
+    )
+    async def test_no_living_lease_is_taken_over_without_proof(
+        self, held: RecordDelivery | None, comes: RecordDelivery | None, house: House
+    ) -> None:
+        lease = await house.acquire(new_thread_id(), delivery=held)
+        with pytest.raises(LeaseBusy):
+            await house.acquire(lease.thread_id, delivery=comes)
+        assert await house.store.renew(lease, used_seq=lease.first_seq)
+
+    async def test_a_lease_that_goes_on_without_its_record_is_not_taken_over_by_it(self, house: House) -> None:
+        lease = await house.acquire(new_thread_id(), delivery=FIRST)
+        assert lease.delivery == FIRST
+        lease = await house.store.renew(lease, used_seq=lease.first_seq)
+        assert lease.delivery == FIRST
+
+        lease = await house.store.renew(lease, used_seq=lease.first_seq, without_record=True)
+
+        assert lease.delivery is None
+        with pytest.raises(LeaseBusy):
+            await house.acquire(lease.thread_id, delivery=SECOND)
+        house.clock.advance(60)
+        assert (await house.acquire(lease.thread_id, delivery=SECOND)).delivery == SECOND
+
+    async def test_a_record_proves_nothing_about_a_lease_after_the_one_it_was_taken_for(self, house: House) -> None:
+        dead = await house.acquire(new_thread_id(), delivery=FIRST)
+        house.clock.advance(60)
+        over_http = await house.acquire(dead.thread_id)
+        with pytest.raises(LeaseBusy):
+            await house.acquire(dead.thread_id, delivery=SECOND)
+        await house.store.release(over_http)
+        assert (await house.acquire(dead.thread_id, delivery=FIRST)).fence == over_http.fence + 1
+
+    async def test_a_lease_whose_holder_gave_no_sign_of_life_is_taken_over_at_once(self, house: House) -> None:
+        silent = await house.acquire(new_thread_id())
+        thread = await house.store.get_thread(house.ada, silent.thread_id)
+        assert thread.lease == LeaseMark(silent.fence, silent.until)
+
+        lease = await house.acquire(silent.thread_id, presumed_dead=thread.lease)
+
+        assert (lease.fence, lease.thread.run) == (silent.fence + 1, Run("r1", "m1", attempt=2))
+        with pytest.raises(LeaseLost):
+            await house.store.renew(silent, used_seq=silent.first_seq)
+
+    async def test_a_renewed_lease_is_not_the_one_that_was_presumed_dead(self, house: House) -> None:
+        lease = await house.acquire(new_thread_id())
+        seen = (await house.store.get_thread(house.ada, lease.thread_id)).lease
+        house.clock.advance(1)
+        await house.store.renew(lease, used_seq=lease.first_seq)
+        with pytest.raises(LeaseBusy) as busy:
+            await house.acquire(lease.thread_id, presumed_dead=seen)
+        await house.acquire(lease.thread_id, presumed_dead=busy.value.lease)
+        with pytest.raises(LeaseBusy):
+            await house.acquire(lease.thread_id, presumed_dead=busy.value.lease)
 
     async def test_a_takeover_that_is_repeated_counts_once(self, house: House) -> None:
         dead = await house.acquire(new_thread_id())

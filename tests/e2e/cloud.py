@@ -67,9 +67,12 @@ class RunningCloud:
         """Have the next ``posts`` posts to WebSocket connections refused with 429."""
         self._command("throttle", posts)
 
-    def kill_workers(self) -> int:
-        """Kill every worker process that is at work, as ``kill -9`` does; the number of them. Others follow."""
-        killed: int = self._command("kill")
+    def kill_workers(self, most: int | None = None) -> int:
+        """Kill every worker process that is at work, or ``most`` of them, as ``kill -9`` does; the number of them.
+
+        Others follow.
+        """
+        killed: int = self._command("kill", most)
         return killed
 
     def sweep(self) -> Any:

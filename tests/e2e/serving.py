@@ -59,7 +59,7 @@ def _do(cloud: _CloudWithAgents, command: str, argument: Any) -> Any:
         case "sweep":
             return cloud.sweep_now()
         case "kill":
-            busy = cloud.worker_pids(busy=True)
+            busy = cloud.worker_pids(busy=True)[:argument]
             for pid in busy:
                 cloud.kill_worker(pid)
             return len(busy)

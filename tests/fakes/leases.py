@@ -11,7 +11,8 @@ from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.floor import Floor
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
+from baton.domain.queued import RecordDelivery
+from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
@@ -40,6 +41,7 @@ class Row:
     next_seq: int = 1
     owner: str | None = None
     until: datetime = NEVER
+    delivery: RecordDelivery | None = None
     committed_fence: int = 0
 
     def shown(self, now: datetime) -> Thread:
@@ -47,11 +49,24 @@ class Row:
         run = self.thread.run
         if run is not None:
             run = replace(run, status=RunStatus.RUNNING if self.until >= now else RunStatus.INTERRUPTED)
-        return replace(self.thread, run=run, reserved_seq=self.next_seq - 1)
+        lease = LeaseMark(self.fence, self.until) if self.owner is not None else None
+        return replace(self.thread, run=run, reserved_seq=self.next_seq - 1, lease=lease)
+
+    def may_be_taken(self, request: LeaseRequest, now: datetime) -> bool:
+        """Whether nobody holds the lease, or the request may take it over."""
+        held, again = self.delivery, request.delivery
+        is_proven = (
+            held is not None
+            and again is not None
+            and held.record_id == again.record_id
+            and held.receives < again.receives
+        )
+        is_presumed = request.presumed_dead == LeaseMark(self.fence, self.until)
+        return self.owner is None or self.until < now or is_proven or is_presumed
 
     def end_run(self) -> None:
         self.thread = replace(self.thread, run=None)
-        self.owner, self.until = None, NEVER
+        self.owner, self.until, self.delivery = None, NEVER, None
 
     def end_session(self, ended: EpisodeRef, first_ordinal: int, now: datetime) -> None:
         self.thread = replace(
@@ -86,20 +101,24 @@ class FakeLeases:
             raise ThreadUnavailable
         if request.parent_thread_id not in (None, row.thread.parent_thread_id):
             raise ThreadUnavailable
-        if row.owner is not None and row.until >= now:
-            raise LeaseBusy(row.shown(now).run, row.until)
+        if not row.may_be_taken(request, now):
+            raise LeaseBusy(row.shown(now).run, LeaseMark(row.fence, row.until))
         if request.run_id is not None and request.message_id is not None:
             run = row.thread.run or Run(request.run_id, request.message_id, attempt=0)
             row.thread = replace(row.thread, run=replace(run, attempt=run.attempt + 1))
         row.owner, row.until, row.fence = self._clock.new_id(), now + LEASE, row.fence + 1
+        row.delivery = request.delivery
         first_seq, row.next_seq = row.next_seq, row.next_seq + RESERVED_SEQS
-        return Lease(scope, row.shown(now), row.owner, row.fence, row.until, first_seq, row.next_seq)
+        return Lease(scope, row.shown(now), row.owner, row.fence, row.until, first_seq, row.next_seq, row.delivery)
 
-    async def renew(self, lease: Lease, *, used_seq: int) -> Lease:
+    async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
         row = self._mine(lease)
+        if without_record:
+            row.delivery = None
         row.until = self._now() + LEASE
         row.next_seq = lease.end_seq + (RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0)
-        return replace(lease, until=row.until, end_seq=row.next_seq)
+        delivery = None if without_record else lease.delivery
+        return replace(lease, until=row.until, end_seq=row.next_seq, delivery=delivery)
 
     async def release(self, lease: Lease) -> None:
         if self._holds(lease):

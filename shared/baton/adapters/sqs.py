@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,16 +17,20 @@ from baton.adapters.aws import call
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.domain.queued import Queued
+from baton.domain.queued import Queued, RecordDelivery
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 logger = Logger(child=True)
 
-HIDDEN_SECONDS = 45
-"""A worker that dies lets its record go this long afterwards."""
-EXTEND_SECONDS = 10.0
+HIDDEN_SECONDS = 9
+"""A worker that dies lets its record go at most this long afterwards."""
+HIDDEN_AGAIN_SECONDS = 45
+"""The same for a run that was taken over before: a worker that is held up for seconds must not lose it once more."""
+EXTEND_SECONDS = 3.0
+AGAIN_SECONDS = 1.0
+"""After an extension that failed."""
 RETRY_SECONDS = 2
 
 
@@ -50,6 +56,78 @@ class SqsTurnQueue:
             raise StoreUnavailable from error
 
 
+class SqsHeldRecord:
+    """``HeldRecord``: one delivery's receipt, extended again and again."""
+
+    def __init__(self, client: SQSClient, queue_url: str, receipt_handle: str, delivery: RecordDelivery) -> None:
+        self._client = client
+        self._queue_url = queue_url
+        self._receipt_handle = receipt_handle
+        self._delivery = delivery
+        # One that comes again may be an attempt after the first: until that is known it is hidden for long.
+        self._seconds = HIDDEN_SECONDS if delivery.receives == 1 else HIDDEN_AGAIN_SECONDS
+        self._changed = asyncio.Event()
+        self._hidden_until = math.inf
+        """Event loop time; until the first extension the queue's own timeout holds, which outlasts any worker."""
+
+    @property
+    def delivery(self) -> RecordDelivery:
+        return self._delivery
+
+    def seconds_left(self) -> float:
+        return self._hidden_until - asyncio.get_running_loop().time()
+
+    def attempting(self, attempt: int) -> None:
+        seconds = HIDDEN_SECONDS if attempt == 1 else HIDDEN_AGAIN_SECONDS
+        if seconds != self._seconds:
+            self._seconds = seconds
+            self._changed.set()
+
+    async def keep_hidden(self) -> None:
+        """Extend the record's time until it is lost, or this is cancelled."""
+        loop = asyncio.get_running_loop()
+        while self._hidden_until > -math.inf:
+            began = loop.time()
+            is_extended = await self._extend()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(began + (EXTEND_SECONDS if is_extended else AGAIN_SECONDS)):
+                    await self._changed.wait()
+            self._changed.clear()
+
+    async def _extend(self) -> bool:
+        until = asyncio.get_running_loop().time() + self._seconds
+        # Also where the answer is lost the record may be hidden until then and no longer.
+        self._hidden_until = min(self._hidden_until, until)
+        try:
+            async with asyncio.timeout(EXTEND_SECONDS):
+                await self.hide(self._seconds)
+        except ClientError:
+            # The receipt is good no more: the record has gone to another worker.
+            logger.warning("record lost", exc_info=True)
+            count(Metric.RECORDS_NOT_HIDDEN)
+            self._hidden_until = -math.inf
+            return False
+        except (StoreUnavailable, TimeoutError):
+            logger.warning("visibility not changed", exc_info=True)
+            count(Metric.RECORDS_NOT_HIDDEN)
+            return False
+        if self.seconds_left() > 0:  # once it has lapsed, somebody may have received it before this
+            self._hidden_until = until
+        return True
+
+    async def hide(self, seconds: int) -> None:
+        """Let the record come again after ``seconds``. Raises ``StoreUnavailable``, and ``ClientError`` if it is lost.
+
+        Throttling and outages are not the record's loss.
+        """
+        await call(
+            self._client.change_message_visibility,
+            QueueUrl=self._queue_url,
+            ReceiptHandle=self._receipt_handle,
+            VisibilityTimeout=seconds,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class SqsRecords:
     """``QueueRecords`` by ChangeMessageVisibility.
@@ -61,31 +139,19 @@ class SqsRecords:
     queue_url: str
 
     @asynccontextmanager
-    async def hidden(self, receipt_handle: str) -> AsyncIterator[None]:
-        async def extend() -> None:
-            while True:
-                await self._hide(receipt_handle, HIDDEN_SECONDS)
-                await asyncio.sleep(EXTEND_SECONDS)
-
-        extending = asyncio.ensure_future(extend())
+    async def hidden(self, receipt_handle: str, delivery: RecordDelivery) -> AsyncIterator[SqsHeldRecord]:
+        record = SqsHeldRecord(self.client, self.queue_url, receipt_handle, delivery)
+        extending = asyncio.ensure_future(record.keep_hidden())
         failed = True
         try:
-            yield
+            yield record
             failed = False
         finally:
             extending.cancel()
             await asyncio.wait([extending])
             if failed:
-                await self._hide(receipt_handle, RETRY_SECONDS)
-
-    async def _hide(self, receipt_handle: str, seconds: int) -> None:
-        try:
-            await call(
-                self.client.change_message_visibility,
-                QueueUrl=self.queue_url,
-                ReceiptHandle=receipt_handle,
-                VisibilityTimeout=seconds,
-            )
-        except (ClientError, StoreUnavailable):
-            logger.warning("visibility not changed", exc_info=True)
-            count(Metric.RECORDS_NOT_HIDDEN)
+                try:
+                    await record.hide(RETRY_SECONDS)
+                except (ClientError, StoreUnavailable):
+                    logger.warning("visibility not changed", exc_info=True)
+                    count(Metric.RECORDS_NOT_HIDDEN)

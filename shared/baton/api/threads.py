@@ -32,6 +32,7 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import Permission, Scope
 from baton.domain.message import Role, StoredMessage
+from baton.domain.thread import LeaseMark
 from baton.domain.thread import Thread as ThreadRecord
 
 MAX_SEQ = 10**12
@@ -182,7 +183,15 @@ async def follow_events(
     seen = after if after is not None else _sequence(last_event_id)
     thread = await readable_thread(services, caller, thread_id)
     await services.controls.revive(caller, thread, request_id=request_id(request))
-    following = services.follower.follow(caller, thread.id, after=seen, seconds=timing.follow_seconds)
+
+    async def revive(dead: ThreadRecord, lease: LeaseMark) -> bool:
+        if lease != thread.lease or not thread.is_interrupted:
+            # An id for each lease: the queue swallows a second takeover under the same one.
+            about = f"{request_id(request)}.{lease.fence}"
+            await services.controls.revive(caller, dead, request_id=about, presumed_dead=lease)
+        return True
+
+    following = services.follower.follow(caller, thread.id, after=seen, seconds=timing.follow_seconds, when_dead=revive)
     # The first piece is fetched here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
     ends_at = asyncio.get_running_loop().time() + token_seconds

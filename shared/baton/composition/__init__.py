@@ -170,7 +170,7 @@ def follower() -> Follower:
     """Follows runs that other workers carry out."""
     from baton.conversation.follow import Follower
 
-    return Follower(store(), replays())
+    return Follower(store(), _live(), replays())
 
 
 @cache

@@ -10,7 +10,7 @@ from baton.conversation.listener import Listener
 from baton.conversation.refusals import told_apart
 from baton.conversation.run_context import RunServices
 from baton.conversation.stretches import messages_between
-from baton.conversation.turns import Turns
+from baton.conversation.turns import Turns, delivery_of
 from baton.domain.episode import EndReason, Episode, EpisodeStatus
 from baton.domain.errors import NotFound, ThreadBusy, ThreadUnavailable
 from baton.domain.events import thread_closed, unsequenced
@@ -19,6 +19,7 @@ from baton.domain.thread import ThreadStatus
 from baton.domain.usage import Usage
 from baton.ports.audit import AuditLog
 from baton.ports.episodes import Episodes
+from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, ThreadStore
 
 POLL_SECONDS = 0.25
@@ -51,6 +52,7 @@ class Closer:
         patience: float,
         episode: int | None = None,
         listener: Listener | None = None,
+        record: HeldRecord | None = None,
     ) -> Closed:
         """Close the thread after the run in progress, and start the pipeline that makes its episode.
 
@@ -59,7 +61,7 @@ class Closer:
         ``ThreadUnavailable`` (audited), and ``ThreadBusy`` when the run takes longer than ``patience`` seconds.
         """
         try:
-            lease = await self._lease(scope, thread_id, patience)
+            lease = await self._lease(scope, thread_id, patience, record)
         except (ThreadUnavailable, NoSuchThread) as error:
             refusal = await told_apart(self._services.store, scope, thread_id, error)
             outcome = refusal.audited_as
@@ -71,18 +73,18 @@ class Closer:
             return await self._ended_before(lease, lease.thread.episode - 1, listener)
         return await self._endings.end(lease, reason, listener)
 
-    async def _lease(self, scope: Scope, thread_id: str, patience: float) -> Lease:
+    async def _lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
         loop = asyncio.get_running_loop()
         until = loop.time() + patience
         while True:
             try:
-                lease = await self._store.acquire(scope, LeaseRequest(thread_id))
+                lease = await self._store.acquire(scope, LeaseRequest(thread_id, delivery=delivery_of(record)))
             except LeaseBusy:
                 if loop.time() >= until:
                     raise ThreadBusy from None
                 await asyncio.sleep(POLL_SECONDS)
                 continue
-            if lease.thread.run is None or not await self._turns.finish_orphan(lease):
+            if lease.thread.run is None or not await self._turns.finish_orphan(lease, record=record):
                 return lease
 
     async def _ended_before(self, lease: Lease, number: int, listener: Listener | None) -> Closed:

@@ -12,7 +12,7 @@ from baton.domain.episode import episode_id
 from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadLed, ThreadUnavailable
 from baton.domain.identity import Scope, ThreadRef
 from baton.domain.queued import QueuedClose, QueuedTakeover
-from baton.domain.thread import RunStatus, Thread, ThreadStatus
+from baton.domain.thread import LeaseMark, Thread, ThreadStatus
 from baton.domain.times import to_millis
 from baton.ports.audit import AuditLog
 from baton.ports.live import LiveRegistry
@@ -117,9 +117,14 @@ class Controls:
             said = False  # a fork makes no episode
         return Closed(thread_id, episode_id(thread_id, thread.episode) if said else None)
 
-    async def revive(self, scope: Scope, thread: Thread, *, request_id: str) -> None:
-        """Have the thread's run finished if its worker has died. The thread must be readable to the caller."""
-        if thread.run is None or thread.run.status is not RunStatus.INTERRUPTED:
+    async def revive(
+        self, scope: Scope, thread: Thread, *, request_id: str, presumed_dead: LeaseMark | None = None
+    ) -> None:
+        """Have the thread's run finished if its worker has died. The thread must be readable to the caller.
+
+        ``presumed_dead`` is the lease of a worker that gave no sign of life when it was asked for one.
+        """
+        if not thread.is_interrupted and (thread.run is None or presumed_dead is None):
             return
         owner = replace(scope, user_id=thread.user_id)
         takeover = QueuedTakeover(
@@ -130,6 +135,7 @@ class Controls:
             connection_expires_at=0,
             request_id=request_id,
             thread_id=thread.id,
+            lease=presumed_dead,
         )
         await self._queue.send(owner, takeover)
 

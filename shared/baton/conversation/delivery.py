@@ -14,6 +14,7 @@ from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
+from baton.domain.thread import LeaseMark
 from baton.ports.clock import Clock
 from baton.ports.connections import ConnectionBusy, ConnectionGone, Connections
 from baton.ports.live import LiveRegistry
@@ -55,6 +56,8 @@ class Delivery:
         self._stopped = False
         self.cancelled_runs: frozenset[str] = frozenset()
         """Runs somebody has asked to stop, as of the last refresh."""
+        self.asked: frozenset[LeaseMark] = frozenset()
+        """Leases somebody has asked about, as of the last refresh."""
 
     async def refresh(self, logged_seq: int) -> None:
         """Find out who is watching now; ``logged_seq`` is the last number that is in the log.
@@ -68,7 +71,7 @@ class Delivery:
         for connection_id, token_expires_at in live.connections.items():
             if connection_id not in self._senders and connection_id not in self._gone:
                 self._add(connection_id, token_expires_at).add(self._recent)
-        self.cancelled_runs = live.cancelled_runs
+        self.cancelled_runs, self.asked = live.cancelled_runs, live.asked
         for connection_id in self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
         self._recent = [event for event in self._recent if event.seq is not None and event.seq > logged_seq]

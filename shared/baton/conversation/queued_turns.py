@@ -22,12 +22,13 @@ from baton.domain.queued import (
     QueuedFloorAction,
     QueuedMessage,
     QueuedTakeover,
+    RecordDelivery,
     parse_queued,
 )
 from baton.domain.times import from_millis
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
-from baton.ports.queue_records import QueueRecords
+from baton.ports.queue_records import HeldRecord, QueueRecords
 
 logger = Logger(child=True)
 
@@ -49,13 +50,13 @@ class QueuedTurns:
         self._records = records
         self._clock = clock
 
-    async def run(self, body: str, receipt_handle: str, *, seconds: float) -> None:
+    async def run(self, body: str, receipt_handle: str, delivery: RecordDelivery, *, seconds: float) -> None:
         """Run one record's turn within ``seconds``. Raises when the record has to come again."""
         queued = parse_queued(body)
         logger.append_keys(tenant=queued.tenant_id, thread_id=queued.thread_id, request_id=queued.request_id)
-        async with self._records.hidden(receipt_handle) if self._records else nullcontext():
+        async with self._records.hidden(receipt_handle, delivery) if self._records else nullcontext() as record:
             try:
-                await self._carry_out(queued, seconds)
+                await self._carry_out(queued, seconds, record)
             except _TRY_AGAIN:
                 raise
             except BatonError as error:
@@ -63,7 +64,7 @@ class QueuedTurns:
                     count(Metric.REQUESTS_FAILED)
                 await self._refuse(queued, error)
 
-    async def _carry_out(self, queued: Queued, seconds: float) -> None:
+    async def _carry_out(self, queued: Queued, seconds: float, record: HeldRecord | None) -> None:
         listener = _listener(queued)
         if isinstance(queued, QueuedClose):
             await self._closer.close(
@@ -73,10 +74,13 @@ class QueuedTurns:
                 patience=min(seconds, PATIENCE_SECONDS),
                 episode=queued.episode,
                 listener=listener,
+                record=record,
             )
             return
         if isinstance(queued, QueuedTakeover):
-            await self._turns.finish_interrupted(queued.scope, queued.thread_id)
+            await self._turns.finish_interrupted(
+                queued.scope, queued.thread_id, presumed_dead=queued.lease, record=record
+            )
             return
         await self._turns.answer(
             queued.scope,
@@ -85,6 +89,7 @@ class QueuedTurns:
             seconds=seconds,
             patience=PATIENCE_SECONDS,
             listener=listener,
+            record=record,
         )
 
     async def give_up(self, body: str) -> None:

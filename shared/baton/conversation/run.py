@@ -44,6 +44,7 @@ from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.tool_call import ToolCallRecord
+from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Commit, Lease, TurnRecord
 
 logger = Logger()
@@ -77,11 +78,15 @@ class RunExecution:
         deadline: float,
         listener: Listener | None,
         gives_up: bool = False,
+        record: HeldRecord | None = None,
     ) -> None:
-        """``scope`` is the user's, with the permissions the message came with; by default that of the lease."""
+        """``scope`` is the user's, with the permissions the message came with; by default that of the lease.
+
+        ``record`` is the queue's that the lease was taken for.
+        """
         self._services = services
         self._scope = scope or lease.scope
-        self._holder = LeaseHolder(services.store, lease)
+        self._holder = LeaseHolder(services.store, lease, services.clock, record)
         self._thread = lease.thread
         self._run = run = _leased_run(lease)
         self._request = request
@@ -101,7 +106,7 @@ class RunExecution:
             live=services.live,
             connections=services.connections,
             clock=services.clock,
-            lease_until=lambda: self._holder.lease.until,
+            lease_until=lambda: self._holder.until,
         )
         self._answered = lease.thread.pending if isinstance(request, AnswerRequest) else None
         self._question = opening_message(request, lease.thread, run, services, self._answered)
@@ -239,7 +244,7 @@ class RunExecution:
         async with contextlib.aclosing(answer_events(step, answer)) as events:
             try:
                 async for event in events:
-                    self._check_lease()
+                    await self._make_sure_of_lease()
                     self._tell(self._log.number(event))
             except (LeaseLost, StoreUnavailable):
                 raise
@@ -365,7 +370,7 @@ class RunExecution:
         """Move the pointer past ``messages``, then find out who is to be told."""
         floor = None
         if end.change is not None:
-            self._check_lease()  # its records have fences of their own, which nobody may have raised yet
+            await self._make_sure_of_lease()  # its records have fences of their own, which nobody may have raised yet
             floor = await self._services.floors.keep(self._holder.lease, end.change)
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
@@ -401,10 +406,13 @@ class RunExecution:
         now = self._services.clock.now()
         return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, now)
 
-    def _check_lease(self) -> None:
-        """Raise ``LeaseLost`` once the lease has run out: a worker that was held up must not speak for the thread."""
-        if self._services.clock.now() >= self._holder.lease.until:
-            raise LeaseLost
+    async def _make_sure_of_lease(self) -> None:
+        """Renew a lease that somebody may have taken over: a worker that was held up must not speak for the thread.
+
+        Raises ``LeaseLost`` if somebody has.
+        """
+        if self._services.clock.now() >= self._holder.until:
+            await self._holder.renew(self._log.last_seq)
 
     def _tell(self, event: Event) -> None:
         self._emit_to_caller(event)

@@ -9,6 +9,7 @@ from baton.conversation.listener import Listener
 from baton.conversation.requests import TurnRequest
 from baton.domain.events import Event
 from baton.domain.identity import Scope
+from baton.ports.queue_records import HeldRecord
 
 Emit = Callable[[Event], None]
 
@@ -30,6 +31,8 @@ class TurnCall:
     """Event loop time at which the caller stops waiting for the thread to be free."""
     listener: Listener | None
     gives_up: bool = False
+    record: HeldRecord | None = None
+    """The queue record it came with; None: over HTTP."""
 
 
 def once_each(emit: Emit) -> Emit:

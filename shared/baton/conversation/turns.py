@@ -20,6 +20,7 @@ from baton.conversation.requests import AnswerRequest, FloorAction, FloorRequest
 from baton.conversation.run import FinishedRun, RunExecution
 from baton.conversation.run_context import RunServices
 from baton.conversation.turn_call import Emit, StillWaiting, TurnCall, once_each
+from baton.conversation.vigil import Vigil
 from baton.domain.errors import (
     AgentMismatch,
     BatonError,
@@ -36,8 +37,10 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.domain.thread import RunStatus, Thread
+from baton.domain.queued import RecordDelivery
+from baton.domain.thread import LeaseMark, RunStatus, Thread
 from baton.ports.audit import AuditLog
+from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
 POLL_SECONDS = 0.25
@@ -68,7 +71,7 @@ class Turns:
         self._store = services.store
         self._agents = agents
         self._replays = replays
-        self._follower = Follower(services.store, replays)
+        self._follower = Follower(services.store, services.live, replays)
         self._audit = audit
 
     async def run(
@@ -80,12 +83,13 @@ class Turns:
         seconds: float,
         patience: float | None = None,
         listener: Listener | None = None,
+        record: HeldRecord | None = None,
     ) -> FinishedRun:
         """Answer ``request``, giving every event to ``emit`` and to the thread's connections.
 
         ``seconds`` is the time the caller has for all of it, ``patience`` how much of that it may spend waiting for
         other turns of the thread (by default all of it). A repeated message is answered from the store: to
-        ``emit``, or to ``listener`` alone when it came over a WebSocket.
+        ``emit``, or to ``listener`` alone when it came over a WebSocket. ``record`` is the queue's that it came with.
 
         Raises the ``BatonError`` that refuses the request before a run begins (nothing is stored then), ``LeaseLost``
         and ``StoreUnavailable`` when the run has to be taken over. A model's failure is not raised: it is how a run
@@ -94,7 +98,8 @@ class Turns:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         wait_until = deadline if patience is None else min(deadline, loop.time() + patience)
-        return await self._take(TurnCall(scope, request, once_each(emit), deadline, wait_until, listener))
+        call = TurnCall(scope, request, once_each(emit), deadline, wait_until, listener, record=record)
+        return await self._take(call)
 
     async def answer(
         self,
@@ -105,13 +110,16 @@ class Turns:
         seconds: float,
         patience: float | None = None,
         listener: Listener | None = None,
+        record: HeldRecord | None = None,
     ) -> FinishedRun | None:
         """Like ``run``, but None where the request answers only some of what a run waits for: that is kept until the
         others come. ``scope`` is the thread's user's. Raises ``InterruptUnavailable`` when the thread does not wait
         for these answers.
         """
         try:
-            return await self.run(scope, request, emit, seconds=seconds, patience=patience, listener=listener)
+            return await self.run(
+                scope, request, emit, seconds=seconds, patience=patience, listener=listener, record=record
+            )
         except StillWaiting:
             return None
 
@@ -122,7 +130,7 @@ class Turns:
         with contextlib.suppress(StillWaiting):  # the answer is kept; there is no run to end yet
             await self._take(TurnCall(scope, request, lambda event: None, deadline, deadline, listener, gives_up=True))
 
-    async def finish_orphan(self, lease: Lease) -> bool:
+    async def finish_orphan(self, lease: Lease, *, record: HeldRecord | None = None) -> bool:
         """Finish the run that a lease taken for something else was found with, and give the lease back.
 
         False, with the lease still held, if nothing of the run was ever stored: there is nothing to finish.
@@ -132,25 +140,34 @@ class Turns:
             return False
         try:
             deadline = asyncio.get_running_loop().time() + ORPHAN_SECONDS
-            await self._finish(await self._store.take_over(lease), orphan, deadline)
+            await self._finish(await self._store.take_over(lease), orphan, deadline, record)
         except BaseException:
             with contextlib.suppress(BatonError):
                 await asyncio.shield(self._store.abandon(lease))
             raise
         return True
 
-    async def finish_interrupted(self, scope: Scope, thread_id: str) -> None:
+    async def finish_interrupted(
+        self,
+        scope: Scope,
+        thread_id: str,
+        *,
+        presumed_dead: LeaseMark | None = None,
+        record: HeldRecord | None = None,
+    ) -> None:
         """Take over the thread's run if its worker has died; somebody else may have done so already."""
+        wanted = LeaseRequest(thread_id, delivery=delivery_of(record), presumed_dead=presumed_dead)
         try:
-            lease = await self._store.acquire(scope, LeaseRequest(thread_id))
+            lease = await self._store.acquire(scope, wanted)
         except (LeaseBusy, NoSuchThread):
             return
-        if lease.thread.run is None or not await self.finish_orphan(lease):
+        if lease.thread.run is None or not await self.finish_orphan(lease, record=record):
             await self._store.release(lease)
 
     async def _take(self, call: TurnCall) -> FinishedRun:
         request = call.request
-        wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id)
+        delivery = delivery_of(call.record)
+        wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=delivery)
         refusal: UnknownAgent | None = None
         try:
             agent = self._agents.for_new_thread(call.scope, request.agent_id)
@@ -195,14 +212,16 @@ class Turns:
             try:
                 lease = await self._store.acquire(call.scope, wanted)
             except LeaseBusy as busy:
+                dead: LeaseMark | None = None
                 known = await self._store.get_turn(call.scope, wanted.thread_id, call.request.message_id)
                 if known is not None:
                     finished = await self._outcome(call, wanted.thread_id, known)
                     if finished is not None:
                         return await self._replay(call, finished)
                     if busy.run is not None and busy.run.message_id == call.request.message_id:
-                        await self._follow(call, wanted.thread_id, known.run_id)
-                await self._wait_until_free(call, wanted.thread_id)
+                        dead = await self._follow(call, wanted.thread_id, known.run_id)
+                dead = dead or await self._wait_until_free(call, wanted.thread_id)
+                wanted = replace(wanted, presumed_dead=dead)
                 continue
             try:
                 finished = await self._under_lease(call, lease)
@@ -235,7 +254,7 @@ class Turns:
             if orphan is not None and call.gives_up:
                 raise ThreadBusy  # another message's run, which its own delivery or a sweep will finish
             if orphan is not None:
-                await self._finish(lease, orphan, call.deadline)
+                await self._finish(lease, orphan, call.deadline, call.record)
                 return None
         request = call.request
         if isinstance(request, AnswerRequest):
@@ -270,6 +289,7 @@ class Turns:
             deadline=call.deadline,
             listener=call.listener,
             gives_up=call.gives_up,
+            record=call.record,
         )
         try:
             known = await execution.open()
@@ -365,8 +385,8 @@ class Turns:
         await self._services.live.attach(call.scope, thread_id, listener.connection_id, listener.token_expires_at)
         await send_to(self._services.connections, listener.connection_id, events)
 
-    async def _follow(self, call: TurnCall, thread_id: str, run_id: str) -> None:
-        """Give out the events of this message's run while another worker carries it out.
+    async def _follow(self, call: TurnCall, thread_id: str, run_id: str) -> LeaseMark | None:
+        """Give out the events of this message's run while another worker carries it out; its lease once that has died.
 
         A listener is attached and told what it missed, the rest reaches it live; its record stays in the queue until
         the run has ended, so that the message is answered even if that worker dies.
@@ -375,23 +395,37 @@ class Turns:
             thread = await self._store.get_thread(call.scope, thread_id)
             replay = await self._replays.after(call.scope, thread, thread.last_seq)
             await self._show(call, thread_id, call.listener, replay.events)
-            return
+            return None
+        died: list[LeaseMark] = []
+
+        async def when_dead(_: Thread, lease: LeaseMark) -> bool:
+            died.append(lease)
+            return False
+
         seconds = call.deadline - asyncio.get_running_loop().time()
-        events = self._follower.events_of_run(call.scope, thread_id, run_id, seconds=seconds)
+        events = self._follower.events_of_run(call.scope, thread_id, run_id, seconds=seconds, when_dead=when_dead)
         async with contextlib.aclosing(events):
             async for event in events:
                 call.emit(event)
+        return died[-1] if died else None
 
-    async def _wait_until_free(self, call: TurnCall, thread_id: str) -> None:
-        """Wait for the running turn to end or die. Raises ``ThreadBusy`` when the caller's time is over."""
+    async def _wait_until_free(self, call: TurnCall, thread_id: str) -> LeaseMark | None:
+        """Wait for the running turn to end or die; the lease of a worker that is presumed dead.
+
+        Raises ``ThreadBusy`` when the caller's time is over.
+        """
+        vigil = Vigil(self._services.live, call.scope, thread_id)
         while asyncio.get_running_loop().time() < call.wait_until:
             thread = await self._store.get_thread(call.scope, thread_id)
             if thread.run is None or thread.run.status is RunStatus.INTERRUPTED:
-                return
+                return None
+            dead = await vigil.look(thread)
+            if dead is not None:
+                return dead
             await asyncio.sleep(POLL_SECONDS)
         raise ThreadBusy
 
-    async def _finish(self, lease: Lease, orphan: Orphan, deadline: float) -> None:
+    async def _finish(self, lease: Lease, orphan: Orphan, deadline: float, record: HeldRecord | None) -> None:
         execution = RunExecution(
             self._services,
             lease,
@@ -400,6 +434,7 @@ class Turns:
             emit=lambda event: None,
             deadline=deadline,
             listener=None,
+            record=record,
         )
         try:
             known = await execution.open()
@@ -410,3 +445,8 @@ class Turns:
             await execution.execute()
         finally:
             execution.close()
+
+
+def delivery_of(record: HeldRecord | None) -> RecordDelivery | None:
+    """What a lease is wanted for that is taken while the record is worked on."""
+    return record.delivery if record is not None else None

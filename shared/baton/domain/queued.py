@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -9,6 +10,16 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.identity import Scope
 from baton.domain.interrupt import AnswerStatus
+from baton.domain.thread import LeaseMark
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDelivery:
+    """One delivery of one record of the queue. It comes again when whoever had it did not finish it."""
+
+    record_id: str
+    receives: int
+    """How often the record has been delivered, this time included."""
 
 
 class _Queued(BaseModel):
@@ -72,6 +83,8 @@ class QueuedTakeover(_Queued):
     """A wish to have the thread's run finished whose worker has died."""
 
     action: Literal["takeover"] = "takeover"
+    lease: LeaseMark | None = None
+    """The lease of the worker, which was found to have run out or was asked about in vain."""
 
 
 Queued = QueuedMessage | QueuedAnswer | QueuedFloorAction | QueuedClose | QueuedTakeover

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -32,6 +32,14 @@ class RunStatus(StrEnum):
     RUNNING = "running"
     INTERRUPTED = "interrupted"
     """Its worker stopped renewing the lease; whoever comes next takes it over."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseMark:
+    """A lease as others see it: as long as it stays the same, its holder has not renewed it."""
+
+    fence: int
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +90,18 @@ class Thread:
     """The first message of the session in progress, or of the next one."""
     pending: PendingInterrupts | None = None
     """What the last run waits for; a message gives it up."""
+    lease: LeaseMark | None = field(default=None, compare=False)
+    """The lease under which somebody writes, or wrote until it ran out; None: nobody does."""
 
     @property
     def active_agent_id(self) -> str:
         """The agent that answers the next message."""
         return self.floor.agent_id
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether its run's worker has died, and nobody has taken the run over yet."""
+        return self.run is not None and self.run.status is RunStatus.INTERRUPTED
 
     @property
     def is_handed_over(self) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from baton.domain.identity import Scope
+from baton.domain.thread import LeaseMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,8 @@ class Live:
     connections: dict[str, datetime]
     """Connection id to the time its token expires."""
     cancelled_runs: frozenset[str] = frozenset()
+    asked: frozenset[LeaseMark] = frozenset()
+    """Leases whose holders somebody has asked for a sign of life."""
 
 
 class LiveRegistry(Protocol):
@@ -35,6 +38,10 @@ class LiveRegistry(Protocol):
 
     async def clear_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         """Forget that the run was to be stopped, now that it has ended: a later one may bear the same id."""
+        ...
+
+    async def ask(self, scope: Scope, thread_id: str, lease: LeaseMark) -> None:
+        """Ask whoever holds the lease to renew it at once. The thread's ownership must have been checked before."""
         ...
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:

@@ -12,18 +12,19 @@ from baton.domain.floor import Floor
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
-from baton.domain.thread import Run, Thread
+from baton.domain.queued import RecordDelivery
+from baton.domain.thread import LeaseMark, Run, Thread
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 
 
 class LeaseBusy(Exception):
-    """Somebody else holds the thread's lease; ``run`` is what they are running, until ``until`` at least."""
+    """Somebody else holds the thread's lease; ``run`` is what they are running, until ``lease.until`` at least."""
 
-    def __init__(self, run: Run | None, until: datetime) -> None:
+    def __init__(self, run: Run | None, lease: LeaseMark) -> None:
         self.run = run
-        self.until = until
-        super().__init__(f"leased until {until.isoformat()}")
+        self.lease = lease
+        super().__init__(f"leased until {lease.until.isoformat()}")
 
 
 class NoSuchThread(Exception):
@@ -49,6 +50,14 @@ class LeaseRequest:
     """Idle timeout of that agent."""
     parent_thread_id: str | None = None
     """The thread it is a fork of, if this request begins it as one: then it is listed under that thread only."""
+    delivery: RecordDelivery | None = None
+    """The delivery of a queue record that the lease is wanted for.
+
+    A lease that an earlier delivery of the same record took is taken over at once: that the record has come again
+    proves that its worker lost it.
+    """
+    presumed_dead: LeaseMark | None = None
+    """A lease whose holder was asked for a sign of life and gave none: it is taken over if it is still the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,8 @@ class Lease:
     """The first of the sequence numbers reserved for this lease."""
     end_seq: int
     """The first sequence number beyond the reservation."""
+    delivery: RecordDelivery | None = None
+    """The delivery it was taken for, while the next one may take it over; None: nobody may before its end."""
 
     @property
     def thread_id(self) -> str:
@@ -127,13 +138,16 @@ class ThreadStore(Protocol):
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
         """Take the thread's lease, creating the thread if allowed, and reserve sequence numbers.
 
-        Raises ``LeaseBusy`` while another lease lives and ``NoSuchThread`` for an unknown thread that must not be
-        created.
+        Raises ``LeaseBusy`` while another lease lives that the request may not take over, and ``NoSuchThread`` for an
+        unknown thread that must not be created.
         """
         ...
 
-    async def renew(self, lease: Lease, *, used_seq: int) -> Lease:
-        """Extend the lease, and the reservation of sequence numbers when ``used_seq`` comes near its end."""
+    async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
+        """Extend the lease, and the reservation of sequence numbers when ``used_seq`` comes near its end.
+
+        ``without_record``: from now on the record that it was taken for proves nothing any more when it comes again.
+        """
         ...
 
     async def release(self, lease: Lease) -> None:

@@ -39,6 +39,8 @@ class Actor:
     freeze_at_write: int | None = None
     """The same, counting only calls that change something."""
     freeze_seconds: float = 0.0
+    freezes_again: int | None = None
+    """After how many more calls it stands still once more, again and again; None: it does so once."""
     frozen_until: float = 0.0
     calls: int = 0
     writes: int = 0
@@ -52,10 +54,12 @@ class Actor:
         return at_call or (writes and self.kill_at_write is not None and self.writes >= self.kill_at_write)
 
     def freezes(self) -> bool:
-        """Whether it is to stand still now; once."""
+        """Whether it is to stand still now; once, unless it does so again and again."""
         at_call = self.freeze_at is not None and self.calls >= self.freeze_at
         if at_call or (self.freeze_at_write is not None and self.writes >= self.freeze_at_write):
             self.freeze_at = self.freeze_at_write = None
+            if self.freezes_again is not None:
+                self.freeze_at = self.calls + self.freezes_again
             return True
         return False
 

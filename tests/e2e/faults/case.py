@@ -13,6 +13,7 @@ from typing import Any
 
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
+from baton.domain.queued import RecordDelivery
 from tests.e2e.faults.actors import Actor, CaseClock, Killed, acting, current
 from tests.e2e.faults.engines import Engines
 from tests.e2e.faults.people import Caller, Device, over_http
@@ -143,10 +144,10 @@ class Case:
             device.receive(frame.decode())
         return device is not None
 
-    async def deliver(self, body: str, handle: str) -> bool:
+    async def deliver(self, body: str, handle: str, delivery: RecordDelivery) -> bool:
         """Give a record to a worker; whether it was handled."""
         try:
-            await self.act("worker", self.product.queued.run(body, handle, seconds=870))
+            await self.act("worker", self.product.queued.run(body, handle, delivery, seconds=870))
         except (Killed, BatonError):
             return False
         return True
@@ -155,12 +156,13 @@ class Case:
         """A poller: what it handled it deletes; what a killed worker was at comes again."""
         while not self._closing:
             record = await self.queue.next()
+            handle, delivery = record.handle, RecordDelivery(record.id, record.receives)
             await asyncio.sleep(self.plan.random.uniform(0.0, 0.2))
-            if record.receives > 50:
+            if delivery.receives > 50:
                 await self.product.dead.give_up(record.body)
-                self.queue.delete(record)
-            elif await self.deliver(record.body, record.handle):
-                self.queue.delete(record)
+                self.queue.delete(handle)
+            elif await self.deliver(record.body, handle, delivery):
+                self.queue.delete(handle)
 
     async def _mischief(self, devices: list[Device]) -> None:
         """Clock jumps, deliveries out of turn, contradictions, cancels and closings, at moments of chance."""
@@ -178,7 +180,8 @@ class Case:
                 case "duplicate" if self.queue.sent:
                     bodies = chance.choices(self.queue.sent, k=2)
                     for number, body in enumerate(bodies):
-                        self.begin(self.deliver(body, f"duplicate-{number}"))
+                        handle = f"duplicate-{number}"
+                        self.begin(self.deliver(body, handle, RecordDelivery(handle, 1)))
                     self.queue.put(bodies[0], f"{self.scope.tenant_id}#{self.thread_id}", self.clock.new_id())
                 case "cancel" | "close":
                     chance.choice(devices).send({"action": deed, "threadId": self.thread_id})

@@ -1,7 +1,7 @@
 """Conversations whose worker is killed at every stage of a turn, and every way in which the turn is taken up again.
 
-All at once: they are brought to their stages, the worker processes die, and everybody waits together for the dead
-leases to run out.
+All at once: they are brought to their stages, the worker processes die, and everybody waits together until the dead
+ones' records come again or their leases run out.
 """
 
 from __future__ import annotations

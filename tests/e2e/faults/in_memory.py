@@ -95,7 +95,8 @@ class _Sqs:
 
     def change_message_visibility(self, **request: Any) -> None:
         hide = partial(self._case.queue.hide, request["ReceiptHandle"], request["VisibilityTimeout"])
-        _attempts(self._engines.wire, "sqs", "ChangeMessageVisibility", hide)
+        if not _attempts(self._engines.wire, "sqs", "ChangeMessageVisibility", hide):
+            raise ClientError({"Error": {"Code": "ReceiptHandleIsInvalid"}}, "ChangeMessageVisibility")
 
     @property
     def _case(self) -> Case:

@@ -11,6 +11,7 @@ from tests.e2e.faults.wire import Fault
 KINDS = (
     "kill -9",
     "frozen workers",
+    "starved workers",
     "clock jumps",
     "throttling",
     "outages",
@@ -46,6 +47,8 @@ class Plan:
     workers: int = 2
     kill_share: float = 0.0
     freeze_share: float = 0.0
+    starved_seconds: float = 0.0
+    """For how long every worker stands still, again and again."""
     skew_seconds: float = 0.0
     jumps: int = 0
     faults: tuple[Fault, ...] = ()
@@ -80,6 +83,11 @@ class Plan:
         return plan
 
     @property
+    def interrupts_runs(self) -> bool:
+        """Whether something may end two attempts at a run, so that the third gives it up."""
+        return self.kind != "starved workers"
+
+    @property
     def has_odd_clocks(self) -> bool:
         """Whether somebody's clock is wrong: then a lease may live and be dead at the same time."""
         return bool(self.jumps or self.skew_seconds)
@@ -97,6 +105,10 @@ class Plan:
             else:
                 actor.kill_at_write = chance.randint(1, 8)
             actor.kill_when = "after" if chance.random() < 0.5 else "before"
+        elif self.starved_seconds and name in ("worker", "http"):
+            actor.freeze_at = chance.randint(1, 25)
+            actor.freeze_seconds = self.starved_seconds
+            actor.freezes_again = chance.randint(25, 60)
         elif chance.random() < self.freeze_share:
             if chance.random() < 0.5:
                 actor.freeze_at = chance.randint(1, 25)
@@ -123,6 +135,9 @@ class Plan:
             case "frozen workers":
                 self.freeze_share = 0.6
                 self.kill_share = chance.choice([0.0, 0.3])
+            case "starved workers":
+                self.starved_seconds = chance.choice([4.0, 8.0, 12.0, 16.0])
+                self.model_pause = chance.choice([0.3, 3.0])
             case "clock jumps":
                 self.skew_seconds = chance.choice([0.0, 20.0, 60.0])
                 self.jumps = chance.randint(1, 4)

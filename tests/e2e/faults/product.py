@@ -52,7 +52,7 @@ class Product:
         live: LiveRegistry = cast("Any", Watched(stores.live, before={"request_cancel": witness.asked_to_stop}))
         queue = SqsTurnQueue(engines.sqs, QUEUE_URL)
         self.replays = Replays(self.store, log, clock)
-        self.follower = Follower(self.store, self.replays)
+        self.follower = Follower(self.store, live, self.replays)
         agents = Agents(_agents())
         floors = Floors(stores.handoffs, stores.workflows, stores.skills, agents, audit, clock)
         services = RunServices(

@@ -52,8 +52,9 @@ class Queue:
             md5 = hashlib.md5(body["MessageBody"].encode()).hexdigest()  # noqa: S324 - the SDK compares it
             return answer(200, {"MessageId": message_id, "MD5OfMessageBody": md5, "SequenceNumber": "1"})
         if operation == "ChangeMessageVisibility":
-            self.hide(body["ReceiptHandle"], body["VisibilityTimeout"])
-            return answer(200, {})
+            if self.hide(body["ReceiptHandle"], body["VisibilityTimeout"]):
+                return answer(200, {})
+            return answer(400, {"message": "The receipt handle has expired."}, "ReceiptHandleIsInvalid")
         return None
 
     def put(self, body: str, group: str, deduplication_id: str) -> str:
@@ -69,12 +70,15 @@ class Queue:
         self._changed.set()
         return record.id
 
-    def hide(self, handle: str, seconds: float) -> None:
-        """Change when a record is to be seen again."""
-        for record in self.records:
-            if record.handle == handle:
-                record.visible_at = self.loop.time() + seconds
+    def hide(self, handle: str, seconds: float) -> bool:
+        """Change when a record is to be seen again; False if it has been seen already, or given to somebody else."""
+        now = self.loop.time()
+        record = next((each for each in self.records if each.handle == handle and each.visible_at > now), None)
+        if record is None:
+            return False
+        record.visible_at = now + seconds
         self._changed.set()
+        return True
 
     def reorder(self, chance: random.Random) -> bool:
         """Put what waits into another order, which SQS promises not to do; False if there is nothing to mix up."""
@@ -107,8 +111,7 @@ class Queue:
                 return record
         return None
 
-    def delete(self, record: Record) -> None:
-        """The record was handled."""
-        if record in self.records:
-            self.records.remove(record)
-            self._changed.set()
+    def delete(self, handle: str) -> None:
+        """The record was handled; a receipt that another delivery has replaced deletes nothing."""
+        self.records = [record for record in self.records if record.handle != handle]
+        self._changed.set()

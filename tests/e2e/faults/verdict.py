@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from baton.domain.errors import Interrupted
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.ports.thread_store import LeaseBusy, LeaseRequest
 from tests.e2e.faults.client import Screen, conversation_of, difference
@@ -85,6 +86,8 @@ def _of_store(case: Case, messages: list[StoredMessage]) -> list[str]:
         cancelled = message.end is not None and message.end.outcome is OutcomeType.CANCELLED
         if cancelled and message.run_id not in case.witness.to_be_stopped:
             found.append(f"message {index} was cancelled, and nobody wanted that")
+        if message.end is not None and message.end.error_code == Interrupted.code and not case.plan.interrupts_runs:
+            found.append(f"message {index} was given up, and nobody died")
         if message.role is Role.ASSISTANT:
             question = messages[index - 1]
             if question.role is not Role.USER or question.run_id != message.run_id:

@@ -17,7 +17,7 @@ from tests.e2e.sockets import SUBPROTOCOL, connect_with
 from tests.e2e.users import User
 
 PATIENCE_SECONDS = 180.0
-"""A dead worker's record comes again after 45 seconds; a busy machine takes its time."""
+"""A record whose worker died before it could hide it comes again after 45 seconds; a busy machine takes its time."""
 SILENCE_SECONDS = 15.0
 
 

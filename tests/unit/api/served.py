@@ -56,7 +56,7 @@ class Served:
             handoffs=stage.handoffs,
             workflows=stage.workflows,
             replays=stage.replays,
-            follower=Follower(stage.store, stage.replays, poll_seconds=0.01),
+            follower=Follower(stage.store, stage.live, stage.replays, poll_seconds=0.01),
             controls=stage.controls,
             forks=stage.forks,
             approvals=Approvals(stage.store, stage.audit),

@@ -11,6 +11,7 @@ from baton.conversation.actions import Actions, ActionServices, Caller
 from baton.conversation.approvals import Approvals
 from baton.conversation.queued_turns import QueuedTurns
 from baton.domain.identity import Scope
+from baton.domain.queued import RecordDelivery
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.unit.conversation.stage import Stage
 
@@ -58,7 +59,9 @@ class Socketed:
         for _, queued in list(self.stage.queue.sent):
             if queued.request_id not in self._carried_out:
                 self._carried_out.add(queued.request_id)
-                await self._turns.run(queued.model_dump_json(by_alias=True), "", seconds=20)
+                await self._turns.run(
+                    queued.model_dump_json(by_alias=True), "", RecordDelivery(queued.request_id, 1), seconds=20
+                )
 
     async def give_up(self) -> None:
         """Have the consumer of dead letters end what waits in the queue, as if it had been tried too often."""

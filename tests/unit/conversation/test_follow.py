@@ -18,7 +18,7 @@ def stage() -> Stage:
 
 
 async def followed(stage: Stage, *, seconds: float) -> list[Event]:
-    follower = Follower(stage.store, stage.replays)
+    follower = Follower(stage.store, stage.live, stage.replays)
     events: list[Event] = []
     async for replay in follower.follow(stage.ada, stage.thread_id, after=0, seconds=seconds):
         events += replay.events

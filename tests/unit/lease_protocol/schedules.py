@@ -18,12 +18,15 @@ from baton.domain.errors import (
     ThreadUnavailable,
 )
 from baton.domain.events import Event
+from baton.domain.queued import RecordDelivery
+from tests.unit.lease_protocol.held import Held
 from tests.unit.lease_protocol.screen import Said, Screen
 from tests.unit.lease_protocol.theatre import Fault, SlowModel, Theatre
 from tests.unit.lease_protocol.virtual_time import Process, VirtualLoop
 
-HIDDEN_SECONDS = 45.0
-DELIVERIES = 5
+PATIENCE_SECONDS = 45.0
+"""Of a caller over HTTP who hears nothing."""
+DELIVERIES = 7
 
 
 class Comes(StrEnum):
@@ -96,22 +99,30 @@ class Performance:
             process = Process(f"{arrival.comes.value} {number}.{delivery}")
             self.theatre.faults[process.name] = {step: fault for d, step, fault in arrival.faults if d == delivery}
             self._processes.append(process)
-            task = self.loop.start(process, self._deliver(number, arrival))
+            held = Held(RecordDelivery(f"record-{number}", delivery + 1))
+            task = self.loop.start(process, self._deliver(number, arrival, held))
             task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody may be waiting for it
-            await asyncio.wait([task], timeout=HIDDEN_SECONDS)
+            if arrival.comes is Comes.BY_SOCKET:
+                keeper = self.loop.start(process, held.keep_hidden())
+                await held.lapsed(task)
+                if task.done():
+                    keeper.cancel()
+            else:
+                await asyncio.wait([task], timeout=PATIENCE_SECONDS)
             if task.done() and _is_over(task):
                 return
-            await asyncio.sleep(2)
+            if task.done() or arrival.comes is not Comes.BY_SOCKET:
+                await asyncio.sleep(2)
         self._stuck.append(f"{arrival} was never carried out")
 
-    async def _deliver(self, number: int, arrival: Arrival) -> None:
+    async def _deliver(self, number: int, arrival: Arrival, held: Held) -> None:
         stage, thread_id = self._stage, self.theatre.thread_id
         match arrival.comes:
             case Comes.BY_SOCKET:
                 listener = stage.listener(f"connection-{number}")
                 request = stage.request(arrival.message_id, arrival.content)
                 await self.theatre.turns.run(
-                    stage.ada, request, lambda event: None, seconds=60, patience=20, listener=listener
+                    stage.ada, request, lambda event: None, seconds=60, patience=20, listener=listener, record=held
                 )
                 self._is_answered(arrival)
             case Comes.BY_HTTP:

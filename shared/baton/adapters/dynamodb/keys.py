@@ -56,6 +56,10 @@ def live_cancel(scope: Scope, thread_id: str, run_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"LIVE#CANCEL#{run_id}"}
 
 
+def live_ask(scope: Scope, thread_id: str, fence: int) -> Key:
+    return {"PK": partition(scope, thread_id), "SK": f"LIVE#ASK#{fence:012d}"}
+
+
 def episode(scope: Scope, thread_id: str, number: int) -> Key:
     return {"PK": partition(scope, thread_id), "SK": episode_sort(number)}
 

@@ -17,7 +17,7 @@ from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.floor import Floor
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.thread import Run, RunStatus, Thread, ThreadStatus
+from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
@@ -31,9 +31,10 @@ CLOSING_MS = 5 * 60 * 1000
 LOW_SEQS = 5_000
 """A renewal that finds fewer reserved numbers than this left reserves more."""
 
-_FREE_AND_MINE = (
-    "user_id = :user AND thread_status <> :deleted AND (attribute_not_exists(lease_until) OR lease_until < :now)"
-)
+_MY_THREAD = "user_id = :user AND thread_status <> :deleted"
+_FREE = "attribute_not_exists(lease_until) OR lease_until < :now"
+_PRESUMED_DEAD = "fence = :dead_fence AND lease_until = :dead_until"
+_LOST_BY_ITS_WORKER = "lease_record = :record AND lease_receives < :receives"
 _ACQUIRE = (
     "SET lease_owner = :owner, lease_until = :until, fence = if_not_exists(fence, :zero) + :one, "
     "next_seq = if_not_exists(next_seq, :one) + :reserve"
@@ -53,7 +54,9 @@ _CREATE = (
     "idle_check_at = if_not_exists(idle_check_at, :check), "
     "listing = if_not_exists(listing, :listing), listed_at = if_not_exists(listed_at, :listed)"
 )
-_END_RUN = " REMOVE lease_owner, lease_until, run_id, run_message_id, run_attempt"
+_FOR_RECORD = ", lease_record = :record, lease_receives = :receives"
+_FOR_NO_RECORD = " REMOVE lease_record, lease_receives"
+_END_RUN = f"{_FOR_NO_RECORD}, lease_owner, lease_until, run_id, run_message_id, run_attempt"
 _END_SESSION = ", episode = :episode, episode_first_ordinal = {first}, idle_shard = :shard, idle_check_at = :check"
 _MINE = "fence = :fence AND lease_owner = :owner"
 
@@ -79,20 +82,29 @@ class Leases:
             ":one": 1,
             ":reserve": RESERVED_SEQS,
         }
-        expression, condition = _ACQUIRE, f"attribute_exists(PK) AND {_FREE_AND_MINE}"
+        expression, end, may_take = _ACQUIRE, _FOR_NO_RECORD, _FREE
+        if request.delivery is not None:
+            expression, end, may_take = _ACQUIRE + _FOR_RECORD, "", f"{_FREE} OR ({_LOST_BY_ITS_WORKER})"
+            values |= {":record": request.delivery.record_id, ":receives": request.delivery.receives}
+        if request.presumed_dead is not None:
+            may_take += f" OR ({_PRESUMED_DEAD})"
+            dead = request.presumed_dead
+            values |= {":dead_fence": dead.fence, ":dead_until": to_millis(dead.until)}
+        free_and_mine = f"{_MY_THREAD} AND ({may_take})"
+        condition = f"attribute_exists(PK) AND {free_and_mine}"
         if request.run_id is not None:
             expression += _BEGIN_RUN
             values |= {":run": request.run_id, ":message": request.message_id}
         if request.may_create:
             expression += _CREATE
-            condition = f"attribute_not_exists(PK) OR ({_FREE_AND_MINE})"
+            condition = f"attribute_not_exists(PK) OR ({free_and_mine})"
             if request.parent_thread_id is not None:
                 expression += ", parent_thread_id = :parent"
-                condition = f"attribute_not_exists(PK) OR ({_FREE_AND_MINE} AND parent_thread_id = :parent)"
+                condition = f"attribute_not_exists(PK) OR ({free_and_mine} AND parent_thread_id = :parent)"
             values |= _creation_values(scope, request, now)
         try:
             item = await self._table.update(
-                keys.thread(scope, request.thread_id), expression, values, condition=condition
+                keys.thread(scope, request.thread_id), expression + end, values, condition=condition
             )
         except ConditionFailed as failure:
             if failure.item is None:
@@ -102,9 +114,9 @@ class Leases:
             item = _own_retry_or_raise(failure.item, scope, owner, now)
         if request.may_create and not item.get("owner_claimed"):
             await self._claim_id(scope, request.thread_id, item, now)
-        return _lease(scope, request.thread_id, item, until)
+        return _lease(scope, request, item, until)
 
-    async def renew(self, lease: Lease, *, used_seq: int) -> Lease:
+    async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
         until = self._clock.now() + timedelta(seconds=LEASE_SECONDS)
         more = RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0
         values = {
@@ -113,8 +125,10 @@ class Leases:
             ":fence": lease.fence,
             ":owner": lease.owner,
         }
-        await self._update_mine(lease, "SET lease_until = :until, next_seq = :end", values)
-        return replace(lease, until=until, end_seq=lease.end_seq + more)
+        expression = "SET lease_until = :until, next_seq = :end" + (_FOR_NO_RECORD if without_record else "")
+        await self._update_mine(lease, expression, values)
+        delivery = None if without_record else lease.delivery
+        return replace(lease, until=until, end_seq=lease.end_seq + more, delivery=delivery)
 
     async def release(self, lease: Lease) -> None:
         # The reservation goes back too, so that a refused message leaves no gap; but only this lease's own numbers.
@@ -309,7 +323,12 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         parent_thread_id=item.get("parent_thread_id"),
         episode_first_ordinal=item.get("episode_first_ordinal", 0),
         pending=unpack_pending(item["pending"]) if "pending" in item else None,
+        lease=_mark(item) if "lease_until" in item else None,
     )
+
+
+def _mark(item: Item) -> LeaseMark:
+    return LeaseMark(item["fence"], from_millis(item["lease_until"]))
 
 
 def _session_values(lease: Lease, ended: EpisodeRef, now: datetime) -> dict[str, Any]:
@@ -342,18 +361,19 @@ def _own_retry_or_raise(item: Item, scope: Scope, owner: str, now: datetime) -> 
     if item["user_id"] != scope.user_id or item["thread_status"] == "deleted":
         raise ThreadUnavailable
     run = thread_from_item("", item, now).run
-    raise LeaseBusy(run, from_millis(item.get("lease_until", to_millis(now))))
+    raise LeaseBusy(run, _mark({"lease_until": to_millis(now), **item}))
 
 
-def _lease(scope: Scope, thread_id: str, item: Item, until: datetime) -> Lease:
+def _lease(scope: Scope, request: LeaseRequest, item: Item, until: datetime) -> Lease:
     return Lease(
         scope=scope,
-        thread=thread_from_item(thread_id, item, until),
+        thread=thread_from_item(request.thread_id, item, until),
         owner=item["lease_owner"],
         fence=item["fence"],
         until=until,
         first_seq=item["next_seq"] - RESERVED_SEQS,
         end_seq=item["next_seq"],
+        delivery=request.delivery,
     )
 
 

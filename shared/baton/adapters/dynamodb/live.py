@@ -8,6 +8,7 @@ from datetime import datetime
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
+from baton.domain.thread import LeaseMark
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 from baton.ports.live import Live
@@ -18,8 +19,12 @@ KEPT_SECONDS = 2 * 3600 + 600
 CANCEL_KEPT_SECONDS = 3600
 """Longer than any run. A run that has ended clears its own; this is for those that never begin."""
 
+ASK_KEPT_SECONDS = 60
+"""Longer than any lease."""
+
 _CONNECTION = "LIVE#CONN#"
 _CANCEL = "LIVE#CANCEL#"
+_ASK = "LIVE#ASK#"
 
 
 class DynamoLiveRegistry:
@@ -46,6 +51,7 @@ class DynamoLiveRegistry:
         now = self._clock.now()
         connections: dict[str, datetime] = {}
         cancelled: set[str] = set()
+        asked: set[LeaseMark] = set()
         async for page in self._table.query(keys.partition(scope, thread_id), prefix="LIVE#"):
             for item in page:
                 if item["expires_at"] <= now.timestamp():
@@ -55,7 +61,9 @@ class DynamoLiveRegistry:
                     connections[name.removeprefix(_CONNECTION)] = from_millis(item["token_expires_at"])
                 elif name.startswith(_CANCEL):
                     cancelled.add(name.removeprefix(_CANCEL))
-        return Live(connections, frozenset(cancelled))
+                elif name.startswith(_ASK):
+                    asked.add(LeaseMark(int(name.removeprefix(_ASK)), from_millis(item["lease_until"])))
+        return Live(connections, frozenset(cancelled), frozenset(asked))
 
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         expires_at = int(self._clock.now().timestamp()) + CANCEL_KEPT_SECONDS
@@ -63,6 +71,15 @@ class DynamoLiveRegistry:
 
     async def clear_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         await self._table.delete(keys.live_cancel(scope, thread_id, run_id))
+
+    async def ask(self, scope: Scope, thread_id: str, lease: LeaseMark) -> None:
+        await self._table.put(
+            {
+                **keys.live_ask(scope, thread_id, lease.fence),
+                "lease_until": to_millis(lease.until),
+                "expires_at": int(self._clock.now().timestamp()) + ASK_KEPT_SECONDS,
+            }
+        )
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
         await asyncio.gather(

@@ -1,0 +1,150 @@
+"""How a worker keeps its queue record hidden, and how it knows that it does not any more: in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+from baton.adapters.sqs import EXTEND_SECONDS, HIDDEN_AGAIN_SECONDS, HIDDEN_SECONDS, RETRY_SECONDS, SqsRecords
+from baton.domain.queued import RecordDelivery
+from baton.ports.queue_records import HeldRecord
+from tests.e2e.faults.virtual_time import VirtualTimeLoop
+
+LOST = ClientError({"Error": {"Code": "ReceiptHandleIsInvalid"}}, "ChangeMessageVisibility")
+OUTAGE = EndpointConnectionError(endpoint_url="https://sqs")
+
+
+@dataclass
+class Queue:
+    """A boto3 client that notes what is asked of it, and fails while it is told to."""
+
+    failure: Exception | None = None
+    asked: list[int] = field(default_factory=list)
+
+    def change_message_visibility(self, **request: Any) -> None:
+        self.asked.append(request["VisibilityTimeout"])
+        if self.failure is not None:
+            raise self.failure
+
+
+def held(queue: Queue, receives: int, work: Callable[[HeldRecord], Awaitable[None]]) -> None:
+    """Do the work while the record is hidden."""
+
+    async def hide() -> None:
+        records = SqsRecords(cast("Any", queue), "http://queue")
+        async with records.hidden("receipt", RecordDelivery("record", receives)) as record:
+            await work(record)
+
+    loop = VirtualTimeLoop()
+    try:
+        loop.run_until_complete(hide())
+    finally:
+        loop.close()
+
+
+def test_a_record_is_hidden_for_seconds_and_extended_while_its_worker_lives() -> None:
+    queue = Queue()
+
+    async def work(record: HeldRecord) -> None:
+        for _ in range(40):
+            await asyncio.sleep(1)
+            assert record.seconds_left() >= HIDDEN_SECONDS - EXTEND_SECONDS
+
+    held(queue, 1, work)
+    assert set(queue.asked) == {HIDDEN_SECONDS}
+
+
+def test_work_that_fails_gives_its_record_back_at_once() -> None:
+    queue = Queue()
+
+    async def work(record: HeldRecord) -> None:
+        await asyncio.sleep(1)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        held(queue, 1, work)
+    assert queue.asked == [HIDDEN_SECONDS, RETRY_SECONDS]
+
+
+def test_from_the_second_attempt_on_a_record_is_hidden_for_longer_from_the_start() -> None:
+    queue = Queue()
+
+    async def work(record: HeldRecord) -> None:
+        await asyncio.sleep(0.5)
+        record.attempting(2)
+        await asyncio.sleep(0.5)
+
+    held(queue, 2, work)
+    assert queue.asked == [HIDDEN_AGAIN_SECONDS]
+
+
+def test_a_record_that_came_back_before_its_run_began_is_hidden_for_seconds_only() -> None:
+    queue = Queue()
+
+    async def work(record: HeldRecord) -> None:
+        await asyncio.sleep(0.5)
+        record.attempting(1)
+        await asyncio.sleep(0.5)
+        assert record.seconds_left() <= HIDDEN_SECONDS
+
+    held(queue, 2, work)
+    assert queue.asked == [HIDDEN_AGAIN_SECONDS, HIDDEN_SECONDS]
+
+
+def test_a_first_delivery_that_takes_over_a_run_is_hidden_for_longer_at_once() -> None:
+    queue = Queue()
+
+    async def work(record: HeldRecord) -> None:
+        await asyncio.sleep(0.5)
+        record.attempting(2)
+        await asyncio.sleep(0.5)
+
+    held(queue, 1, work)
+    assert queue.asked == [HIDDEN_SECONDS, HIDDEN_AGAIN_SECONDS]
+
+
+def test_while_the_queue_does_not_answer_the_time_runs_down_and_is_regained_if_it_answers_in_time() -> None:
+    queue = Queue()
+
+    async def work(record: HeldRecord) -> None:
+        await asyncio.sleep(1)
+        queue.failure = OUTAGE
+        await asyncio.sleep(HIDDEN_SECONDS - 4)
+        assert record.seconds_left() < EXTEND_SECONDS + 1
+        queue.failure = None
+        await asyncio.sleep(EXTEND_SECONDS)
+        assert record.seconds_left() > HIDDEN_SECONDS - EXTEND_SECONDS - 1
+
+    held(queue, 1, work)
+
+
+def test_a_record_that_was_visible_for_a_moment_is_never_taken_for_hidden_again() -> None:
+    queue = Queue()
+
+    async def work(record: HeldRecord) -> None:
+        await asyncio.sleep(1)
+        queue.failure = OUTAGE
+        await asyncio.sleep(HIDDEN_SECONDS)
+        queue.failure = None
+        await asyncio.sleep(2 * EXTEND_SECONDS)
+        assert record.seconds_left() < 0
+
+    held(queue, 1, work)
+
+
+def test_a_receipt_that_is_refused_means_that_somebody_else_has_the_record() -> None:
+    queue = Queue()
+
+    async def work(record: HeldRecord) -> None:
+        await asyncio.sleep(1)
+        assert record.seconds_left() > 0
+        queue.failure = LOST
+        await asyncio.sleep(EXTEND_SECONDS)
+        assert record.seconds_left() < 0
+
+    held(queue, 1, work)
