@@ -32,9 +32,10 @@ class Invocation(Protocol):
 class InvocationFormatter(LambdaPowertoolsFormatter):
     """Powertools' formatter with keys for each invocation in place of one set for the process."""
 
+    _common: Keys
+
     def __init__(self, before: LambdaPowertoolsFormatter) -> None:
-        """Format as ``before`` does; its keys are those of lines outside invocations."""
-        self._common = dict(before.log_format)
+        """Lines outside invocations have the keys that ``before`` was made with."""
         super().__init__(log_record_order=before.log_record_order, **before.keys_combined)
 
     @property

@@ -60,7 +60,7 @@ class IdentitySettings(_Settings):
 
     stage: Name = Field(validation_alias="BATON_STAGE")
     token_issuers: Annotated[Json[tuple[OidcIssuer, ...]], NoDecode] = Field(
-        default=(), validation_alias="BATON_TOKEN_ISSUERS"
+        default=(), validate_default=False, validation_alias="BATON_TOKEN_ISSUERS"
     )
     embed_keys_secret: str | None = Field(default=None, validation_alias="BATON_EMBED_KEYS_SECRET")
 

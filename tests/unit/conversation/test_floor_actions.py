@@ -190,6 +190,14 @@ async def test_a_conversation_with_its_main_agent_has_nobody_to_leave() -> None:
         await stage.controls.leaving(stage.ada, stage.thread_id, request_id="r")
 
 
+@pytest.mark.parametrize("action", ["resume", "exit", "cancel", "close", "answer"])
+async def test_an_action_in_what_nobody_has_begun_is_refused_and_no_denial(action: str) -> None:
+    socket = Socketed(HandoffStage())
+    fields = {"resume": {"after": 0}, "answer": {"interruptId": "i-1", "status": "cancelled"}}.get(action, {})
+    assert (await socket.refused(action, **fields))["code"] == "thread_unavailable"
+    assert [record.outcome for record in socket.stage.audit.records] == ["not_found"]
+
+
 async def test_an_exit_begins_no_conversation() -> None:
     socket = Socketed(HandoffStage())
     assert (await socket.refused("exit"))["code"] == "thread_unavailable"
