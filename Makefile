@@ -19,7 +19,7 @@ export SAM_CLI_TELEMETRY := 0
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup run test lint types faults unit integration e2e infrastructure build validate format clean deploy
+.PHONY: help setup run test lint types faults unit integration e2e infrastructure build validate format clean account deploy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ validate: setup ## Let SAM and cfn-lint check the template
 format: setup ## Format the code and mend what ruff can
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
+
+account: setup ## Once in an account and region: the role by which API Gateway writes access logs
+	@$(BIN)/sam deploy --config-env account
 
 deploy: build ## Deploy to AWS: make deploy STAGE=dev|prod
 	@$(BIN)/sam deploy --config-env $(STAGE)
