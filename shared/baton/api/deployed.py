@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from fastapi import FastAPI
 
 from baton import composition
 from baton.api.application import create_app
 from baton.api.services import ApiServices
+from baton.composition.environment import cache
 from baton.settings import ApiSettings
 
 
