@@ -17,7 +17,7 @@ from aws_lambda_powertools.utilities.parser.models import (
 from pydantic import BaseModel
 
 from baton.domain.episode import EndReason, episode_id
-from baton.domain.queued import QueuedMessage
+from baton.domain.queued import QueuedMessage, parse_queued
 
 EVENTS = Path(__file__).parents[2] / "events"
 OTHERS = {"authorizer_request", "schedule_sweeper", "states_closing", "states_closing_failed"}
@@ -57,7 +57,8 @@ def test_the_authorizer_is_asked_about_a_connection() -> None:
 @pytest.mark.parametrize("name", ["sqs_turns", "sqs_dead_turns"])
 def test_a_queued_record_is_a_message_in_its_threads_group(name: str) -> None:
     record = sample(name)["Records"][0]
-    message = QueuedMessage.model_validate_json(record["body"])
+    message = parse_queued(record["body"])
+    assert isinstance(message, QueuedMessage)
     assert record["attributes"]["MessageGroupId"] == f"{message.tenant_id}#{message.thread_id}"
     assert record["attributes"]["MessageDeduplicationId"] == message.request_id
 

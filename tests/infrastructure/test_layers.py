@@ -66,7 +66,8 @@ def layers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def endpoints(product_stack: Stack, dynamodb_local_table: TableAt, moto_server: str, elasticmq: str) -> dict[str, str]:
     """Where the functions find the services of AWS, as an account gives it to them."""
     resources.create_bucket(client("s3", moto_server), product_stack.bucket)
-    resources.put_secret(client("secretsmanager", moto_server), "baton/embed-keys", "{}")
+    for secret, value in (("baton/embed-keys", "{}"), ("baton/model-key", "sk-none")):
+        resources.put_secret(client("secretsmanager", moto_server), secret, value)
     return {
         "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
