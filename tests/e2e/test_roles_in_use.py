@@ -23,7 +23,7 @@ async def test_a_large_message_over_http_is_kept_and_shown_again(alice: User, so
     text = noise(0.6, 1)
     await alice.ask(text, sessionId=thread_id)
     assert (await alice.messages(thread_id))[0]["content"] == text
-    await socket.send("resume", threadId=thread_id, lastSeq=0)
+    await socket.send("resume", threadId=thread_id, after=0)
     await socket.until("RUN_FINISHED")
     closed = await alice.post(f"/threads/{thread_id}/close", {})
     assert closed.status_code in {200, 202}
@@ -38,13 +38,13 @@ async def test_a_large_answer_over_a_socket_is_kept_and_shown_again(
     model.script(answers(text))
     await socket.say("Make some noise", thread_id=thread_id)
     assert (await alice.messages(thread_id))[1]["content"] == text
-    await socket.send("resume", threadId=thread_id, lastSeq=0)
+    await socket.send("resume", threadId=thread_id, after=0)
     again = await socket.until("RUN_FINISHED")
     assert "".join(event["delta"] for event in again if event["type"] == "TEXT_MESSAGE_CONTENT") == text
 
 
 async def test_an_agent_ends_the_conversation_over_http(alice: User, model: FaultModel) -> None:
-    model.script(calls_tools(("end_conversation", {})), answers("Goodbye."))
+    model.script(calls_tools(("end_conversation", {"reason": "The user said goodbye."})), answers("Goodbye."))
     answer = await alice.ask("That is all, thank you", agentId="assistant")
     assert answer["outcome"] == {"type": "success"}
     assert (await alice.read(f"/threads/{answer['sessionId']}"))["status"] == "closed"
