@@ -22,7 +22,6 @@ MISSING = "Without it S3 answers 403, not 404, for an object that is not there, 
 LEFT_BEHIND = "Forgets connections that have gone, a cancel that was obeyed, and threads that failed to come to be."
 
 NOT_EXERCISED: dict[tuple[str, str], str] = {
-    ("ClosingRole", "s3:GetObject"): BODIES,
     ("ClosingRole", "s3:ListBucket"): MISSING,
     ("DeadTurnsRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
     ("DeadTurnsRole", "s3:GetObject"): BODIES,
@@ -30,7 +29,6 @@ NOT_EXERCISED: dict[tuple[str, str], str] = {
     ("DeadTurnsRole", "s3:PutObject"): BODIES,
     ("DeadTurnsRole", "states:StartExecution"): "Adopts a dead worker's answer, which may end the conversation.",
     ("HttpRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
-    ("SocketsRole", "s3:GetObject"): BODIES,
     ("SocketsRole", "s3:ListBucket"): MISSING,
     ("StreamsRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
     ("StreamsRole", "sqs:SendMessage"): "Has a dead run taken over when a client follows its events.",
