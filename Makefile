@@ -19,7 +19,7 @@ export SAM_CLI_TELEMETRY := 0
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup run test lint types faults unit integration e2e infrastructure build validate format clean deploy
+.PHONY: help setup run test lint types faults grants unit integration e2e infrastructure build validate format clean account deploy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,10 +39,16 @@ test: setup ## Check everything: lint, types, every test
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
 	echo "== tests"; \
-	if [ -n "$(TESTS)" ]; then $(BIN)/pytest $(TESTS) || failed+=(tests); else \
-		$(BIN)/pytest -n 2 --dist loadfile --ignore tests/integration --ignore tests/e2e/faults || failed+=(tests); \
+	if [ -n "$(TESTS)" ]; then \
+		$(BIN)/pytest $(TESTS) || failed+=(tests); \
+		echo "Roles are not judged: that takes a run of all tests."; \
+	else \
+		export BATON_LOCAL_RECORDINGS=$$(mktemp -d); \
+		$(BIN)/pytest -n 2 --dist loadfile --ignore tests/integration --ignore tests/e2e/faults --ignore tests/grants/test_grants.py || failed+=(tests); \
 		$(BIN)/pytest $(FAULTS) || failed+=(faults); \
 		$(BIN)/pytest tests/integration -n 2 || failed+=("integration tests"); \
+		$(MAKE) --no-print-directory grants RECORDINGS=$$BATON_LOCAL_RECORDINGS || failed+=(grants); \
+		rm -r $$BATON_LOCAL_RECORDINGS; \
 	fi; \
 	echo "== summary"; \
 	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi; \
@@ -62,6 +68,11 @@ types: setup ## Types, strictly
 faults: setup ## Kill, lose, repeat and fail at every stage; with ten times the cases that `make test` generates
 	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-10000} $(BIN)/pytest $(FAULTS) $(TESTS)
 
+grants: ## Judge the calls that `make test` recorded by the roles: make grants RECORDINGS=folder
+	@echo "== grants"
+	@test -n "$(RECORDINGS)" || { echo "RECORDINGS is not set: \`make test\` records calls and judges them." >&2; exit 1; }
+	@BATON_LOCAL_RECORDINGS="$(RECORDINGS)" $(BIN)/pytest tests/grants/test_grants.py
+
 unit integration e2e infrastructure: setup
 	@$(BIN)/pytest tests/$@ $(TESTS)
 
@@ -79,6 +90,9 @@ validate: setup ## Let SAM and cfn-lint check the template
 format: setup ## Format the code and mend what ruff can
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
+
+account: setup ## Once in an account and region: the role by which API Gateway writes access logs
+	@$(BIN)/sam deploy --config-env account
 
 deploy: export BATON_REQUIRE_BYTECODE := 1
 deploy: build ## Deploy to AWS: make deploy STAGE=dev|prod

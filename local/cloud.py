@@ -21,7 +21,8 @@ from local.engines.dynamodb import DynamoDBLocal
 from local.engines.moto import MotoServer
 from local.engines.queues import Queues
 from local.errors import EngineFailed, FunctionProblem, LocalCloudError
-from local.functions import Function, load_module
+from local.execution import as_deployed
+from local.functions import Function, load_module, running
 from local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from local.gateway.asgi import AsgiApp
 from local.gateway.connections import Connections, ManagementApi
@@ -187,6 +188,7 @@ class LocalCloud:
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
         self._read_agents()
+        self._running.enter_context(as_deployed(self.stack, settings))
         self._progress("Loading the functions ...")
         functions, web_apps = self._load_functions()
         self._functions = functions
@@ -328,7 +330,8 @@ def _stop_together(engines: Iterable[Engine]) -> None:
 
 def _web_app(definition: FunctionDefinition) -> AsgiApp:
     """Return the ASGI app that a function's start script serves behind the Lambda Web Adapter: ``app:app``."""
-    module = load_module(definition.folder / "app.py")
+    with running(definition.name):
+        module = load_module(definition.folder / "app.py")
     app: AsgiApp | None = getattr(module, "app", None)
     if app is None:
         raise FunctionProblem(f"{definition.folder / 'app.py'} has no app.")

@@ -7,13 +7,15 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from baton.composition.environment import current
 from local import log_lines
 from local.engines.clients import ACCOUNT, REGION
 from local.errors import FunctionProblem
@@ -48,6 +50,16 @@ class LambdaContext:
     def get_remaining_time_in_millis(self) -> int:
         """Return the milliseconds until Lambda would end the invocation."""
         return max(0, int((self.timeout - (time.monotonic() - self._started)) * 1000))
+
+
+@contextmanager
+def running(function: str) -> Iterator[None]:
+    """Let the block, and all that is begun in it, be the function's."""
+    token = current.set(function)
+    try:
+        yield
+    finally:
+        current.reset(token)
 
 
 def load_module(path: Path) -> ModuleType:
@@ -118,6 +130,7 @@ class Environment:
         return future
 
     def _run(self) -> None:
+        current.set(self._definition.name)  # this thread's, and that of all that is begun from here
         while (item := self._work.get()) is not None:
             future, call = item
             try:

@@ -23,7 +23,10 @@ Attribute = Callable[[str, str | None], Any]
 
 
 class Intrinsics:
-    """Resolves values of one template against its parameters, conditions, mappings and local resources."""
+    """Resolves values of one template against its parameters, conditions, mappings and local resources.
+
+    Parameters may be pseudo parameters too, ``AWS::StackName`` for one.
+    """
 
     def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, Any], attribute: Attribute) -> None:
         self._parameters = parameters
@@ -56,10 +59,10 @@ class Intrinsics:
         return bool(self.resolve(self._conditions[condition]))
 
     def _ref(self, name: str) -> Any:
-        if name in PSEUDO_PARAMETERS:
-            return PSEUDO_PARAMETERS[name]
         if name in self._parameters:
             return self._parameters[name]
+        if name in PSEUDO_PARAMETERS:
+            return PSEUDO_PARAMETERS[name]
         return self._attribute(name, None)
 
     def _call(self, name: str, argument: Any) -> Any:

@@ -41,6 +41,8 @@ class LocalSettings(BaseSettings):
     """Until a message that nobody finished comes again, unless the function says otherwise; else the template's."""
     sweep_seconds: float | None = Field(None, validation_alias="BATON_LOCAL_SWEEP_SECONDS", ge=0)
     """From one firing of the template's schedules to the next; as the template says when not set; 0: never."""
+    recordings: Path | None = Field(None, validation_alias="BATON_LOCAL_RECORDINGS")
+    """Folder to write down in which AWS calls functions make; `make test` judges them by the roles."""
     template: Path = Field(ROOT / "template.yaml", validation_alias="BATON_LOCAL_TEMPLATE")
     table_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_DYNAMODB")
     """A running DynamoDB to use instead of starting DynamoDB Local."""

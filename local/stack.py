@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from local.errors import TemplateProblem
+from local.roles.managed import managed_policy
 from local.template import Endpoints, Template
 
 
@@ -24,6 +25,10 @@ class FunctionDefinition:
     memory: int
     """Megabytes."""
     variables: Mapping[str, str]
+    layers: frozenset[str] = frozenset()
+    """Logical ids of the layers in /opt, of those that the template builds."""
+    role: str = ""
+    """Logical id of the role it runs under."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,8 @@ class Stack:
     """Everything of the template that runs on this machine."""
 
     functions: Mapping[str, FunctionDefinition]
+    policies: Mapping[str, tuple[Mapping[str, Any], ...]]
+    """Policy documents of the functions' roles, by the role's logical id."""
     table: Mapping[str, Any]
     bucket: str
     queues: tuple[QueueDefinition, ...]
@@ -161,8 +168,11 @@ def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints) 
     rest = _rest(template)
     bucket, _ = template.one("AWS::S3::Bucket")
     queues = tuple(_queues(template))
+    functions = {function.name: function for function in _functions(template, rest, sockets)}
+    roles = {function.role for function in functions.values()}
     return Stack(
-        functions={function.name: function for function in _functions(template, rest, sockets)},
+        functions=functions,
+        policies={name: _policies(role) for name, role in template.of_type("AWS::IAM::Role") if name in roles},
         table=_table(template),
         bucket=template.attribute(bucket, None),
         queues=queues,
@@ -197,9 +207,16 @@ def _functions(template: Template, rest: RestApi, sockets: SocketApi) -> list[Fu
                 key: to_this_machine(str(value))
                 for key, value in properties.get("Environment", {}).get("Variables", {}).items()
             },
+            layers=template.layers_in(properties.get("Layers", [])),
+            role=str(properties["Role"]).rpartition("/")[2],
         )
         for name, properties in template.of_type("AWS::Lambda::Function")
     ]
+
+
+def _policies(role: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    managed = [managed_policy(arn) for arn in role.get("ManagedPolicyArns", [])]
+    return (*managed, *(policy["PolicyDocument"] for policy in role.get("Policies", [])))
 
 
 def _table(template: Template) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The SAM template: read, translated by AWS's own translator, and resolved against the resources of this machine."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,9 @@ class Template:
         self.folder = path.parent
         source = _read(path)
         self.code_folders = _take_code_folders(source)
+        self._layers = [
+            name for name, item in source["Resources"].items() if item["Type"] == "AWS::Serverless::LayerVersion"
+        ]
         self.definition_files = _take_definition_files(source)
         self._resources: dict[str, dict[str, Any]] = _translate(source)["Resources"]
         self._endpoints = endpoints
@@ -73,6 +76,10 @@ class Template:
     def name_of(self, logical_id: str, given: Any, *, separator: str = "-") -> str:
         """Return the physical name: the one given in the template, else stack name and logical id."""
         return str(self._intrinsics.resolve(given)) if given else f"baton{separator}{logical_id}"
+
+    def layers_in(self, references: Iterable[str]) -> frozenset[str]:
+        """Return which of the template's layers are among a function's; the translator adds a hash to their ids."""
+        return frozenset(layer for layer in self._layers if any(name.startswith(layer) for name in references))
 
     @property
     def endpoints(self) -> Endpoints:
@@ -171,6 +178,15 @@ def _table(template: Template, logical_id: str, resource: Any, attribute: str | 
     return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}" if attribute == "Arn" else name
 
 
+def _log_group(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    name = template.name_of(logical_id, resource.get("Properties", {}).get("LogGroupName"))
+    return f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{name}:*" if attribute == "Arn" else name
+
+
+def _role(template: Template, logical_id: str, _: Any, attribute: str | None) -> str:
+    return f"arn:aws:iam::{ACCOUNT}:role/{logical_id}" if attribute == "Arn" else logical_id
+
+
 def _secret(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
     return template.name_of(logical_id, resource.get("Properties", {}).get("Name"), separator="/")
 
@@ -187,8 +203,10 @@ def _anything(template: Template, logical_id: str, resource: Any, attribute: str
 
 _ANSWERS: dict[str, Answer] = {
     "AWS::DynamoDB::Table": _table,
+    "AWS::IAM::Role": _role,
     "AWS::Lambda::Alias": _alias,
     "AWS::Lambda::Function": _function,
+    "AWS::Logs::LogGroup": _log_group,
     "AWS::S3::Bucket": _bucket,
     "AWS::SQS::Queue": _queue,
     "AWS::SecretsManager::Secret": _secret,

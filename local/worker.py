@@ -21,10 +21,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from local.engines.clients import REGION, client
 from local.errors import LocalCloudError
+from local.execution import as_deployed
 from local.functions import Function
 from local.pressure import Pressure
-from local.settings import CONCURRENCY
-from local.stack import QueueConsumer, read_stack
+from local.settings import CONCURRENCY, read_settings
+from local.stack import QueueConsumer, Stack, read_stack
 from local.template import Endpoints
 from local.worker_processes import WorkerEnded
 
@@ -278,10 +279,16 @@ def main() -> int:
     endpoints = Endpoints(gateway="", sockets="", connections="", queues=queues_url)
     try:
         stack = read_stack(template, {"Stage": "local"}, endpoints)
-        functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
+        with as_deployed(stack, read_settings()):
+            return serve(stack, queues_url)
     except LocalCloudError as problem:
         print(problem, file=sys.stderr)
         return 1
+
+
+def serve(stack: Stack, queues_url: str) -> int:
+    """Load the functions and feed them, until SIGTERM or Ctrl-C."""
+    functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
     concurrency = int(os.environ.get("BATON_LOCAL_WORKERS") or CONCURRENCY)
     pressure = Pressure()
     workers = start_workers(stack.consumers, functions, queues_url, concurrency, lambda: pressure.is_high)

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from local.errors import LocalCloudError
+from local.execution import as_deployed
 from local.functions import Function
-from local.stack import read_stack
+from local.settings import read_settings
+from local.stack import Stack, read_stack
 from local.template import Endpoints
 
 READY = {"ready": True}
@@ -54,16 +56,22 @@ def main() -> int:
             {"Stage": "local"},
             Endpoints(gateway="", sockets="", connections="", queues=os.environ["AWS_ENDPOINT_URL_SQS"]),
         )
-        functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
+        with as_deployed(stack, read_settings()):
+            serve(stack, answers)
     except LocalCloudError as problem:
         print(problem, file=sys.stderr)
         return 1
+    return 0
+
+
+def serve(stack: Stack, answers: Answers) -> None:
+    """Load the functions, and handle requests until standard input closes."""
+    functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
     answers.write(READY)
     for line in sys.stdin:
         request = json.loads(line)
         future = functions[request["function"]].invoke(request["event"])
         future.add_done_callback(partial(answers.tell, request["request"]))
-    return 0
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from local import log_lines
-from local.functions import Function, LambdaContext
+from local.functions import Function, LambdaContext, running
 from local.gateway import identifiers, rest_events
 from local.gateway.asgi import AsgiApp, BodyTooLarge, Receive, Scope, Send, answer, read_body
 from local.gateway.rest_routes import Match, RestRoutes
@@ -97,7 +97,7 @@ class RestGateway:
         headers = [(name, value) for name, value in scope["headers"] if name.lower() not in _ADAPTER_HEADERS]
         headers.append((b"x-amzn-request-context", json.dumps(context).encode()))
         headers.append((b"x-amzn-lambda-context", json.dumps(lambda_context).encode()))
-        with log_lines.of(run):
+        with running(definition.name), log_lines.of(run):
             await app({**scope, "headers": headers}, receive, send)
 
     async def _refuse(self, send: Send, kind: str, request_id: str) -> None:

@@ -7,6 +7,8 @@ import uuid
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
 from tests.e2e.problems import check_problem
+from tests.e2e.sockets import new_id
+from tests.e2e.test_files import upload
 from tests.e2e.users import User
 
 
@@ -27,6 +29,18 @@ async def test_a_fork_goes_its_own_way_and_is_listed_under_its_parent_only(alice
     admin = new_user("admin", "thread:read_all")
     assert (await admin.read("/threads", parentThreadId=parent_id))["items"] == of_it
     assert [thread["id"] for thread in (await admin.read("/threads", scope="tenant"))["items"]] == [parent_id]
+
+
+async def test_a_fork_takes_a_message_with_an_upload_along_and_leaves_the_file_behind(alice: User) -> None:
+    """The words that stand for the file are counted anew."""
+    parent_id = new_id()
+    part = await upload(alice, parent_id, "terms.txt", "text/plain", b"No refunds.")
+    await alice.ask([{"type": "text", "text": "Read this"}, part], sessionId=parent_id)
+    made = await alice.post(f"/threads/{parent_id}/fork", {"agentId": "impatient"})
+    assert made.status_code == 201, made.text
+    [question, _] = await alice.messages(made.json()["id"])
+    assert [part["type"] for part in question["content"]] == ["text", "text"]
+    assert question["content"][0]["text"] == "Read this"
 
 
 async def test_nobody_forks_or_lists_the_forks_of_what_is_not_theirs(

@@ -31,8 +31,8 @@ def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
-def read_template() -> dict[str, Any]:
-    template: dict[str, Any] = yaml_parse((ROOT / "template.yaml").read_text())  # type: ignore[no-untyped-call]
+def read_template(name: str = "template.yaml") -> dict[str, Any]:
+    template: dict[str, Any] = yaml_parse((ROOT / name).read_text())  # type: ignore[no-untyped-call]
     return template
 
 

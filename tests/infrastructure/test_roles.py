@@ -15,7 +15,8 @@ PUT, UPDATE, DELETE, LISTS = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamod
 TURNS = READ | {PUT, UPDATE, DELETE}
 LARGE_MESSAGES = {"s3:GetObject", "s3:ListBucket"}
 OBJECTS = LARGE_MESSAGES | {"s3:PutObject"}
-CONSUME = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
+CONSUME = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
+HIDE = {"sqs:ChangeMessageVisibility"}
 POST = {"execute-api:ManageConnections"}
 SECRETS = {"secretsmanager:GetSecretValue"}
 PARAMETERS = {"ssm:GetParameter"}
@@ -25,10 +26,10 @@ CLOSE = {"states:StartExecution"}
 ALLOWED = {
     "AuthorizerFunction": LOGGING | SECRETS,
     "SocketsFunction": LOGGING | READ | {PUT, DELETE} | LARGE_MESSAGES | POST | SEND,
-    "TurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | SECRETS | PARAMETERS | CLOSE,
+    "TurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | HIDE | SECRETS | PARAMETERS | CLOSE,
     "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | CLOSE,
     "StreamsFunction": LOGGING | TURNS | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
-    "HttpFunction": LOGGING | READ | {PUT, LISTS} | OBJECTS | SECRETS | SEND,
+    "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | SECRETS | SEND,
     "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
     "ClosingFunction": LOGGING | READ | {UPDATE} | LARGE_MESSAGES,
 }

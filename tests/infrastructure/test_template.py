@@ -150,7 +150,7 @@ def test_the_tokenizer_comes_with_the_functions_that_count_tokens(stack: Stack) 
         name.removesuffix("Function")
         for name, function in stack.functions.items()
         if any(layer.startswith("TokenizerLayer") for layer in referred(function["Layers"]))
-    } == {"Turns", "DeadTurns", "Streams"}
+    } == {"Turns", "DeadTurns", "Streams", "Http"}
 
 
 def test_every_function_runs_traced_on_arm64(stack: Stack) -> None:
@@ -214,9 +214,15 @@ def test_both_apis_log_every_access(stack: Stack) -> None:
     assert stack["RestApiStage"]["TracingEnabled"] is True
 
 
-@pytest.mark.parametrize("api", ["RestApi", "WebSocketApi"])
-def test_the_accounts_logging_role_comes_before_a_stage(stack: Stack, api: str) -> None:
-    assert stack.resources[api]["DependsOn"] == "ApiGatewayAccount"
+def test_the_accounts_logging_role_has_a_stack_of_its_own_and_outlives_it() -> None:
+    """API Gateway writes no access logs without it; no stage may take it away from another."""
+    assert cfn_lint(ROOT / "account.yaml") == ""
+    account = Stack(read_template("account.yaml"))
+    assert {item["Type"] for item in account.resources.values()} == {"AWS::ApiGateway::Account", "AWS::IAM::Role"}
+    for item in account.resources.values():
+        assert (item["DeletionPolicy"], item["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+    config = tomllib.loads((ROOT / "samconfig.toml").read_text())
+    assert config["account"]["deploy"]["parameters"]["template_file"] == "account.yaml"
 
 
 def test_access_logs_are_json_and_hold_no_token(stack: Stack) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from baton import composition
 from baton.api.application import create_app
 from baton.api.counted import CountedRequests
 from baton.api.services import ApiServices
+from baton.composition.environment import cache
 from baton.composition.preloading import HTTP_MODULES, preload
 from baton.settings import ApiSettings
 

@@ -1,4 +1,4 @@
-"""The only place that joins ports to adapters. Everything is built once per process, when it is first needed.
+"""The only place that joins ports to adapters. Everything is built once per execution environment, when first needed.
 
 Imports stand inside the functions: the authorizer and the sockets must not load the model's or the API's libraries.
 """
@@ -6,9 +6,9 @@ Imports stand inside the functions: the authorizer and the sockets must not load
 from __future__ import annotations
 
 import asyncio
-from functools import cache
 from typing import TYPE_CHECKING
 
+from baton.composition.environment import cache
 from baton.composition.preloading import HTTP_MODULES, MODEL_MODULES, preload
 from baton.ports.clock import SystemClock
 

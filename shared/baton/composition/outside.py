@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from baton.composition import _agent_files, secrets
+from baton.composition.environment import cache
 
 if TYPE_CHECKING:
     import httpx

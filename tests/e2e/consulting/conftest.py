@@ -10,6 +10,8 @@ import httpx
 import pytest
 import yaml
 
+from local.engines.clients import client
+from local.resources import put_secret
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.consulting.peers import Peer, mcp_server, remote_agent
 from tests.e2e.sockets import PATIENCE_SECONDS
@@ -42,6 +44,7 @@ def cloud(
     for definition in definitions(peers):
         (folder / f"{definition['id']}.yaml").write_text(yaml.safe_dump(definition))
     with RunningCloud(fault_model_server.base_url, agents=folder) as running:
+        keep_credentials(running)
         yield running
 
 
@@ -50,6 +53,27 @@ async def http_client(cloud: RunningCloud) -> AsyncIterator[httpx.AsyncClient]:
     """A client of that cloud, without a token."""
     async with httpx.AsyncClient(base_url=cloud.url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
         yield client
+
+
+def keep_credentials(cloud: RunningCloud) -> None:
+    """Put what the agents' files refer to where they say it is."""
+    here = cloud.environment["AWS_ENDPOINT_URL"]
+    secrets = client("secretsmanager", here)
+    for name in ("tools/files", "agents/echo"):
+        put_secret(secrets, f"baton/local/{name}", "very-secret")
+    secrets.close()
+    parameters = client("ssm", here)  # type: ignore[call-overload]
+    for name in ("tools/files", "agents/echo"):
+        parameters.put_parameter(Name=f"/baton/local/{name}", Value="very-secret", Type="SecureString", Overwrite=True)
+    parameters.close()
+
+
+def credentials(place: str) -> dict[str, Any]:
+    """Headers with a secret and a parameter."""
+    return {
+        "Authorization": {"secret": f"baton/{{stage}}/{place}", "format": "Bearer {}"},
+        "X-Api-Key": {"parameter": f"/baton/{{stage}}/{place}"},
+    }
 
 
 def definitions(peers: Peers) -> list[dict[str, Any]]:
@@ -78,9 +102,17 @@ def agent(agent_id: str, **more: Any) -> dict[str, Any]:
 
 def remote(agent_id: str, peer: Peer) -> dict[str, Any]:
     """An agent that runs elsewhere."""
-    return {"id": agent_id, "name": agent_id.title(), "description": "Repeats.", "remote": {"card_url": peer.url}}
+    where = {"card_url": peer.url, "headers": credentials("agents/echo")}
+    return {"id": agent_id, "name": agent_id.title(), "description": "Repeats.", "remote": where}
 
 
 def mcp(peer: Peer, include: list[str], **more: Any) -> dict[str, Any]:
     """Tools of an MCP server."""
-    return {"type": "mcp", "name": "files", "url": peer.url, "include": include, **more}
+    return {
+        "type": "mcp",
+        "name": "files",
+        "url": peer.url,
+        "headers": credentials("tools/files"),
+        "include": include,
+        **more,
+    }

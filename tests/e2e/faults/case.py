@@ -14,6 +14,7 @@ from typing import Any
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
+from local.functions import running
 from tests.e2e.faults.actors import Actor, CaseClock, Killed, acting, current
 from tests.e2e.faults.engines import Engines
 from tests.e2e.faults.people import Caller, Device, over_http
@@ -24,6 +25,14 @@ from tests.e2e.faults.scripted_http_model import ModelEndpoint
 from tests.e2e.faults.verdict import judge
 from tests.e2e.faults.virtual_time import VirtualTimeLoop
 from tests.e2e.faults.witness import Witness
+
+FUNCTIONS = {
+    "worker": "TurnsFunction",
+    "sockets": "SocketsFunction",
+    "http": "StreamsFunction",
+    "sweeper": "DeadTurnsFunction",  # which finishes what nobody takes over
+}
+"""Actor -> the function that does this in an account, and by whose role it is done here."""
 
 END_SECONDS = 4000.0
 """Virtual seconds within which a case must have come right: the queue's own visibility timeout, a few times."""
@@ -121,7 +130,7 @@ class Case:
     async def act(self, name: str, work: Coroutine[Any, Any, Any]) -> Any:
         """Have a new actor do ``work``; raises ``Killed`` if it is killed at it, and what the work raises."""
         actor = self.plan.actor(name, now=self.loop.time())
-        with acting(actor):
+        with acting(actor), running(FUNCTIONS[name]):
             task = self.begin(work)
         try:
             while not task.done():
@@ -159,7 +168,8 @@ class Case:
             handle, delivery = record.handle, RecordDelivery(record.id, record.receives)
             await asyncio.sleep(self.plan.random.uniform(0.0, 0.2))
             if delivery.receives > 50:
-                await self.product.dead.give_up(record.body)
+                with running("DeadTurnsFunction"):
+                    await self.product.dead.give_up(record.body)
                 self.queue.delete(handle)
             elif await self.deliver(record.body, handle, delivery):
                 self.queue.delete(handle)

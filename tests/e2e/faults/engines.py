@@ -32,13 +32,14 @@ from baton.ports.thread_store import ThreadStore
 from baton.ports.workflows import WorkflowStore
 from local.engines.clients import client
 from local.resources import create_bucket
+from local.stack import Stack
+from tests.e2e.faults.roles import BUCKET, guard_of_cases
 from tests.e2e.faults.wire import Wire, answer
 from tests.engines import TableAt
 
 if TYPE_CHECKING:
     from tests.e2e.faults.case import Case
 
-BUCKET = "case-bodies"
 _AS_PRODUCT = {
     "retries": {"mode": "standard", "total_max_attempts": 4},
     "max_pool_connections": 4,
@@ -82,7 +83,7 @@ class Engines(Protocol):
 class RealEngines:
     """The product's own adapters on DynamoDB Local and moto; faults happen at the level of HTTP."""
 
-    def __init__(self, table: TableAt, s3_endpoint: str) -> None:
+    def __init__(self, table: TableAt, s3_endpoint: str, stack: Stack) -> None:
         self.table = table.name
         self.case: Case | None = None
         self.wire = Wire()
@@ -92,6 +93,9 @@ class RealEngines:
         self.sqs: Any = client("sqs", "http://queue.test", **unsigned)
         self.gateway: Any = client("apigatewaymanagementapi", "http://gateway.test", **unsigned)  # type: ignore[call-overload]
         create_bucket(self.s3, BUCKET)
+        guard = guard_of_cases(stack, table.name)
+        for each in (self.dynamodb, self.s3, self.sqs, self.gateway):
+            guard.watch(each.meta.events)
         self.wire.attach(self.dynamodb)
         self.wire.attach(self.s3)
         self.wire.attach(self.sqs, lambda operation, request: _of(self.case).queue.serve(operation, request))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from local.stack import Stack
 from tests import fault_counts
 from tests.e2e.faults.case import run_case
 from tests.e2e.faults.engines import Engines, RealEngines
@@ -25,8 +26,8 @@ ONLY = os.environ.get("BATON_FAULT_SEED")
 
 
 @pytest.fixture(scope="module")
-def real_engines(dynamodb_local_table: TableAt, moto_server: str) -> Iterator[RealEngines]:
-    engines = RealEngines(dynamodb_local_table, moto_server)
+def real_engines(dynamodb_local_table: TableAt, moto_server: str, product_stack: Stack) -> Iterator[RealEngines]:
+    engines = RealEngines(dynamodb_local_table, moto_server, product_stack)
     yield engines
     engines.close()
 

@@ -1,0 +1,1 @@
+"""What the roles of the template allow, asked at every AWS call that a function makes on this machine."""

@@ -1,0 +1,32 @@
+"""The roles of the functions whose code runs in generated cases: what they do not allow is refused there too."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from local.roles.guard import Guard, guard_of
+from local.roles.requests import Request
+from local.settings import ROOT
+from local.stack import Stack
+
+BUCKET = "case-bodies"
+"""Of the cases that run on real engines."""
+QUEUE = "turns.fifo"
+
+
+class GuardOfCases(Guard):
+    """Lets the test itself look on, which is no function."""
+
+    def ask(self, function: str, service: str, request: Request, operation: str) -> None:
+        if function:
+            super().ask(function, service, request, operation)
+
+
+def guard_of_cases(stack: Stack, table: str) -> Guard:
+    """A guard for whom the cases' table, bucket and queue are the template's."""
+    recordings = os.environ.get("BATON_LOCAL_RECORDINGS")
+    queue = next(queue.name for queue in stack.queues if queue.dead_letters_to)
+    aliases = {table: stack.table["TableName"], BUCKET: stack.bucket, QUEUE: queue}
+    plain = guard_of(stack, Path(recordings) if recordings else None, ROOT / "template.yaml", aliases)
+    return GuardOfCases(plain.policies, plain.roles, plain.names, plain.recorder)

@@ -1,0 +1,83 @@
+"""What the translated template says of roles, and what AWS's services do in their name because it asks them to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from local.engines.clients import ACCOUNT, REGION
+from local.settings import ROOT
+from local.template import Endpoints, Template
+from tests.grants.judge import Asked, Json
+
+CONSUMING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+"""What Lambda wants of a role that is to take from a queue (Lambda Developer Guide, "Using Lambda with SQS")."""
+LOGGING = ("logs:CreateLogStream", "logs:PutLogEvents")
+TRACING = ("xray:PutTraceSegments", "xray:PutTelemetryRecords")
+DELIVERING = (
+    *("logs:CreateLogDelivery", "logs:GetLogDelivery", "logs:UpdateLogDelivery", "logs:DeleteLogDelivery"),
+    *("logs:ListLogDeliveries", "logs:PutResourcePolicy", "logs:DescribeResourcePolicies", "logs:DescribeLogGroups"),
+)
+"""What a state machine that logs needs (Step Functions Developer Guide, "Logging using CloudWatch Logs")."""
+SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
+
+
+def template() -> Template:
+    """The product's template as the local cloud reads it: what the recordings speak of."""
+    nowhere = Endpoints(gateway="", sockets="", connections="", queues="http://queues.invalid")
+    return Template(ROOT / "template.yaml", {"Stage": "local"}, nowhere)
+
+
+def roles(declared: Template) -> dict[str, list[Json]]:
+    """The policy documents of every role that the template writes itself, by its logical id."""
+    return {
+        name: [policy["PolicyDocument"] for policy in role["Policies"]]
+        for name, role in declared.of_type("AWS::IAM::Role")
+        if "Policies" in role
+    }
+
+
+def bucket_policy(declared: Template) -> Json:
+    """The bucket's own policy."""
+    document: Json = declared.one("AWS::S3::BucketPolicy")[1]["PolicyDocument"]
+    return document
+
+
+def implied(declared: Template) -> Iterator[Asked]:
+    """What AWS's services ask for in the name of the roles."""
+    functions = dict(declared.of_type("AWS::Lambda::Function"))
+    for name, function in functions.items():
+        group = function["LoggingConfig"]["LogGroup"]
+        stream = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{group}:log-stream:2026/01/01/[1]abc"
+        for action in LOGGING:
+            yield Asked(name, _role(function["Role"]), action, stream)
+        if function["TracingConfig"]["Mode"] == "Active":
+            yield from (Asked(name, _role(function["Role"]), action, "*") for action in TRACING)
+    for _, mapping in declared.of_type("AWS::Lambda::EventSourceMapping"):
+        name = mapping["FunctionName"].split(":")[6]
+        for action in CONSUMING:
+            yield Asked(name, _role(functions[name]["Role"]), action, mapping["EventSourceArn"])
+    for name, machine in declared.of_type("AWS::StepFunctions::StateMachine"):
+        yield from _of_machine(name, machine, ROOT / declared.definition_files[name])
+    for name, schedule in declared.of_type("AWS::Scheduler::Schedule"):
+        yield Asked(name, _role(schedule["Target"]["RoleArn"]), "lambda:InvokeFunction", schedule["Target"]["Arn"])
+
+
+def _of_machine(name: str, machine: Json, definition: Path) -> Iterator[Asked]:
+    role = _role(machine["RoleArn"])
+    text = definition.read_text()
+    for placeholder, value in machine["DefinitionSubstitutions"].items():
+        text = text.replace(f"${{{placeholder}}}", value)
+    for state in json.loads(text)["States"].values():
+        if state["Type"] == "Task":
+            assert ":function:" in state["Resource"], "a task that calls no function: say here what it asks for"
+            yield Asked(name, role, "lambda:InvokeFunction", state["Resource"])
+    if machine["LoggingConfiguration"]["Level"] != "OFF":
+        yield from (Asked(name, role, action, "*") for action in DELIVERING)
+    if machine["TracingConfiguration"]["Enabled"]:
+        yield from (Asked(name, role, action, "*") for action in (*TRACING, *SAMPLING))
+
+
+def _role(arn: str) -> str:
+    return arn.rpartition("/")[2]

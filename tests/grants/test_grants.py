@@ -1,0 +1,103 @@
+"""Every AWS call of the end-to-end and fault suites is allowed by its function's role, and nothing else is granted.
+
+The local cloud writes calls down while those suites run (``BATON_LOCAL_RECORDINGS``); ``make test`` judges them last,
+when all of them have run. Over a part of the recordings this fails: what was not run has unused grants.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from local.settings import ROOT
+from tests.grants.declared import bucket_policy, implied, roles, template
+from tests.grants.judge import Asked, Grant, Verdict, grants, judge
+
+BODIES = "What does not fit into an item is in S3: whoever reads or writes messages may meet a large one."
+MISSING = "Without it S3 answers 403, not 404, for an object that is not there, and an object is rarely missing."
+LEFT_BEHIND = "Forgets connections that have gone, a cancel that was obeyed, and threads that failed to come to be."
+
+NOT_EXERCISED: dict[tuple[str, str], str] = {
+    ("ClosingRole", "s3:ListBucket"): MISSING,
+    ("DeadTurnsRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
+    ("DeadTurnsRole", "s3:GetObject"): BODIES,
+    ("DeadTurnsRole", "s3:ListBucket"): MISSING,
+    ("DeadTurnsRole", "s3:PutObject"): BODIES,
+    ("DeadTurnsRole", "states:StartExecution"): "Adopts a dead worker's answer, which may end the conversation.",
+    ("HttpRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
+    ("SocketsRole", "s3:ListBucket"): MISSING,
+    ("StreamsRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
+    ("StreamsRole", "sqs:SendMessage"): "Has a dead run taken over when a client follows its events.",
+    ("SweeperRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
+    ("SweeperRole", "sqs:SendMessage"): "Has a dead run taken over that nobody asks for.",
+    ("TurnsRole", "s3:ListBucket"): MISSING,
+}
+"""(role, action) -> why it is granted although no suite may make the call. Chance decides what some of them do, so that
+a reason may stand here that a run does not need."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Everything that was asked, with what came of it."""
+
+    recorded: list[tuple[Asked, Verdict]]
+    by_services: list[tuple[Asked, Verdict]]
+    granted: set[Grant]
+
+
+@pytest.fixture(scope="module")
+def judged() -> Judged:
+    folder = os.environ.get("BATON_LOCAL_RECORDINGS")
+    if not folder:
+        pytest.skip("nothing was recorded: `make test` without TESTS records what functions ask for, then runs this")
+    declared = template()
+    documents = roles(declared)
+    recorded, by_services = read(Path(folder)), list(implied(declared))
+    asked = [*recorded, *by_services]
+    verdicts = list(zip(asked, judge(asked, documents, bucket_policy(declared)), strict=True))
+    return Judged(verdicts[: len(recorded)], verdicts[len(recorded) :], grants(documents))
+
+
+def read(folder: Path) -> list[Asked]:
+    """The calls of the product's own functions, over TLS as in an account; other templates are those of tests."""
+    lines = [json.loads(line) for file in sorted(folder.glob("*.jsonl")) for line in file.read_text().splitlines()]
+    return [
+        Asked(
+            line["function"],
+            line["role"],
+            line["action"],
+            line["resource"],
+            line["context"] | {"aws:SecureTransport": "true"},
+        )
+        for line in lines
+        if line["template"] == str(ROOT / "template.yaml")
+    ]
+
+
+def test_every_function_was_recorded_and_every_call_belongs_to_one(judged: Judged) -> None:
+    assert {asked.function for asked, _ in judged.recorded} == {
+        name for name, _ in template().of_type("AWS::Lambda::Function")
+    }
+
+
+def test_every_call_is_allowed(judged: Judged) -> None:
+    refused = {
+        f"{asked}: {verdict.result} {verdict.why}"
+        for asked, verdict in (*judged.recorded, *judged.by_services)
+        if verdict.result != "Allowed"
+    }
+    assert sorted(refused) == []
+
+
+def test_every_grant_is_used_or_has_a_reason(judged: Judged) -> None:
+    used = set().union(*(verdict.uses for _, verdict in (*judged.recorded, *judged.by_services)))
+    unused = {grant for grant in judged.granted - used if (grant.role, grant.action) not in NOT_EXERCISED}
+    assert sorted(map(str, unused)) == []
+
+
+def test_reasons_are_given_for_what_is_granted(judged: Judged) -> None:
+    assert set(NOT_EXERCISED) <= {(grant.role, grant.action) for grant in judged.granted}

@@ -1,0 +1,118 @@
+"""Two stages can live in one account and region: nothing of one stack is the other's, or the account's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
+
+from local.intrinsics import Intrinsics
+from tests.infrastructure.stack import Stack
+
+REGION = "us-east-1"
+
+OF_ONE_STACK = {
+    "AWS::ApiGateway::Deployment",
+    "AWS::ApiGateway::RestApi",
+    "AWS::ApiGateway::Stage",
+    "AWS::ApiGatewayV2::Api",
+    "AWS::ApiGatewayV2::Authorizer",
+    "AWS::ApiGatewayV2::Deployment",
+    "AWS::ApiGatewayV2::Integration",
+    "AWS::ApiGatewayV2::Route",
+    "AWS::ApiGatewayV2::Stage",
+    "AWS::CloudWatch::Alarm",
+    "AWS::CodeDeploy::Application",
+    "AWS::CodeDeploy::DeploymentGroup",
+    "AWS::DynamoDB::Table",
+    "AWS::IAM::Role",
+    "AWS::Lambda::Alias",
+    "AWS::Lambda::EventInvokeConfig",
+    "AWS::Lambda::EventSourceMapping",
+    "AWS::Lambda::Function",
+    "AWS::Lambda::LayerVersion",
+    "AWS::Lambda::Permission",
+    "AWS::Lambda::Version",
+    "AWS::Logs::LogGroup",
+    "AWS::Logs::MetricFilter",
+    "AWS::S3::Bucket",
+    "AWS::S3::BucketPolicy",
+    "AWS::SQS::Queue",
+    "AWS::Scheduler::Schedule",
+    "AWS::StepFunctions::StateMachine",
+}
+"""Types of which an account has as many as it likes. What is missing here may be a setting of the whole account, as
+AWS::ApiGateway::Account, AWS::Logs::AccountPolicy or AWS::XRay::TransactionSearchConfig are: look before adding one."""
+
+Identity = tuple[str, str]
+"""A type, and the values of what CloudFormation tells its resources apart by."""
+
+
+def identities(template: dict[str, Any], stack_name: str) -> dict[Identity, str]:
+    """The resources to which the template gives names, of a stack of this name; -> their logical ids."""
+    parameters = {name: item.get("Default", "given") for name, item in template.get("Parameters", {}).items()}
+    parameters["AWS::StackName"] = stack_name
+    # Names that CloudFormation makes up, and attributes, belong to the stack.
+    resolver = Intrinsics(
+        template, parameters, lambda logical_id, attribute: f"<{stack_name} {logical_id} {attribute}>"
+    )
+    found = {}
+    for logical_id, resource in template["Resources"].items():
+        names = identifying(resource["Type"])
+        given = {name: value for name, value in resource.get("Properties", {}).items() if name in names}
+        if any(name.endswith("Name") for name in given):
+            found[resource["Type"], str(sorted(resolver.resolve(given).items()))] = logical_id
+    return found
+
+
+def identifying(resource_type: str) -> set[str]:
+    """The properties that a resource cannot change without being another one, and its name."""
+    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource_type).schema
+    pointers = {*schema.get("primaryIdentifier", ()), *schema.get("createOnlyProperties", ())}
+    pointers.update(*schema.get("additionalIdentifiers", ()))
+    pointers -= set(schema.get("readOnlyProperties", ()))
+    return {"Name"} | {pointer.removeprefix("/properties/") for pointer in pointers}
+
+
+def shared(template: dict[str, Any]) -> set[str]:
+    """The logical ids of what two stacks of the template would both call theirs."""
+    one, other = (identities(template, name) for name in ("baton-dev", "baton-prod"))
+    return {one[identity] for identity in one.keys() & other.keys()}
+
+
+def test_no_two_stacks_give_something_the_same_name(stack: Stack) -> None:
+    assert shared(stack.template) == set()
+
+
+def test_a_stack_changes_no_setting_of_the_account(stack: Stack) -> None:
+    assert {resource["Type"] for resource in stack.resources.values()} <= OF_ONE_STACK
+
+
+def test_names_that_do_not_tell_stacks_apart_would_be_found() -> None:
+    assert shared(dict(resources_with_names())) == {"Alarm", "Group", "Layer", "Schedule", "Table"}
+
+
+def resources_with_names() -> Iterator[tuple[str, Any]]:
+    """A template with resources of one name in every stack, and others of names of their own."""
+    own = {"Fn::Sub": "${AWS::StackName}-own"}
+    yield "Parameters", {"TableName": {"Type": "String", "Default": "threads"}}
+    yield (
+        "Resources",
+        {
+            "Alarm": {
+                "Type": "AWS::CloudWatch::Alarm",
+                "Properties": {"AlarmName": {"Fn::Join": ["-", ["it", "fails"]]}},
+            },
+            "Group": {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "/baton"}},
+            "Layer": {"Type": "AWS::Lambda::LayerVersion", "Properties": {"LayerName": "SharedLayer"}},
+            "Schedule": {"Type": "AWS::Scheduler::Schedule", "Properties": {"Name": "every-minute"}},
+            "Table": {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": {"Ref": "TableName"}}},
+            "OwnTable": {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": own}},
+            "Unnamed": {"Type": "AWS::SQS::Queue", "Properties": {"FifoQueue": True}},
+            "Alias": {
+                "Type": "AWS::Lambda::Alias",
+                "Properties": {"Name": "live", "FunctionName": {"Ref": "Function"}},
+            },
+        },
+    )

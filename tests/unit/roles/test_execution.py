@@ -1,0 +1,86 @@
+"""Functions that share a process have variables and instances of their own."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from baton import runtime
+from baton.composition.environment import cache
+from local.execution import Variables, views
+from local.functions import running
+from local.stack import FunctionDefinition
+
+
+def function(name: str, layers: set[str], **variables: str) -> FunctionDefinition:
+    return FunctionDefinition(name, Path(), "app.handler", 3.0, 128, variables, frozenset(layers))
+
+
+ALL = {"BATON_TABLE": "t", "BATON_QUEUE": "q", "TIKTOKEN_CACHE_DIR": "here", "OPENAI_API_KEY": "sk", "PATH": "/bin"}
+FUNCTIONS = {
+    "Counting": function(
+        "Counting", {"TokenizerLayer"}, BATON_TABLE="t", BATON_QUEUE="q", TIKTOKEN_CACHE_DIR="/opt/tokenizer"
+    ),
+    "Plain": function("Plain", set(), BATON_TABLE="t", TIKTOKEN_CACHE_DIR="/opt/tokenizer"),
+}
+
+
+def test_a_function_sees_the_variables_that_the_template_gives_it() -> None:
+    seen = Variables(dict(ALL), views(FUNCTIONS))
+    with running("Counting"):
+        assert dict(seen) == {"BATON_TABLE": "t", "BATON_QUEUE": "q", "TIKTOKEN_CACHE_DIR": "here", "PATH": "/bin"}
+    with running("Plain"):
+        assert "BATON_QUEUE" not in seen
+        assert seen.get("OPENAI_API_KEY") is None
+        assert (seen | {"A": "1"}).keys() == {"BATON_TABLE", "TIKTOKEN_CACHE_DIR", "PATH", "A"}
+    assert dict(seen) == ALL
+
+
+def test_a_function_without_a_layer_looks_for_its_files_where_they_are_not() -> None:
+    seen = Variables(dict(ALL), views(FUNCTIONS))
+    with running("Plain"):
+        assert seen.copy()["TIKTOKEN_CACHE_DIR"] == "/opt/tokenizer"
+
+
+def test_what_is_built_once_is_built_once_in_each_execution_environment() -> None:
+    @cache
+    def built() -> object:
+        return object()
+
+    with running("Counting"):
+        mine = built()
+        assert built() is mine
+    with running("Plain"):
+        assert built() is not mine
+    with running("Counting"):
+        assert built() is mine
+
+
+def test_whose_code_runs_is_known_on_the_loop_that_all_handlers_share() -> None:
+    @cache
+    def built() -> object:
+        return object()
+
+    async def on_the_loop() -> object:
+        return built()
+
+    with running("Counting"):
+        assert runtime.run(on_the_loop()) is built()
+
+
+def test_threads_that_build_at_the_same_time_get_the_same() -> None:
+    entered = threading.Event()
+
+    @cache
+    def built() -> object:
+        entered.set()
+        return object()
+
+    found: list[object] = []
+    threads = [threading.Thread(target=lambda: found.append(built())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert entered.is_set()
+    assert len(set(map(id, found))) == 1
