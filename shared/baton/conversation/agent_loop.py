@@ -11,6 +11,7 @@ from typing import Any
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
+from baton.conversation.answer_limit import AnswerLimit
 from baton.conversation.call_outcome import CallOutcome, Transfer
 from baton.conversation.own_tools import OwnTools
 from baton.conversation.run_context import Budget, RunContext
@@ -28,7 +29,7 @@ from baton.domain.tool_events import tool_result
 from baton.domain.usage import Usage
 from baton.memory.context import REPLY_TOKENS, AssembledContext, fit, prompt_tokens
 from baton.ports.agent_client import AgentReport
-from baton.ports.chat_model import Finished, Prompt, TextDelta
+from baton.ports.chat_model import Finished, FinishReason, Prompt, TextDelta
 
 logger = Logger(child=True)
 
@@ -86,6 +87,7 @@ class AgentLoop:
         self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
         self._calls = ToolCalls(context, agent, kit, self._budget, consult, own, task_id)
         self._caller = task_id or agent.id
+        self._limit = AnswerLimit()
         self._occurrences: Counter[str] = Counter()
         self._sources: dict[str, Mapping[str, Any]] = {}
         self._is_limit_told = False
@@ -124,7 +126,7 @@ class AgentLoop:
         """Keep what it said, but not the call: the handoff has a record of its own, and each message is a write."""
         said, _ = self._transcript.take_back(2)
         if said.text:
-            self._transcript.add_answer(said.id, self.agent, said.text, sources=said.sources)
+            self._transcript.add_answer(said.id, self.agent, said.text, sources=said.sources, is_cut=said.is_cut)
 
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], refused: Mapping[str, str]
@@ -148,7 +150,7 @@ class AgentLoop:
             thread_files=context.files,
             tools=() if is_last else self._kit.specs,
         )
-        chunks = batched(stream, deadline=context.deadline, stop=context.stop)
+        chunks = batched(self._limit.within(stream), deadline=context.deadline, stop=context.stop)
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
@@ -173,14 +175,23 @@ class AgentLoop:
             logger.exception("answer failed", thread_id=context.thread_id, run_id=context.run.run_id)
             failure = InternalError()
         is_whole = failure is None and not context.stop.is_set()
-        if not is_whole or is_last:
+        is_cut = is_whole and (
+            self._limit.is_spent or (finished is not None and finished.reason is FinishReason.LENGTH)
+        )
+        if not is_whole or is_last or self._limit.is_spent:
             calls.clear()
         sources = () if calls else tuple(self._sources.values())
         if is_open:
-            yield text_end(message_id, [dict(source) for source in sources])
+            yield text_end(message_id, [dict(source) for source in sources], is_cut=is_cut)
         if text or calls:
             self._transcript.add_answer(
-                message_id, self.agent, text, calls=calls, is_whole=is_whole, sources=sources if text else ()
+                message_id,
+                self.agent,
+                text,
+                calls=calls,
+                is_whole=is_whole,
+                is_cut=is_cut,
+                sources=sources if text else (),
             )
         self._count(finished, prompts, heard, calls)
         self.has_answered = bool(text)
