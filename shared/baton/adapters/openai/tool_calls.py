@@ -10,7 +10,6 @@ from baton.domain.errors import ModelUnavailable
 from baton.domain.text import utf8_size
 from baton.domain.tool_call import ToolCall
 
-
 MOST_CALLS = 1000
 """Calls of one answer; whoever looks for the one that a fragment belongs to looks through all of them."""
 MOST_PARSED = 4 * 1024 * 1024
