@@ -35,13 +35,15 @@ class StreamLimits:
 
 async def metered(parts: AsyncIterable[bytes], limits: StreamLimits) -> AsyncGenerator[bytes, None]:
     """Yield ``parts`` in small pieces, with a pause for everybody else between them. Raises ``StreamTooLong``."""
-    meter = StreamMeter(limits)
+    meter, given = StreamMeter(limits), 0
     async for part in parts:
         for start in range(0, len(part), LONGEST_PIECE):
             piece = part[start : start + LONGEST_PIECE]
             meter.feed(piece)
-            if start:
+            if given >= LONGEST_PIECE:  # what has arrived already is given out without any wait
                 await asyncio.sleep(0)
+                given = 0
+            given += len(piece)
             yield piece
 
 

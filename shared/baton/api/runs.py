@@ -8,10 +8,12 @@ from typing import Annotated, Any
 from ag_ui.core import RunAgentInput, UserMessage
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import StreamingResponse
+from pydantic import BeforeValidator
 
 from baton.api import sse
 from baton.api.authentication import Caller
 from baton.api.problems import request_id, responses
+from baton.api.run_input import newest_only
 from baton.api.schemas import RUN_ID, THREAD_ID
 from baton.api.services import ApiServices, Services
 from baton.conversation.requests import (
@@ -89,7 +91,9 @@ async def run(
     scope: Caller,
     services: Services,
     timing: sse.Timings,
-    run_input: Annotated[RunAgentInput, Body(openapi_examples={"question": {"value": EXAMPLE}})],
+    run_input: Annotated[
+        RunAgentInput, BeforeValidator(newest_only), Body(openapi_examples={"question": {"value": EXAMPLE}})
+    ],
 ) -> StreamingResponse:
     """Answer the last user message of the input, as a stream of AG-UI events.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -27,7 +28,15 @@ from baton.domain.sentences import sentence
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import Usage
-from baton.memory.context import REPLY_TOKENS, AssembledContext, fit, prompt_tokens
+from baton.memory.context import (
+    MESSAGE_FRAME_TOKENS,
+    REPLY_TOKENS,
+    AssembledContext,
+    answer_tokens,
+    fit,
+    prompt_tokens,
+)
+from baton.off_loop import off_loop
 from baton.ports.agent_client import AgentReport
 from baton.ports.chat_model import Finished, FinishReason, Prompt, TextDelta
 
@@ -92,7 +101,7 @@ class AgentLoop:
         self._sources: dict[str, Mapping[str, Any]] = {}
         self._is_limit_told = False
 
-    def begin(self, context: AssembledContext, notes: Sequence[Prompt] = ()) -> None:
+    async def begin(self, context: AssembledContext, notes: Sequence[Prompt] = ()) -> None:
         """What it answers; ``notes`` stand behind the system prompt."""
         self._prompts = [*context.prompts[:1], *notes, *context.prompts[1:]]
         self._head = 1 + len(notes)
@@ -100,7 +109,7 @@ class AgentLoop:
         self._prompt_budget = context.budget
         counter = self._context.services.counter
         if context.tokens + sum(prompt_tokens(note, counter) for note in notes) > context.budget:
-            self._fit()  # else the stored counts say that it fits: no turn counts its whole history again
+            await self._fit()  # else the stored counts say that it fits: no turn counts its whole history again
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
         """Answer what it was begun with. Raises the ``BatonError`` that ends the run, after closing what was opened."""
@@ -193,7 +202,7 @@ class AgentLoop:
                 is_cut=is_cut,
                 sources=sources if text else (),
             )
-        self._count(finished, prompts, heard, calls)
+        await self._count(finished, prompts, heard, calls)
         self.has_answered = bool(text)
         if failure is not None:
             raise failure
@@ -211,11 +220,13 @@ class AgentLoop:
             for call in calls
             if call not in self.waiting
         ]
-        self._fit()
+        await self._fit()
 
-    def _fit(self) -> None:
+    async def _fit(self) -> None:
         """An exchange that goes on may be too long from the beginning, any other once its calls have had results."""
-        self._prompts, self._current_from = fit(
+        self._prompts, self._current_from = await off_loop(
+            sum(map(_length, self._prompts)),
+            fit,
             self._prompts,
             head=self._head,
             current_from=self._current_from,
@@ -238,6 +249,7 @@ class AgentLoop:
                     yield event
         for call in calls:
             self._take(call, outcomes[call.id], result_ids[call.id])
+            await asyncio.sleep(0)  # each is counted
 
     def _take(self, call: ToolCall, outcome: CallOutcome, result_id: str) -> None:
         """Note what follows from a call's outcome."""
@@ -273,7 +285,7 @@ class AgentLoop:
         self._occurrences[same] += 1
         return replace(call, id=tool_call_id(*about, occurrence))
 
-    def _count(
+    async def _count(
         self, finished: Finished | None, prompts: Sequence[Prompt], text: str, calls: Sequence[ToolCall]
     ) -> None:
         """Add what the model counted, or our own count where its endpoint does not tell or it broke off."""
@@ -282,11 +294,20 @@ class AgentLoop:
             self.model = finished.model
         if usage is None and (text or calls):
             counter = self._context.services.counter
-            asked = sum(prompt_tokens(prompt, counter) for prompt in prompts) + self._kit.tokens(counter)
-            said = counter.count(text) + sum(counter.count(call.name) + counter.count(call.arguments) for call in calls)
-            usage = Usage(asked + REPLY_TOKENS, said)
+
+            def counted() -> Usage:
+                asked = sum(prompt_tokens(prompt, counter) for prompt in prompts) + self._kit.tokens(counter)
+                said = answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
+                return Usage(asked + REPLY_TOKENS, said)
+
+            usage = await off_loop(sum(map(_length, prompts)), counted)
         self.usage += usage or Usage()
         self._budget.count_model_call(usage or Usage())
+
+
+def _length(prompt: Prompt) -> int:
+    """About how many characters of a prompt are counted."""
+    return len(prompt.content) if isinstance(prompt.content, str) else sum(len(str(part)) for part in prompt.content)
 
 
 def _short(value: Any) -> Any:

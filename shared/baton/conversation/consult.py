@@ -138,7 +138,7 @@ class Consultations:
         loop = AgentLoop(context, agent, kit, transcript, task_id=task.id)
         question = Prompt(Role.USER, task.message)
         budget = max(0, agent.memory.max_working_memory_tokens - kit.tokens(services.counter))
-        loop.begin(AssembledContext((Prompt(Role.SYSTEM, agent.system_prompt), question), 0, (), (), 1, budget))
+        await loop.begin(AssembledContext((Prompt(Role.SYSTEM, agent.system_prompt), question), 0, (), (), 1, budget))
         try:
             async with contextlib.aclosing(loop.events()) as events:
                 async for _ in events:

@@ -66,7 +66,7 @@ class Delivery:
             return
         for connection_id, token_expires_at in live.connections.items():
             if connection_id not in self._senders and connection_id not in self._gone:
-                self._add(connection_id, token_expires_at).add(self._recent)
+                self._add(connection_id, token_expires_at).add(_frames(self._recent))
         self.cancelled_runs = live.cancelled_runs
         for connection_id in self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
@@ -82,8 +82,10 @@ class Delivery:
     def post(self, events: Sequence[Event]) -> None:
         """Send the events to everyone watching; returns at once."""
         self._recent += events
-        for sender in self._senders.values():
-            sender.add(events)
+        if self._senders:
+            frames = _frames(events)
+            for sender in self._senders.values():
+                sender.add(frames)
 
     async def drain(self) -> None:
         """Wait until everybody has everything, or for ten seconds; the slower ones will resume from the log."""
@@ -144,6 +146,10 @@ async def send_to(
     return True
 
 
+def _frames(events: Iterable[Event]) -> list[str]:
+    return [frame for event in events for frame in event.frames()]
+
+
 class _Sender:
     """The backlog of one connection and the task that works it off."""
 
@@ -156,9 +162,8 @@ class _Sender:
         self._idle.set()
         self._task = asyncio.ensure_future(self._work())
 
-    def add(self, events: Sequence[Event]) -> None:
-        for event in events:
-            self._backlog.extend(event.frames())
+    def add(self, frames: Sequence[str]) -> None:
+        self._backlog.extend(frames)
         if self._backlog:
             self._idle.clear()
             self._wake.set()

@@ -163,9 +163,7 @@ def text_content(message_id: str, delta: str) -> TextMessageContentEvent:
     return TextMessageContentEvent(message_id=message_id, delta=delta)
 
 
-def text_end(
-    message_id: str, sources: Sequence[dict[str, Any]] = (), *, is_cut: bool = False
-) -> TextMessageEndEvent:
+def text_end(message_id: str, sources: Sequence[dict[str, Any]] = (), *, is_cut: bool = False) -> TextMessageEndEvent:
     """The end of a message; ``is_cut``: there was no room for the rest of it."""
     metadata: dict[str, Any] = {"sources": list(sources)}
     if is_cut:

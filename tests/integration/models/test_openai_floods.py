@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 
 import pytest
 
 from baton.adapters.openai import OpenAIChatModel
 from baton.domain.errors import ModelError, ModelRefused, ModelTimeout, ModelUnavailable
+from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import MAX_ANSWER_BYTES, Finished, FinishReason
-from baton.ports.chat_model import ToolCall as Call
 from tests import fault_model as fault
 from tests.fault_model import FaultModel, Flood
 from tests.integration.models.asking import SETTINGS, ask, ask_until_error, text_of
@@ -59,7 +60,7 @@ async def test_calls_without_end_are_cut(model: OpenAIChatModel, fault_model: Fa
     assert isinstance(end, Finished)
     assert end.reason is FinishReason.LENGTH
     assert 0 < len(calls) <= 1000
-    assert all(isinstance(call, Call) and json.loads(call.arguments) == {} for call in calls)
+    assert all(isinstance(call, ToolCall) and json.loads(call.arguments) == {} for call in calls)
     assert await flood.is_left()
     assert flood.sent < SOCKETS
 
@@ -74,9 +75,7 @@ async def test_thoughts_without_end_are_cut(model: OpenAIChatModel, fault_model:
     assert flood.sent < MAX_ANSWER_BYTES + SOCKETS
 
 
-async def test_what_was_said_before_an_endless_event_is_kept(
-    model: OpenAIChatModel, fault_model: FaultModel
-) -> None:
+async def test_what_was_said_before_an_endless_event_is_kept(model: OpenAIChatModel, fault_model: FaultModel) -> None:
     flood = fault.line_flood(first="Half an answer")
     fault_model.script(flood)
     *pieces, end = await ask(model)
@@ -99,7 +98,7 @@ async def test_what_was_said_before_an_endless_event_is_kept(
     ],
 )
 async def test_an_endpoint_that_sends_no_answer_but_no_end_either_fails(
-    model: OpenAIChatModel, fault_model: FaultModel, flood: type[Flood], error: type[ModelError]
+    model: OpenAIChatModel, fault_model: FaultModel, flood: Callable[[], Flood], error: type[ModelError]
 ) -> None:
     floods = [flood() for _ in range(3)]
     fault_model.script(*floods)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -35,6 +36,6 @@ def test_where_the_pieces_are_cut_makes_no_difference(value: Any, cuts: list[int
     text = json.dumps(value).encode()
     count = ValueCount()
     places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in itertools.pairwise(places):
         count.add(text[start:end])
     assert count.count == marks(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ def read(stream: bytes, cuts: list[int], limits: StreamLimits = LIMITS) -> bool:
     meter = StreamMeter(limits)
     places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     try:
-        for start, end in zip(places, places[1:], strict=False):
+        for start, end in itertools.pairwise(places):
             meter.feed(stream[start:end])
     except StreamTooLong:
         return False
