@@ -46,7 +46,7 @@ async def ask(client: RemoteAgents, agent: AgentDefinition) -> tuple[str, str]:
 
 
 MEGABYTE = "x" * 1_000_000
-DEEP = '{"jsonrpc": "2.0", "id": 1, "result": ' + "[" * 200_000 + "]" * 200_000 + "}"
+DEEP = '{"jsonrpc": "2.0", "id": 1, "result": ' + "[" * 4_000 + "]" * 4_000 + "}"
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,7 @@ async def test_an_answer_that_is_none_says_what_is_wrong(
         (rogue.events(b": still here" + b"." * 10_000 + b"\n\n", then="repeat"), "", "more than anybody would read"),
         (rogue.events(rogue.chunk(10 * MEGABYTE)), "", "more than anybody would read"),
         (rogue.events(b"data: " + 10 * MEGABYTE.encode()), "", "more than anybody would read"),
+        (rogue.events({"lists": [[]] * 100_000}), "", "more than anybody would read"),
     ],
 )
 async def test_a_stream_that_goes_wrong_keeps_what_was_said(
