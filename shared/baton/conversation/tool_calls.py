@@ -273,5 +273,7 @@ def agent_source(agent: AgentDefinition) -> dict[str, Any]:
 
 def _kept(text: str) -> str:
     """As much of a tool's answer as is kept, as text that can be sent and stored."""
-    kept = first_bytes(encodable(text[:LONGEST_RESULT]), LONGEST_RESULT)
-    return kept if len(kept) == len(text) else kept + CUT.format(len(text))
+    mended = encodable(text[:LONGEST_RESULT])
+    kept = first_bytes(mended, LONGEST_RESULT)
+    is_whole = len(text) <= LONGEST_RESULT and len(kept) == len(mended)
+    return kept if is_whole else kept + CUT.format(len(text))
