@@ -41,6 +41,15 @@ faults: Counter[str] = Counter()
 messages: Counter[str] = Counter()
 """Messages that somebody sent, by what they were sent in."""
 
+callbacks: Counter[str] = Counter()
+"""Callbacks of event loops that were watched, and the longest of them in microseconds of CPU time."""
+
+
+def watched(count: int, longest_seconds: float) -> None:
+    """Note what a watchdog has seen."""
+    callbacks["count"] += count
+    callbacks["longest"] = max(callbacks["longest"], int(longest_seconds * 1e6))
+
 
 def summed(happened: Counter[str]) -> Counter[str]:
     """What happened, in the words of a summary: deeds, and the faults of each service."""
@@ -63,6 +72,9 @@ def summary() -> list[str]:
     for machine, runs in (("stores", store_runs), ("conversations", floor_runs)):
         ran = ", ".join(f"{store} {count:,}" for store, count in sorted(runs.items()))
         lines += [f"state machine of the {machine}: {runs.total():,} runs ({ran})"] if runs else []
+    if callbacks:
+        longest = callbacks["longest"] / 1000
+        lines.append(f"watched event loops: {callbacks['count']:,} callbacks, the longest {longest:.0f} ms of CPU time")
     return lines
 
 
@@ -91,7 +103,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _counters() -> tuple[Counter[str], ...]:
-    return cases, store_runs, floor_runs, faults, messages
+    return cases, store_runs, floor_runs, faults, messages, callbacks
 
 
 def _in_words(name: str) -> str:

@@ -23,6 +23,20 @@ from tests.fault_model.breakdowns import (
 )
 from tests.fault_model.chunks import Json, chunk, tool_delta, usage_chunk, words_of
 from tests.fault_model.exchange import Behaviour, Broken, Exchange, Received
+from tests.fault_model.floods import (
+    HUNDRED_MEGABYTES,
+    Flood,
+    arguments_flood,
+    brackets_flood,
+    calls_flood,
+    compressed_flood,
+    empty_flood,
+    error_flood,
+    line_flood,
+    newline_flood,
+    reasoning_flood,
+    text_flood,
+)
 from tests.fault_model.healthy import answers, calls_tools, echo, tokens
 from tests.fault_model.refusals import (
     filtered_prompt,
@@ -39,22 +53,30 @@ from tests.fault_model.refusals import (
 from tests.fault_model.server import FaultModel, ThreadedServer, fault_model, fault_model_server
 
 __all__ = [
+    "HUNDRED_MEGABYTES",
     "Behaviour",
     "Broken",
     "Exchange",
     "FaultModel",
+    "Flood",
     "Json",
     "Received",
     "ThreadedServer",
     "answers",
+    "arguments_flood",
+    "brackets_flood",
     "breaks_after",
     "breaks_in_a_call",
+    "calls_flood",
     "calls_tools",
     "chunk",
+    "compressed_flood",
     "echo",
+    "empty_flood",
     "endless",
     "ends_after",
     "error_after",
+    "error_flood",
     "fault_model",
     "fault_model_server",
     "filtered_answer",
@@ -62,12 +84,16 @@ __all__ = [
     "hangs_after",
     "html",
     "invalid_json",
+    "line_flood",
+    "newline_flood",
     "rate_limited",
+    "reasoning_flood",
     "refused_connection",
     "refuses_parameter",
     "sends",
     "silence",
     "status",
+    "text_flood",
     "tokens",
     "tool_delta",
     "unauthorized",

@@ -55,6 +55,10 @@ class Exchange:
         """The head of an event stream."""
         await self._start(200, "text/event-stream", {})
 
+    async def begin(self, status: int, headers: dict[str, str]) -> None:
+        """The head of whatever comes; an event stream unless ``headers`` say otherwise."""
+        await self._start(status, headers.get("content-type", "text/event-stream"), headers)
+
     async def event(self, data: Json | str) -> None:
         """One server-sent event."""
         text = data if isinstance(data, str) else json.dumps(data)

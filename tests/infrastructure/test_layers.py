@@ -63,7 +63,7 @@ def layers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def endpoints(product_stack: Stack, dynamodb_local_table: TableAt, moto_server: str, elasticmq: str) -> dict[str, str]:
+def endpoints(product_stack: Stack, dynamodb_local_table: TableAt, moto_server: str, queues: str) -> dict[str, str]:
     """Where the functions find the services of AWS, as an account gives it to them."""
     resources.create_bucket(client("s3", moto_server), product_stack.bucket)
     for secret, value in (("baton/embed-keys", "{}"), ("baton/model-key", "sk-none")):
@@ -75,7 +75,7 @@ def endpoints(product_stack: Stack, dynamodb_local_table: TableAt, moto_server: 
         "AWS_DEFAULT_REGION": REGION,
         "AWS_ENDPOINT_URL": moto_server,
         "AWS_ENDPOINT_URL_DYNAMODB": dynamodb_local_table.endpoint,
-        "AWS_ENDPOINT_URL_SQS": elasticmq,
+        "AWS_ENDPOINT_URL_SQS": queues,
         "BATON_TABLE": dynamodb_local_table.name,
         "BATON_CONNECTIONS_URL": moto_server,
         "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",

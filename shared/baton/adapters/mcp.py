@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from baton.adapters.mcp_results import REFUSALS, as_result, failure_of
 from baton.adapters.tool_source import GRACE_SECONDS, SourceTool
 from baton.domain.metrics import Metric, count
 from baton.domain.tool import McpServer
+from baton.off_loop import LARGE, off_loop
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 FRESH_SECONDS = 300.0
@@ -29,10 +31,15 @@ MAX_EVENT_BYTES = 8 * 1024 * 1024
 """Of one event in a stream; below the limit of a whole answer, whose excess the SDK does not tell."""
 MAX_TOOLS = 200
 MAX_PAGES = 20
+LONGEST_SCHEMA = 64 * 1024
+"""Characters of a tool's schema, which goes into every prompt."""
 DESCRIPTION = 2000
 """Of a tool, in characters."""
 IDEMPOTENCY_KEY = "baton.dev/idempotency-key"
 """In a call's ``_meta``: the same for every attempt at it."""
+
+_Listed = tuple[types.Tool, Mapping[str, Any] | None]
+"""A tool and its schema; None: nobody can use it."""
 
 _log = logging.getLogger(__name__)
 # Every failure is told by this module; the SDK's own lines quote what servers send.
@@ -57,7 +64,7 @@ class McpTools:
         self._make_client = make_client
         self._headers = headers
         self._monotonic = monotonic
-        self._lists: dict[str, tuple[tuple[types.Tool, ...], float]] = {}
+        self._lists: dict[str, tuple[tuple[_Listed, ...], float]] = {}
         self._modes: dict[str, str] = {}
         """How each server was last spoken to; else the client must find out first."""
 
@@ -76,10 +83,9 @@ class McpTools:
 
     async def tools(self, definition: McpServer) -> Sequence[SourceTool]:
         offered = []
-        for tool in await self._listed(definition):
+        for tool, schema in await self._listed(definition):
             if definition.include is not None and tool.name not in definition.include:
                 continue
-            schema = _usable(tool)
             if schema is None:
                 _log.warning("The tool %r of %s has no usable schema", tool.name, definition.name)
                 count(Metric.TOOL_FAILURES)
@@ -101,7 +107,7 @@ class McpTools:
                 self._lists.pop(_key(definition), None)
             raise
 
-    async def _listed(self, definition: McpServer) -> tuple[types.Tool, ...]:
+    async def _listed(self, definition: McpServer) -> tuple[_Listed, ...]:
         key = _key(definition)
         if not self.must_ask(definition):
             return self._lists[key][0]
@@ -115,7 +121,9 @@ class McpTools:
                 cursor = page.next_cursor
                 if cursor is None or len(tools) >= MAX_TOOLS:
                     break
-        self._lists[key] = (tuple(tools[:MAX_TOOLS]), read_at)
+        # Checking a schema takes milliseconds, and there may be hundreds: once, and where nobody waits.
+        listed = await off_loop(LARGE, lambda: tuple((tool, _usable(tool)) for tool in tools[:MAX_TOOLS]))
+        self._lists[key] = (listed, read_at)
         return self._lists[key][0]
 
     @asynccontextmanager
@@ -151,7 +159,9 @@ def _key(definition: McpServer) -> str:
 def _usable(tool: types.Tool) -> Mapping[str, Any] | None:
     schema = {"type": "object", "properties": {}, **tool.input_schema}
     try:
+        if len(json.dumps(schema)) > LONGEST_SCHEMA:
+            return None
         Draft202012Validator.check_schema(schema)
-    except SchemaError:
+    except (SchemaError, RecursionError):
         return None
     return schema if schema["type"] == "object" else None

@@ -1,9 +1,8 @@
-"""Exact token counts with tiktoken, from a vocabulary file that ships with the product."""
+"""Token counts with tiktoken, from a vocabulary file that ships with the product."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 import threading
 from binascii import a2b_base64
 from pathlib import Path
@@ -28,20 +27,20 @@ PATTERN = "|".join(
 )
 """How o200k_base cuts text before merging, as in ``tiktoken_ext.openai_public`` (a test compares the two)."""
 
-LONGEST_BLANK = 128 * 1024
-"""Longest run of white space given to tiktoken at once, a multiple of its longest blank token (128 spaces)."""
-
-_LONG_BLANK = re.compile(rf"\s{{{LONGEST_BLANK}}}(?=\s\s)")
-"""A slice to cut off; two blanks must follow, since the last one belongs to the word after it."""
+LONGEST_COUNTED = 32 * 1024
+"""Characters that are counted one by one: at most 12 ms, whatever they are (on the machine of the benchmarks)."""
+SAMPLES = 16
+"""Places of a longer text that are counted instead of all of it, equally far from each other."""
 
 
 class TiktokenCounter:
     """Counts tokens as ``o200k_base`` does. Thread-safe; the vocabulary (0.2 s) is loaded at the first count
     or by ``load``.
 
-    Counting takes about 20 ms a megabyte of prose and up to 0.8 s a megabyte without any word boundary, and releases
-    the GIL meanwhile. Counts are exact, except that a run of more than 128 K white space characters, on which
-    tiktoken itself fails near a million, is counted in slices: exact for spaces, else at most two tokens a slice more.
+    Counts of up to 32 K characters are exact. Without word boundaries, or in rare scripts, a megabyte would take half
+    a second, and everybody who counts does so where others wait: of a longer text, 32 K characters are counted and the
+    rest is taken for alike. Of prose, code and data that is within a few per cent; whoever wants to can deceive it,
+    and gets a prompt that the model refuses.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,12 +50,17 @@ class TiktokenCounter:
         self._encoding: tiktoken.Encoding | None = None
 
     def count(self, text: str) -> int:
-        """The number of tokens of ``text``; special-token spellings count as ordinary text.
+        """The number of tokens of ``text``, or an estimate; special-token spellings count as ordinary text.
 
         Raises ``RuntimeError`` if the vocabulary file is missing or damaged.
         """
         encoding = self._encoding or self.load()
-        return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
+        if len(text) <= LONGEST_COUNTED:
+            return len(encoding.encode_ordinary(text))
+        size = LONGEST_COUNTED // SAMPLES
+        starts = [number * (len(text) - size) // (SAMPLES - 1) for number in range(SAMPLES)]
+        counted = sum(len(encoding.encode_ordinary(text[start : start + size])) for start in starts)
+        return counted * len(text) // LONGEST_COUNTED
 
     def load(self) -> tiktoken.Encoding:
         """Load the vocabulary, unless it is loaded. Raises as ``count`` does."""
@@ -67,13 +71,6 @@ class TiktokenCounter:
                     name="o200k_base", pat_str=PATTERN, mergeable_ranks=_read_ranks(self._path), special_tokens={}
                 )
             return self._encoding
-
-
-def _pieces(text: str) -> list[str]:
-    if len(text) <= LONGEST_BLANK:
-        return [text]
-    cuts = [match.end() for match in _LONG_BLANK.finditer(text)]
-    return [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
 
 
 def _read_ranks(path: Path) -> dict[bytes, int]:

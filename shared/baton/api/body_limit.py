@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from baton.domain.errors import MessageTooLarge
+from baton.domain.json_values import ValueCount
 
 MAX_BODY_BYTES = 5 * 1024 * 1024
 """AG-UI clients send the whole conversation each time, though only its last message counts (at most 1 MiB, checked
 where it is read). A Lambda function takes 6 MB."""
+MAX_BODY_VALUES = 150_000
+"""Values of JSON in a body: parsing them keeps everybody waiting for some 25 ms. A message with all its metadata has
+twenty."""
+
+COUNTED_AT_ONCE = 128 * 1024
+"""Bytes of a body whose values are counted at once: 7 ms at most."""
 
 
 class BodyLimit:
@@ -22,13 +31,18 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        seen = 0
+        seen, values = 0, ValueCount()
 
         async def limited() -> Message:
             nonlocal seen
             message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > MAX_BODY_BYTES:
+            body = message.get("body", b"")
+            seen += len(body)
+            for start in range(0, len(body) if seen <= MAX_BODY_BYTES else 0, COUNTED_AT_ONCE):
+                if start:
+                    await asyncio.sleep(0)
+                values.add(body[start : start + COUNTED_AT_ONCE])
+            if seen > MAX_BODY_BYTES or values.count > MAX_BODY_VALUES:
                 # Not the error itself: FastAPI makes a 400 of whatever else is raised while it reads a body.
                 raise HTTPException(MessageTooLarge.status)
             return message

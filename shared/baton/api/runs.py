@@ -14,6 +14,7 @@ from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
 from baton.api.older_clients import how_to_tell, upgraded
 from baton.api.problems import request_id, responses
+from baton.api.run_input import newest_only
 from baton.api.schemas import RUN_ID, THREAD_ID
 from baton.api.services import ApiServices, Services
 from baton.conversation.reading_access import audit_read
@@ -80,11 +81,12 @@ STREAM_EXAMPLE = (
 
 
 class RunInput(RunAgentInput):
-    """AG-UI's, also with what only its 0.0.5x line has."""
+    """AG-UI's, as far as it is read, also with what only its 0.0.5x line has."""
 
     @model_validator(mode="before")
     @classmethod
     def _upgrade(cls, raw: Any) -> Any:
+        raw = newest_only(raw)
         if not isinstance(raw, dict) or not isinstance(raw.get("messages"), list):
             return raw
         messages = [upgraded(each) if isinstance(each, dict) else each for each in raw["messages"]]

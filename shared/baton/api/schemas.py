@@ -128,6 +128,9 @@ class MessageMetadata(Shape):
     ordinal: int = Field(examples=[1])
     run_id: str = Field(examples=[RUN_ID])
     status: Literal["complete", "cancelled"]
+    finish_reason: Literal["length"] | None = Field(
+        description="`length` where an answer was cut because it was too long.", examples=[None]
+    )
     agent_id: str | None = Field(examples=["assistant"])
     agent_name: str | None = Field(examples=["Assistant"])
     is_handoff_summary: bool

@@ -36,6 +36,8 @@ from baton.domain.thread import LeaseMark
 from baton.domain.thread import Thread as ThreadRecord
 
 MAX_SEQ = 10**12
+PAGE_CHARACTERS = 1024 * 1024
+"""Characters from which on a page of messages is full, however many were asked for."""
 MOST_READS = 10
 """Reads of the store for one page, each of as many messages as the page may hold."""
 
@@ -132,7 +134,7 @@ async def list_messages(
         page = await services.store.read_messages(caller, thread, limit=limit, before=before)
         found = [*(message for message in page.messages if _is_listed(message, wanted)), *found]
         before = page.next_before
-        if before is None or len(found) >= limit:
+        if before is None or len(found) >= limit or sum(len(message.text) for message in found) >= PAGE_CHARACTERS:
             break
     shown = found[-limit:]
     if len(found) > len(shown):

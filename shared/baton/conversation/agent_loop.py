@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
+from baton.conversation.answer_limit import AnswerLimit
 from baton.conversation.call_outcome import CallOutcome, Transfer
 from baton.conversation.own_tools import OwnTools
 from baton.conversation.run_context import Budget, RunContext
@@ -27,9 +29,17 @@ from baton.domain.sentences import sentence
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import Usage
-from baton.memory.context import REPLY_TOKENS, AssembledContext, fit, prompt_tokens
+from baton.memory.context import (
+    MESSAGE_FRAME_TOKENS,
+    REPLY_TOKENS,
+    AssembledContext,
+    answer_tokens,
+    fit,
+    prompt_tokens,
+)
+from baton.off_loop import off_loop
 from baton.ports.agent_client import AgentReport
-from baton.ports.chat_model import Finished, Prompt, TextDelta
+from baton.ports.chat_model import Finished, FinishReason, Prompt, TextDelta
 
 logger = Logger(child=True)
 
@@ -87,11 +97,12 @@ class AgentLoop:
         self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
         self._calls = ToolCalls(context, agent, kit, self._budget, consult, own, task_id)
         self._caller = task_id or agent.id
+        self._limit = AnswerLimit()
         self._occurrences: Counter[str] = Counter()
         self._sources: dict[str, Mapping[str, Any]] = {}
         self._is_limit_told = False
 
-    def begin(self, context: AssembledContext, notes: Sequence[Prompt] = ()) -> None:
+    async def begin(self, context: AssembledContext, notes: Sequence[Prompt] = ()) -> None:
         """What it answers; ``notes`` stand behind the system prompt."""
         self._prompts = [*context.prompts[:1], *notes, *context.prompts[1:]]
         self._head = 1 + len(notes)
@@ -99,7 +110,7 @@ class AgentLoop:
         self._prompt_budget = context.budget
         counter = self._context.services.counter
         if context.tokens + sum(prompt_tokens(note, counter) for note in notes) > context.budget:
-            self._fit()  # else the stored counts say that it fits: no turn counts its whole history again
+            await self._fit()  # else the stored counts say that it fits: no turn counts its whole history again
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
         """Answer what it was begun with. Raises the ``BatonError`` that ends the run, after closing what was opened."""
@@ -125,7 +136,7 @@ class AgentLoop:
         """Keep what it said, but not the call: the handoff has a record of its own, and each message is a write."""
         said, _ = self._transcript.take_back(2)
         if said.text:
-            self._transcript.add_answer(said.id, self.agent, said.text, sources=said.sources)
+            self._transcript.add_answer(said.id, self.agent, said.text, sources=said.sources, is_cut=said.is_cut)
 
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], refused: Mapping[str, str]
@@ -149,7 +160,7 @@ class AgentLoop:
             thread_files=context.files,
             tools=() if is_last else self._kit.specs,
         )
-        chunks = batched(stream, deadline=context.deadline, stop=context.stop)
+        chunks = batched(self._limit.within(stream), deadline=context.deadline, stop=context.stop)
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
@@ -175,16 +186,25 @@ class AgentLoop:
             count(Metric.INTERNAL_FAULTS)
             failure = InternalError()
         is_whole = failure is None and not context.stop.is_set()
-        if not is_whole or is_last:
+        is_cut = is_whole and (
+            self._limit.is_spent or (finished is not None and finished.reason is FinishReason.LENGTH)
+        )
+        if not is_whole or is_last or self._limit.is_spent:
             calls.clear()
         sources = () if calls else tuple(self._sources.values())
         if is_open:
-            yield text_end(message_id, [dict(source) for source in sources])
+            yield text_end(message_id, [dict(source) for source in sources], is_cut=is_cut)
         if text or calls:
             self._transcript.add_answer(
-                message_id, self.agent, text, calls=calls, is_whole=is_whole, sources=sources if text else ()
+                message_id,
+                self.agent,
+                text,
+                calls=calls,
+                is_whole=is_whole,
+                is_cut=is_cut,
+                sources=sources if text else (),
             )
-        self._count(finished, prompts, heard, calls)
+        await self._count(finished, prompts, heard, calls)
         self.has_answered = bool(text)
         if failure is not None:
             raise failure
@@ -202,11 +222,13 @@ class AgentLoop:
             for call in calls
             if call not in self.waiting
         ]
-        self._fit()
+        await self._fit()
 
-    def _fit(self) -> None:
+    async def _fit(self) -> None:
         """An exchange that goes on may be too long from the beginning, any other once its calls have had results."""
-        self._prompts, self._current_from = fit(
+        self._prompts, self._current_from = await off_loop(
+            sum(map(_length, self._prompts)),
+            fit,
             self._prompts,
             head=self._head,
             current_from=self._current_from,
@@ -229,6 +251,7 @@ class AgentLoop:
                     yield event
         for call in calls:
             self._take(call, outcomes[call.id], result_ids[call.id])
+            await asyncio.sleep(0)  # each is counted
 
     def _take(self, call: ToolCall, outcome: CallOutcome, result_id: str) -> None:
         """Note what follows from a call's outcome."""
@@ -264,7 +287,7 @@ class AgentLoop:
         self._occurrences[same] += 1
         return replace(call, id=tool_call_id(*about, occurrence))
 
-    def _count(
+    async def _count(
         self, finished: Finished | None, prompts: Sequence[Prompt], text: str, calls: Sequence[ToolCall]
     ) -> None:
         """Add what the model counted, or our own count where its endpoint does not tell or it broke off."""
@@ -273,11 +296,20 @@ class AgentLoop:
             self.model = finished.model
         if usage is None and (text or calls):
             counter = self._context.services.counter
-            asked = sum(prompt_tokens(prompt, counter) for prompt in prompts) + self._kit.tokens(counter)
-            said = counter.count(text) + sum(counter.count(call.name) + counter.count(call.arguments) for call in calls)
-            usage = Usage(asked + REPLY_TOKENS, said)
+
+            def counted() -> Usage:
+                asked = sum(prompt_tokens(prompt, counter) for prompt in prompts) + self._kit.tokens(counter)
+                said = answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
+                return Usage(asked + REPLY_TOKENS, said)
+
+            usage = await off_loop(sum(map(_length, prompts)), counted)
         self.usage += usage or Usage()
         self._budget.count_model_call(usage or Usage())
+
+
+def _length(prompt: Prompt) -> int:
+    """About how many characters of a prompt are counted."""
+    return len(prompt.content) if isinstance(prompt.content, str) else sum(len(str(part)) for part in prompt.content)
 
 
 def _short(value: Any) -> Any:

@@ -133,9 +133,18 @@ def started(step: AnswerStep) -> BaseEvent:
 
 
 def end_events(
-    thread_id: str, run_id: str, answer: Answer, pending: PendingInterrupts | None, ended: EpisodeRef | None
+    thread_id: str,
+    run_id: str,
+    answer: Answer,
+    pending: PendingInterrupts | None,
+    ended: EpisodeRef | None,
+    *,
+    is_cut: bool,
 ) -> list[BaseEvent]:
-    """How a run ends that left the thread ``pending``, and with it the session, if it has ``ended``."""
+    """How a run ends that left the thread ``pending``, and with it the session, if it has ``ended``.
+
+    ``is_cut``: there was no room for all that was said in it.
+    """
     if answer.error is not None:
         return [run_error(answer.error, answer.usage, answer.model)]
     finished = run_finished(
@@ -145,5 +154,6 @@ def end_events(
         model=answer.model,
         cancelled=answer.is_cancelled,
         interrupts=pending.interrupts if pending else (),
+        is_cut=is_cut,
     )
     return [thread_closed(ended.reason, ended.id), finished] if ended is not None else [finished]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from aws_lambda_powertools import Logger
 
 from baton.conversation.agent_loop import AgentLoop
+from baton.conversation.answer_limit import AnswerLimit
 from baton.conversation.call_outcome import CallOutcome
 from baton.conversation.run_context import Emit, RunContext, RunServices
 from baton.conversation.tool_calls import agent_source
@@ -25,7 +26,7 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall, ToolCallRecord
 from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
 from baton.domain.usage import Usage
-from baton.memory.context import AssembledContext
+from baton.memory.context import CUT_NOTE, AssembledContext
 from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask
 from baton.ports.chat_model import Prompt, TextDelta
 from baton.ports.thread_store import Lease
@@ -48,6 +49,10 @@ class _Work:
     usage: Usage = field(default_factory=Usage)
     messages: list[TaskMessage] = field(default_factory=list)
     is_limited: bool = False
+
+    def take(self, text: str, *, is_cut: bool) -> None:
+        """Note the answer; whoever has asked is told where there was no room for all of it."""
+        self.answer = f"{text}\n{CUT_NOTE}" if is_cut else text
 
 
 class Consultations:
@@ -135,7 +140,7 @@ class Consultations:
         loop = AgentLoop(context, agent, kit, transcript, task_id=task.id)
         question = Prompt(Role.USER, task.message)
         budget = max(0, agent.memory.max_working_memory_tokens - kit.tokens(services.counter))
-        loop.begin(AssembledContext((Prompt(Role.SYSTEM, agent.system_prompt), question), 0, (), (), 1, budget))
+        await loop.begin(AssembledContext((Prompt(Role.SYSTEM, agent.system_prompt), question), 0, (), (), 1, budget))
         try:
             async with contextlib.aclosing(loop.events()) as events:
                 async for _ in events:
@@ -148,8 +153,9 @@ class Consultations:
                 for message in transcript.messages
             ]
         work.is_limited = loop.is_limited
-        answers = [message.text for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
-        work.answer = answers[-1] if answers and loop.has_answered else ""
+        answers = [message for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
+        if answers and loop.has_answered:
+            work.take(answers[-1].text, is_cut=answers[-1].is_cut)
 
     async def _ask_remote(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
         """Have an agent elsewhere answer, over A2A; its stream is read to the end before anything is made of it."""
@@ -161,12 +167,15 @@ class Consultations:
             parent_task_id=context.run.run_id,
             message=task.message,
         )
-        async with contextlib.aclosing(context.services.agent_client.stream(agent, asked)) as chunks:
+        limit, text = AnswerLimit(), ""
+        stream = limit.within(context.services.agent_client.stream(agent, asked))
+        async with contextlib.aclosing(stream) as chunks:
             async for chunk in chunks:
                 if isinstance(chunk, TextDelta):
-                    work.answer += chunk.text
+                    text += chunk.text
                 elif isinstance(chunk, AgentDone):
                     work.usage = chunk.usage or Usage()
+        work.take(text, is_cut=limit.is_spent)
         work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
 
     async def _keep(

@@ -26,6 +26,8 @@ LONGEST_BACKOFF_SECONDS = 2.0
 DRAIN_SECONDS = 10.0
 SEND_SECONDS = 10.0
 """Well below the 25 s that a function has for a WebSocket's frame."""
+LONGEST_BACKLOG = 4 * 1024 * 1024
+"""Characters that wait for one connection; whoever does not take them has a gap, and asks for what it missed."""
 LEASE_MARGIN = timedelta(seconds=2)
 """No post may leave so near the lease's end that a successor's could overtake it."""
 
@@ -70,7 +72,8 @@ class Delivery:
             return
         for connection_id, token_expires_at in live.connections.items():
             if connection_id not in self._senders and connection_id not in self._gone:
-                self._add(connection_id, token_expires_at).add(self._recent)
+                self._add(connection_id, token_expires_at)
+                self._give(connection_id, _frames(self._recent))
         self.cancelled_runs, self.asked = live.cancelled_runs, live.asked
         for connection_id in self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
@@ -86,8 +89,10 @@ class Delivery:
     def post(self, events: Sequence[Event]) -> None:
         """Send the events to everyone watching; returns at once."""
         self._recent += events
-        for sender in self._senders.values():
-            sender.add(events)
+        if self._senders:
+            frames = _frames(events)
+            for connection_id in list(self._senders):
+                self._give(connection_id, frames)
 
     async def drain(self) -> None:
         """Wait until everybody has everything, or for ten seconds; the slower ones will resume from the log."""
@@ -104,6 +109,11 @@ class Delivery:
         for sender in self._senders.values():
             sender.stop()
         self._senders.clear()
+
+    def _give(self, connection_id: str, frames: Sequence[str]) -> None:
+        if not self._senders[connection_id].add(frames):
+            logger.warning("connection too slow", connection_id=connection_id)
+            self._senders.pop(connection_id).stop()  # the next refresh finds it again, and it sees the gap
 
     def _add(self, connection_id: str, token_expires_at: datetime) -> _Sender:
         async def send(frame: str) -> None:
@@ -149,6 +159,10 @@ async def send_to(
     return True
 
 
+def _frames(events: Iterable[Event]) -> list[str]:
+    return [frame for event in events for frame in event.frames()]
+
+
 class _Sender:
     """The backlog of one connection and the task that works it off."""
 
@@ -156,17 +170,23 @@ class _Sender:
         self._send = send
         self._forget = forget
         self._backlog: deque[str] = deque()
+        self._waiting = 0
+        """Characters in the backlog."""
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._task = asyncio.ensure_future(self._work())
 
-    def add(self, events: Sequence[Event]) -> None:
-        for event in events:
-            self._backlog.extend(event.frames())
+    def add(self, frames: Sequence[str]) -> bool:
+        """Send the frames after those that wait; False if too much is waiting already."""
+        self._waiting += sum(map(len, frames))
+        if self._waiting > LONGEST_BACKLOG:
+            return False
+        self._backlog.extend(frames)
         if self._backlog:
             self._idle.clear()
             self._wake.set()
+        return True
 
     async def idle(self) -> None:
         await self._idle.wait()
@@ -194,4 +214,4 @@ class _Sender:
                     await self._forget()
                 return
             backoff = FIRST_BACKOFF_SECONDS
-            self._backlog.popleft()
+            self._waiting -= len(self._backlog.popleft())

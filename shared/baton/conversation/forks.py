@@ -39,6 +39,8 @@ SPECIALIST = "specialist"
 MOST_COPIED = 200
 """Messages that a fork begins with."""
 PAGE = 100
+MOST_READS = 3
+"""Pages that are looked through for the last answer of a fork; long messages fill one alone."""
 POLL_SECONDS = 0.25
 PATIENCE_SECONDS = 15.0
 """For a fork that somebody holds; shorter than the lease of whoever waits, which nobody renews meanwhile."""
@@ -146,11 +148,16 @@ class Forks:
             raise ThreadUnavailable
         if is_led_by_parent(fork):
             raise ThreadLed  # its answers are in the parent already
-        page = await self._store.read_messages(scope, fork, limit=PAGE, before=None)
-        answers = [message for message in page.messages if message.is_said and message.role is Role.ASSISTANT]
-        if not answers:
-            raise ThreadUnavailable("Nothing has been answered in this fork yet.")
-        return fork, answers[-1]
+        before: int | None = None
+        for _ in range(MOST_READS):
+            page = await self._store.read_messages(scope, fork, limit=PAGE, before=before)
+            answers = [message for message in page.messages if message.is_said and message.role is Role.ASSISTANT]
+            if answers:
+                return fork, answers[-1]
+            before = page.next_before
+            if before is None:
+                break
+        raise ThreadUnavailable("Nothing has been answered in this fork yet.")
 
     async def _granted(self, scope: Scope, handoff: HandoffRequest) -> list[StoredMessage]:
         """The messages of the parent that a handoff's fork begins with, tool calls among them where it shows them."""

@@ -19,6 +19,8 @@ MESSAGES = 10
 LONGEST_MESSAGE = 1_000
 """Characters of each that are summed up."""
 LONGEST_SUMMARY_TOKENS = 200
+LONGEST_SUMMARY = 4_000
+"""Characters, whatever the model makes of the tokens it may use."""
 SUMMARISE = (
     "Sum up, in at most three sentences and in the user's language, what the user wants and what has been said about "
     "it, for a colleague who takes over now. Write the summary and nothing else."
@@ -44,7 +46,9 @@ async def summarised(context: RunContext, history: Sequence[StoredMessage], text
             async with contextlib.aclosing(stream) as chunks:
                 async for chunk in chunks:
                     if isinstance(chunk, TextDelta):
-                        summary += chunk.text
+                        summary += chunk.text[:LONGEST_SUMMARY]
+                        if len(summary) >= LONGEST_SUMMARY:
+                            break
                     elif isinstance(chunk, Finished):
                         usage = chunk.usage or Usage()
     except (LeaseLost, StoreUnavailable):

@@ -24,7 +24,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.identity import Scope
-from baton.domain.message import StoredMessage
+from baton.domain.message import LENGTH, StoredMessage
 
 if TYPE_CHECKING:
     from baton.conversation.turns import Turns
@@ -40,7 +40,7 @@ async def merged(
 
     ``stop`` tells whether the user has stopped it.
     """
-    message_id, text, is_open, is_whole = into.new_id(), "", False, False
+    message_id, text, is_open, is_whole, is_cut = into.new_id(), "", False, False, False
     sources: list[dict[str, Any]] = []
     failure: BatonError | None = None
     try:
@@ -58,6 +58,7 @@ async def merged(
                     yield text_content(message_id, event.delta)
                 elif isinstance(event, TextMessageEndEvent):
                     sources += (event.metadata or {}).get("sources", [])
+                    is_cut |= (event.metadata or {}).get("finishReason") == LENGTH
                 elif isinstance(event, _SHOWN):
                     yield event
         is_whole = not stop.is_set()
@@ -65,9 +66,11 @@ async def merged(
         failure = error
     finally:
         if is_open:
-            into.add_answer(message_id, agent, text, is_whole=is_whole, sources=sources, source=SPECIALIST)
+            into.add_answer(
+                message_id, agent, text, is_whole=is_whole, is_cut=is_cut, sources=sources, source=SPECIALIST
+            )
     if is_open:
-        yield text_end(message_id, sources)
+        yield text_end(message_id, sources, is_cut=is_cut)
     if failure is not None:
         raise failure
 

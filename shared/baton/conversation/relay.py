@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from ag_ui.core import BaseEvent, TextPart
 
+from baton.conversation.answer_limit import AnswerLimit
 from baton.conversation.attachments import attachments
 from baton.conversation.call_outcome import Transfer
 from baton.conversation.run_context import RunContext
@@ -73,7 +74,8 @@ class Relay:
         context, message_id = self._context, self._transcript.new_id()
         text, is_open = "", False
         failure: BatonError | None = None
-        chunks = batched(self._chunks(), deadline=context.deadline, stop=context.stop)
+        limit = AnswerLimit()
+        chunks = batched(limit.within(self._chunks()), deadline=context.deadline, stop=context.stop)
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
@@ -88,8 +90,10 @@ class Relay:
             failure = error
         is_stopped = context.stop.is_set()
         if is_open:
-            yield text_end(message_id)
-            self._transcript.add_answer(message_id, self.agent, text, is_whole=failure is None and not is_stopped)
+            is_whole = failure is None and not is_stopped
+            is_cut = is_whole and limit.is_spent
+            yield text_end(message_id, is_cut=is_cut)
+            self._transcript.add_answer(message_id, self.agent, text, is_whole=is_whole, is_cut=is_cut)
         self.has_answered = bool(text)
         if failure is None and not is_stopped and not text and self.returns is None:
             failure = self._unavailable("its answer was empty")

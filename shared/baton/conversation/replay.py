@@ -148,7 +148,15 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
     cancelled = end is not None and end.outcome is OutcomeType.CANCELLED
     usage, model = (end.usage, end.model) if end is not None else (None, None)
     interrupts = end.interrupts if end is not None else ()
-    finished = run_finished(thread_id, run_id, usage=usage, model=model, cancelled=cancelled, interrupts=interrupts)
+    finished = run_finished(
+        thread_id,
+        run_id,
+        usage=usage,
+        model=model,
+        cancelled=cancelled,
+        interrupts=interrupts,
+        is_cut=any(message.is_cut for message in messages),
+    )
     return [started, snapshot, unsequenced(finished, **metadata)]
 
 

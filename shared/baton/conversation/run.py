@@ -303,10 +303,9 @@ class RunExecution:
         if self._log.is_tail_too_long:
             await self._log.write_piece(lease)
         # Never in the log: whoever reads it before the commit would tell of an end that may not be the end.
-        final = [
-            self._log.number(event)
-            for event in (*left, *end_events(self._thread.id, self._run.run_id, answer, pending, ended))
-        ]
+        is_cut = any(message.is_cut for message in messages)
+        ends = end_events(self._thread.id, self._run.run_id, answer, pending, ended, is_cut=is_cut)
+        final = [self._log.number(event) for event in (*left, *ends)]
         tail_seq, tail = self._log.tail(messages[-1].text, messages[-1].id)
         end = RunEnd(
             outcome=answer.outcome,

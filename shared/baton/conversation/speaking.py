@@ -124,7 +124,7 @@ class Speaking:
                         yield event
                 current = (*self._step.unfinished, *self._step.transcript.messages)
             notes = notes_for(floor, kit, self._step.skills, self._text, self._services.counter)
-            loop.begin(await self._assembled(kit, current), notes)
+            await loop.begin(await self._assembled(kit, current), notes)
         if not self._context.stop.is_set():
             async with contextlib.aclosing(speaker.events()) as events:
                 async for event in events:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 
 from baton.domain.errors import TurnTimeout
 from baton.domain.events import MAX_DELTA_CHARS
+from baton.domain.text import encodable, slices
 from baton.ports.chat_model import ModelChunk, TextDelta
 
 FAST_SECONDS = 0.1
@@ -39,8 +40,11 @@ async def batched(
                 async with asyncio.timeout_at(deadline):
                     await buffer.arrived.wait()
             text = buffer.take_text()
-            for start in range(0, len(text), MAX_DELTA_CHARS):
-                yield TextDelta(text[start : start + MAX_DELTA_CHARS])
+            for start, end in slices(text, MAX_DELTA_CHARS):
+                # A model may split a character beyond the BMP between two deltas; a half that stays alone is not text.
+                yield TextDelta(encodable(text[start:end]))
+                if len(text) > MAX_DELTA_CHARS:
+                    await asyncio.sleep(0)  # each is numbered, encoded and posted: others go first
             if buffer.ended.is_set() and not buffer.text:
                 if buffer.error is not None:
                     raise buffer.error
@@ -93,9 +97,6 @@ class _Buffer:
 
     def take_text(self) -> str:
         text, self.text = "".join(self.text), []
-        if not text.isascii():
-            # A model may split a character beyond the BMP between two deltas; a half that stays alone is not text.
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if not self.ended.is_set():
             self.arrived.clear()
         return text

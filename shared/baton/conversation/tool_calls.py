@@ -20,10 +20,13 @@ from baton.conversation.run_context import Budget, Emit, RunContext
 from baton.conversation.tool_kit import BadCall, Offer, OutOfReach, ToolKit
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, StoreUnavailable
+from baton.domain.json_values import count_values
 from baton.domain.metrics import Metric, count
 from baton.domain.task import TaskStatus
+from baton.domain.text import encodable, first_bytes
 from baton.domain.tool_call import ASK, ToolCall, ToolCallRecord, is_shown
 from baton.domain.tool_events import tool_call, tool_result
+from baton.off_loop import off_loop
 from baton.ports.tools import CallContext, ToolFailed
 
 logger = Logger(child=True)
@@ -31,6 +34,11 @@ logger = Logger(child=True)
 STOPPED = "The user stopped this."
 OVER = "Error: it was stopped when the time for it was over."
 GRACE_SECONDS = 5.0
+VALUE_WEIGHT = 200
+"""What a value of a call's arguments counts, in the characters of ``off_loop``."""
+LONGEST_RESULT = 1024 * 1024
+"""Of what a tool answers, in bytes of UTF-8; what is longer is cut, also in the record of the call."""
+CUT = "\n[Cut: the tool has answered {} characters in all.]"
 NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
 
 
@@ -171,7 +179,8 @@ class ToolCalls:
     async def _outcome(self, call: ToolCall, emit: Emit, *, is_approved: bool) -> CallOutcome:
         try:
             offer = self.kit.offer(call)
-            arguments = offer.arguments(call)
+            # A schema is checked in Python, some hundredths of a millisecond for each value.
+            arguments = await off_loop(VALUE_WEIGHT * count_values(call.arguments), offer.arguments, call)
         except OutOfReach as error:
             return CallOutcome.failed(f"Error: {error}", is_outage=True)
         except BadCall as bad:
@@ -212,7 +221,7 @@ class ToolCalls:
         except ToolFailed as failure:
             is_outage, is_refused = failure.is_outage, failure.is_refused
             return CallOutcome.failed(f"Error: {failure.message}", is_outage=is_outage, is_refused=is_refused)
-        return CallOutcome(result.text, sources=result.sources)
+        return CallOutcome(await off_loop(len(result.text), _kept, result.text), sources=result.sources)
 
     def _reused(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:
         """What an earlier attempt was answered; the tool is not asked again."""
@@ -238,13 +247,13 @@ class ToolCalls:
         return self.told(call)
 
     async def _record(self, call: ToolCall, outcome: CallOutcome, began: datetime) -> None:
-        services = self.context.services
+        services, given = self.context.services, call.parsed()
         record = ToolCallRecord(
             id=call.id,
             run_id=self.context.run.run_id,
             agent_id=self.agent.id,
             tool_name=call.name,
-            input=_as_object(call.arguments),
+            input=given if given is not None else call.arguments,
             output=outcome.output if outcome.error is None else None,
             succeeded=outcome.error is None,
             error_message=outcome.error,
@@ -265,9 +274,9 @@ def agent_source(agent: AgentDefinition) -> dict[str, Any]:
     return {"kind": "agent", "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
 
 
-def _as_object(arguments: str) -> Mapping[str, Any] | str:
-    try:
-        parsed = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-    return parsed if isinstance(parsed, dict) else arguments
+def _kept(text: str) -> str:
+    """As much of a tool's answer as is kept, as text that can be sent and stored."""
+    mended = encodable(text[:LONGEST_RESULT])
+    kept = first_bytes(mended, LONGEST_RESULT)
+    is_whole = len(text) <= LONGEST_RESULT and len(kept) == len(mended)
+    return kept if is_whole else kept + CUT.format(len(text))

@@ -13,7 +13,9 @@ from baton.conversation.running_floor import RunningFloor
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode
 from baton.domain.identity import Scope
-from baton.domain.tool_call import ASK, ToolCall, tool_name
+from baton.domain.json_schema import foreign_schema_problem
+from baton.domain.json_values import count_values
+from baton.domain.tool_call import ASK, MOST_VALUES, ToolCall, tool_name
 from baton.ports.chat_model import ToolSpec
 from baton.ports.token_counter import TokenCounter
 from baton.ports.tools import MissingTools, OfferedTools, Tool, Tools
@@ -52,28 +54,17 @@ class Offer:
 
     def arguments(self, call: ToolCall) -> dict[str, Any]:
         """The call's arguments. Raises ``BadCall`` if they do not fit the tool's schema."""
+        if count_values(call.arguments) > MOST_VALUES:
+            raise BadCall(f"the arguments must hold at most {MOST_VALUES} values.")
         try:
             arguments = json.loads(call.arguments)
         except (ValueError, RecursionError):
             raise BadCall("the arguments are not valid JSON.") from None
         if not isinstance(arguments, dict):
             raise BadCall("the arguments must be a JSON object.")
-        # Loaded when the first call has to be checked: most turns make none, and it takes a tenth of a second.
-        from jsonschema import Draft202012Validator
-        from jsonschema.exceptions import SchemaError, relevance
-        from referencing import Registry
-        from referencing.exceptions import Unresolvable
-
-        # An empty registry: a schema that refers to an address must not make us fetch it.
-        validator = Draft202012Validator(self.spec.parameters, registry=Registry())
-        try:
-            errors = sorted(validator.iter_errors(arguments), key=relevance)
-        except (SchemaError, Unresolvable, RecursionError):
-            return arguments  # the tool's own schema is at fault, so the tool decides
-        if errors:
-            where = "/".join(str(part) for part in errors[-1].absolute_path)
-            place = f" at {where}" if where else ""
-            raise BadCall(f"the arguments do not fit{place}: {errors[-1].message}"[:LONGEST_COMPLAINT])
+        problem = foreign_schema_problem(self.spec.parameters, arguments)
+        if problem is not None:
+            raise BadCall(f"the arguments do not fit{problem}"[:LONGEST_COMPLAINT])
         return arguments
 
 

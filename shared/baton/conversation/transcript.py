@@ -10,7 +10,7 @@ from baton.domain.identity import derived_message_id
 from baton.domain.message import MessageStatus, Role, StoredMessage
 from baton.domain.thread import Run
 from baton.domain.tool_call import CallEnd, ToolCall
-from baton.memory.context import STOPPED_NOTE, answer_tokens, message_tokens
+from baton.memory.context import CUT_NOTE, STOPPED_NOTE, answer_tokens, message_tokens
 from baton.ports.clock import Clock
 from baton.ports.token_counter import TokenCounter
 
@@ -73,11 +73,13 @@ class Transcript:
         *,
         calls: Sequence[ToolCall] = (),
         is_whole: bool = True,
+        is_cut: bool = False,
         sources: Sequence[Mapping[str, Any]] = (),
         source: str | None = None,
     ) -> StoredMessage:
-        """What an agent has said, and what it called."""
-        counted = text if is_whole else f"{text}{STOPPED_NOTE}"
+        """What an agent has said, and what it called. ``is_cut``: there was no room for the rest of it."""
+        note = CUT_NOTE if is_cut else "" if is_whole else STOPPED_NOTE
+        counted = f"{text}{note}"
         return self._add(
             message_id,
             Role.ASSISTANT,
@@ -89,6 +91,7 @@ class Transcript:
             tool_calls=tuple(calls),
             sources=tuple(dict(each) for each in sources),
             source=source,
+            is_cut=is_cut,
         )
 
     def add_result(

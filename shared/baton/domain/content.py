@@ -20,6 +20,8 @@ MAX_CONTENT_BYTES = 1024 * 1024
 MAX_PARTS = 32
 MAX_DEPTH = 32
 """Objects and lists within each other in one part: the events that carry it later must still be serialisable."""
+MAX_VALUES = 2_000
+"""Values in one part: what is unknown of it is kept, and carried through many hands."""
 FILE_PROVIDER = "baton"
 DOWNLOAD_URL = "downloadUrl"
 """The name in a part's metadata under which the API serves an upload's address; no client can set it."""
@@ -142,8 +144,10 @@ def without_download_url(part: dict[str, Any]) -> dict[str, Any]:
 
 def _check_representable(item: dict[str, Any], where: str) -> None:
     # Unknown keys are kept (AG-UI is open), so all of the part must be storable, not only what is known of it.
-    if _is_deeper(item, MAX_DEPTH):
-        raise InvalidRequest(f"{where} is nested more than {MAX_DEPTH} levels deep.")
+    if not _is_within(item, MAX_DEPTH, MAX_VALUES):
+        raise InvalidRequest(
+            f"{where} is nested more than {MAX_DEPTH} levels deep, or holds more than {MAX_VALUES} values."
+        )
     try:
         text = json.dumps(item, ensure_ascii=False, allow_nan=False)
     except ValueError:
@@ -151,11 +155,19 @@ def _check_representable(item: dict[str, Any], where: str) -> None:
     _checked_text(text, where)
 
 
-def _is_deeper(value: object, levels: int) -> bool:
-    if isinstance(value, dict):
-        return levels == 0 or any(_is_deeper(inner, levels - 1) for inner in value.values())
-    if isinstance(value, list):
-        return levels == 0 or any(_is_deeper(inner, levels - 1) for inner in value)
+def _is_within(value: object, levels: int, values: int) -> bool:
+    """Whether objects and lists are nested at most ``levels`` deep and hold at most so many ``values`` altogether."""
+    level = [value]
+    for _ in range(levels + 1):
+        inner: list[object] = []
+        for each in level:
+            inner += each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+            values -= len(each) if isinstance(each, dict | list) else 0
+            if values < 0:
+                return False
+        if not any(isinstance(each, dict | list) for each in level):
+            return True
+        level = inner
     return False
 
 

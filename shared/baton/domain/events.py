@@ -29,7 +29,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError
 from baton.domain.interrupt import Interrupt, InterruptAnswer
-from baton.domain.message import Role, StoredMessage
+from baton.domain.message import LENGTH, Role, StoredMessage
 from baton.domain.usage import Usage
 
 PROTOCOL_VERSION = "1.0"
@@ -170,8 +170,12 @@ def text_content(message_id: str, delta: str) -> TextMessageContentEvent:
     return TextMessageContentEvent(message_id=message_id, delta=delta)
 
 
-def text_end(message_id: str, sources: Sequence[dict[str, Any]] = ()) -> TextMessageEndEvent:
-    return TextMessageEndEvent(message_id=message_id, metadata={"sources": list(sources)})
+def text_end(message_id: str, sources: Sequence[dict[str, Any]] = (), *, is_cut: bool = False) -> TextMessageEndEvent:
+    """The end of a message; ``is_cut``: there was no room for the rest of it."""
+    metadata: dict[str, Any] = {"sources": list(sources)}
+    if is_cut:
+        metadata["finishReason"] = LENGTH
+    return TextMessageEndEvent(message_id=message_id, metadata=metadata)
 
 
 def run_finished(
@@ -182,7 +186,9 @@ def run_finished(
     model: str | None,
     cancelled: bool = False,
     interrupts: Sequence[Interrupt] = (),
+    is_cut: bool = False,
 ) -> RunFinishedEvent:
+    """The run ends; ``is_cut``: with an answer that there was no room for."""
     outcome: RunFinishedCancelledOutcome | RunFinishedSuccessOutcome | RunFinishedInterruptOutcome
     if interrupts:
         outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=[each.as_ag_ui() for each in interrupts])
@@ -195,6 +201,7 @@ def run_finished(
         run_id=run_id,
         outcome=outcome,
         usage=[_token_usage(usage, model)] if usage is not None else None,
+        metadata={"finishReason": LENGTH} if is_cut else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
@@ -60,6 +61,28 @@ def problems(schema: Schema, value: Any) -> list[Problem]:
     return [_problem(error) for error in errors[:MOST_PROBLEMS]]
 
 
+def foreign_schema_problem(schema: Schema, value: Any) -> str | None:
+    """Where and why ``value`` does not fit a schema that somebody else made; None if it fits, or nobody can say.
+
+    Nothing is fetched for it. What can only be checked with Python's own regular expressions is not: a tool's schema
+    and a model's text could keep them busy for ever, with nobody else served meanwhile.
+    """
+    # Loaded when the first call has to be checked: most turns make none, and it takes a tenth of a second.
+    from jsonschema import SchemaError
+    from jsonschema.exceptions import relevance
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    try:
+        errors = sorted(_foreign_validator()(schema, registry=Registry()).iter_errors(value), key=relevance)
+    except (SchemaError, Unresolvable, RecursionError):
+        return None  # the tool's own schema is at fault, so the tool decides
+    if not errors:
+        return None
+    where = "/".join(str(part) for part in errors[-1].absolute_path)
+    return f"{f' at {where}' if where else ''}: {errors[-1].message}"
+
+
 def partial(schema: Schema) -> Schema:
     """The schema of an object that is not complete yet: what is there must fit, and anything may be missing."""
     return {keyword: value for keyword, value in schema.items() if keyword in _PARTIAL}
@@ -104,6 +127,45 @@ def _validator() -> Any:
             yield ValidationError(f"{instance!r} does not match {wanted!r}")
 
     return extend(Draft202012Validator, {"pattern": pattern})
+
+
+@lru_cache(maxsize=1)
+def _foreign_validator() -> Any:
+    """A validator for schemas whose patterns nobody has checked."""
+    from jsonschema.validators import extend
+
+    validator = _validator()
+    matched, additional = validator.VALIDATORS["pattern"], validator.VALIDATORS["additionalProperties"]
+
+    def pattern(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        with suppress(ValueError):  # re2 does not know it
+            yield from matched(validator, wanted, instance, schema)
+
+    def pattern_properties(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if not isinstance(instance, dict):
+            return
+        for expression, inner in wanted.items():
+            with suppress(ValueError):
+                names = [name for name in instance if compiled(expression).search(_encodable(name)) is not None]
+                for name in names:
+                    yield from validator.descend(instance[name], inner, path=name, schema_path=expression)
+
+    def additional_properties(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if "patternProperties" not in schema:
+            yield from additional(validator, wanted, instance, schema)
+
+    def unchecked(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        yield from ()
+
+    return extend(
+        validator,
+        {
+            "pattern": pattern,
+            "patternProperties": pattern_properties,
+            "additionalProperties": additional_properties,
+            "unevaluatedProperties": unchecked,
+        },
+    )
 
 
 def _encodable(text: str) -> str:

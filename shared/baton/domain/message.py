@@ -29,6 +29,10 @@ Part = TextPart | ImagePart | DocumentPart
 Content = str | tuple[Part, ...]
 
 
+LENGTH = "length"
+"""The ``finishReason`` of an answer that was cut, in the words of OpenAI's Chat Completions."""
+
+
 class Role(StrEnum):
     """Who speaks. System and context messages are rebuilt every turn and never stored (M7)."""
 
@@ -101,6 +105,8 @@ class StoredMessage:
     tokens: int
     """Tokens this message takes in a prompt, its framing included."""
     status: MessageStatus = MessageStatus.COMPLETE
+    is_cut: bool = False
+    """Whether an answer ends where there was no room for more of it, and not where its agent had finished."""
     agent_id: str | None = None
     agent_name: str | None = None
     is_handoff_summary: bool = False
@@ -134,6 +140,7 @@ class StoredMessage:
             "ordinal": self.ordinal,
             "runId": self.run_id,
             "status": self.status.value,
+            "finishReason": LENGTH if self.is_cut else None,
             "agentId": self.agent_id,
             "agentName": self.agent_name,
             "isHandoffSummary": self.is_handoff_summary,

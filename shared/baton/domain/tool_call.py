@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import uuid
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from baton.domain.json_values import count_values
 from baton.domain.times import iso
 
 ASK = "ask_"
@@ -19,6 +19,8 @@ RETURN = "return_to_main"
 ADVANCE = "advance_workflow"
 END = "end_conversation"
 OWN_TOOLS = (RETURN, ADVANCE, END)
+MOST_VALUES = 10_000
+"""Values that a call's arguments may hold. They are parsed and checked again and again."""
 
 
 def is_own(name: str) -> bool:
@@ -47,6 +49,10 @@ class ToolCall:
     name: str
     arguments: str
     """JSON as the model wrote it, which may be malformed; ``{}`` where it wrote nothing."""
+
+    def parsed(self) -> dict[str, Any] | None:
+        """The arguments as an object; None where they are none, or hold more values than anybody would look at."""
+        return _parsed(self.arguments)
 
 
 class CallEnd(StrEnum):
@@ -103,7 +109,16 @@ def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, argume
     id, so that its recorded result is used and nothing is done twice. ``caller`` is the agent's id or, within a
     sub-task, the task's; ``occurrence`` tells equal calls of one run apart, from 0.
     """
-    with contextlib.suppress(ValueError, RecursionError):  # what is no JSON is compared as it stands
-        arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"))
+    parsed = _parsed(arguments)
+    if parsed is not None:  # what is no object is compared as it stands
+        arguments = json.dumps(parsed, sort_keys=True, separators=(",", ":"))
     name = "\0".join(("call", message_id, caller, tool, arguments, str(occurrence)))
     return "call_" + uuid.uuid5(uuid.UUID(thread_id), name).hex
+
+
+def _parsed(arguments: str) -> dict[str, Any] | None:
+    try:
+        parsed = json.loads(arguments) if count_values(arguments) <= MOST_VALUES else None
+    except (ValueError, RecursionError):
+        return None
+    return parsed if isinstance(parsed, dict) else None

@@ -167,7 +167,8 @@ def _sentences(text: str) -> tuple[tuple[str, ...], ...]:
 @lru_cache(maxsize=8)
 def _plain(text: str) -> str:
     """Text in one Unicode form (NFKC), encodable: halves of surrogate pairs become ``?``."""
-    return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode())
+    # One character may become eighteen.
+    return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode())[:LONGEST_TEXT]
 
 
 def _folded(text: str) -> str:

@@ -22,6 +22,7 @@ REPLY_TOKENS = 3
 IMAGE_TOKENS = 765
 """An image at high detail, 1024 x 1024 (OpenAI's vision guide). Its true size is not known before it is fetched."""
 STOPPED_NOTE = "[This answer was stopped before it was complete.]"
+CUT_NOTE = "[This answer was cut because it was too long.]"
 DOCUMENT_TOKENS = 1_000
 """Stand-in for a document that is not inline text; the model's own usage figures tell the truth afterwards."""
 
@@ -233,7 +234,9 @@ def _told(call: ToolCall, result: StoredMessage | None) -> str:
 
 
 def _as_said(message: StoredMessage) -> Content:
-    """A message as the model sees it; an answer that was stopped says so, lest the model takes it for finished."""
+    """A message as the model sees it; an answer that was stopped or cut says so, lest it is taken for finished."""
+    if message.is_cut and message.text:
+        return f"{message.text}\n{CUT_NOTE}"
     if message.status is MessageStatus.CANCELLED and message.text:
         return f"{message.text}\n{STOPPED_NOTE}"
     return message.content

@@ -12,6 +12,10 @@ from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.files import ThreadFiles
 
+MAX_ANSWER_BYTES = 1024 * 1024
+"""Longest answer: its text, its calls and what the model thinks aloud, in UTF-8. As much as a user's message may have,
+and eight times what models give at most; a longer one is cut and ends as ``LENGTH``."""
+
 
 class FinishReason(StrEnum):
     """Why the model stopped, in the words of OpenAI's Chat Completions API."""

@@ -45,7 +45,10 @@ class RunRecords(Protocol):
     async def calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
-        """A page of the thread's calls, the newest first, and the next cursor. Raises ``InvalidRequest``."""
+        """A page of the thread's calls, the newest first, and the next cursor; fewer where they are long.
+
+        Raises ``InvalidRequest``.
+        """
         ...
 
     async def put_task(self, lease: Lease, task: Task) -> None:

@@ -245,7 +245,7 @@ class ThreadStore(Protocol):
         ...
 
     async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
-        """A page of messages going back in time from ``before``, or from the newest."""
+        """A page of messages going back in time from ``before``, or from the newest; fewer where they are long."""
         ...
 
     async def run_messages(

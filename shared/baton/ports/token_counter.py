@@ -1,4 +1,4 @@
-"""Exact token counts of text."""
+"""Token counts of text."""
 
 from typing import Protocol
 
@@ -7,5 +7,8 @@ class TokenCounter(Protocol):
     """Counts tokens as the configured models do (``o200k_base``)."""
 
     def count(self, text: str) -> int:
-        """The number of tokens of ``text``; special-token spellings count as ordinary text."""
+        """The number of tokens of ``text``; special-token spellings count as ordinary text.
+
+        Takes some milliseconds at most: long texts may be estimated.
+        """
         ...

@@ -14,7 +14,7 @@ from baton.adapters.a2a.extension import EXTENSION_URI
 from baton.domain.agent import AgentDefinition
 from baton.domain.secret import SecretReference
 from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentProgress
-from baton.ports.chat_model import TextDelta
+from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents.conftest import TOKEN, defined, http, resolve
 from tests.integration.agents.remote_agent import RemoteAgent
@@ -105,10 +105,12 @@ async def test_a_failure_is_told_in_the_agents_words(
 
 
 @BOTH
-async def test_an_answer_longer_than_256_kib_is_a_failure(client: RemoteAgents, serve: Serve, streams: bool) -> None:
-    said, told = await fail(client, defined(serve(RemoteAgent(streams=streams))), "big 40")
-    assert "256 KiB" in told
-    assert len(said) <= 256 * 1024
+async def test_whoever_reads_on_beyond_the_longest_answer_gets_a_failure(
+    client: RemoteAgents, serve: Serve, streams: bool
+) -> None:
+    said, told = await fail(client, defined(serve(RemoteAgent(streams=streams))), "big 160")
+    assert "1024 KiB" in told
+    assert len(said) <= 2 * MAX_ANSWER_BYTES  # one piece more than there is room for
 
 
 async def test_the_message_says_whose_conversation_it_is(client: RemoteAgents, serve: Serve) -> None:

@@ -177,7 +177,8 @@ async def test_calls_of_one_answer_run_at_the_same_time(stage: Stage) -> None:
         (call(city=7), "at city"),
         (ToolCall("call-1", "weather", "{not json"), "not valid JSON"),
         (ToolCall("call-1", "weather", '["Oslo"]'), "must be a JSON object"),
-        (ToolCall("call-1", "weather", "[" * 100_000), "not valid JSON"),
+        (ToolCall("call-1", "weather", "[" * 9_000), "not valid JSON"),
+        (ToolCall("call-1", "weather", "[" * 100_000), "at most 10000 values"),
     ],
 )
 async def test_a_bad_call_goes_back_to_the_model_as_an_error(stage: Stage, bad: ToolCall, complaint: str) -> None:
@@ -452,3 +453,41 @@ async def test_what_an_answer_rests_on_is_bounded(stage: Stage) -> None:
     sources = said.events[-2].body["metadata"]["sources"]
     assert len(sources) == MOST_SOURCES
     assert {len(source["title"]) for source in sources} == {LONGEST_SOURCE_FIELD}
+
+
+async def test_a_tools_schema_cannot_keep_everybody_busy_with_its_patterns(stage: Stage) -> None:
+    """Python's own regular expressions would take longer than the universe lasts."""
+
+    async def find(word: str) -> str:
+        return f"Found {word[:3]}."
+
+    evil, unknown = "^(a+)+$", "^(?=a)(a+)+$"
+    stage.tools.withdraw("weather")
+    stage.tools.add("find", find, parameters={"type": "object", "properties": {"word": {"pattern": evil}}})
+    stage.tools.add("guess", find, parameters={"type": "object", "properties": {"word": {"pattern": unknown}}})
+    word = "a" * 5_000 + "!"
+    stage.model.script(Answer.calling(call("find", word=word), call("guess", word=word)), "Done.")
+    refused, found = results(await stage.say())
+    assert "do not fit at word" in refused
+    assert found == "Found aaa."
+
+
+async def test_halves_of_characters_in_a_result_fail_nothing(stage: Stage) -> None:
+    async def half() -> str:
+        return "half \ud83d, whole \ud83d\ude00"
+
+    stage.tools.add("half", half)
+    stage.model.script(Answer.calling(call("half")), "Done.")
+    assert results(await stage.say()) == ["half \ufffd, whole \U0001f600"]
+
+
+async def test_a_result_without_end_is_kept_up_to_its_limit(stage: Stage) -> None:
+    async def much() -> str:
+        return "x" * 3_000_000
+
+    stage.tools.add("much", much)
+    stage.model.script(Answer.calling(call("much")), "Done.")
+    await stage.say()
+    [record] = await records(stage)
+    assert 1_000_000 < len(record["output"]) < 1_100_000
+    assert record["output"].endswith("3000000 characters in all.]")

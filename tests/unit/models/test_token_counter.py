@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public  # type: ignore[import-untyped]
 
-from baton.adapters.token_counter import LONGEST_BLANK, PATTERN, VOCABULARY_FILE, TiktokenCounter
+from baton.adapters.token_counter import LONGEST_COUNTED, PATTERN, VOCABULARY_FILE, TiktokenCounter
 
 FOLDER = Path(__file__).parents[3] / "layers" / "tokenizer"
 COUNTER = TiktokenCounter(FOLDER)
@@ -42,17 +43,47 @@ def test_text_is_cut_as_tiktoken_cuts_it(monkeypatch: pytest.MonkeyPatch) -> Non
     assert openai_public.o200k_base()["pat_str"] == PATTERN
 
 
-@pytest.mark.parametrize(
-    "run", [LONGEST_BLANK - 1, LONGEST_BLANK, LONGEST_BLANK + 1, LONGEST_BLANK + 2, 3 * LONGEST_BLANK + 7]
-)
-def test_long_runs_of_spaces_are_exact(tiktokens_own: tiktoken.Encoding, run: int) -> None:
-    text = f"before{' ' * run}after"
+@pytest.mark.parametrize("character", [" ", "\n", "\t", "a", "=", "1", "é", "語", "🙂"])
+def test_what_is_counted_whole_is_exact(tiktokens_own: tiktoken.Encoding, character: str) -> None:
+    text = f"before{character * (LONGEST_COUNTED - 6)}"
     assert COUNTER.count(text) == len(tiktokens_own.encode_ordinary(text))
 
 
-@pytest.mark.parametrize("character", [" ", "\n", "\t", "a", "=", "1"])
-def test_a_million_times_one_character_can_be_counted(character: str) -> None:
-    assert COUNTER.count(character * 1_048_576) > 0
+LONG_TEXTS = {
+    "prose": "".join(path.read_text() for path in sorted(FOLDER.parents[1].glob("docs/explanation/*.md"))) * 3,
+    "code": (FOLDER.parents[1] / "shared/baton/adapters/openai/chat_model.py").read_text() * 9,
+    "data": json.dumps([{"id": number, "name": f"item {number}", "tags": ["a", "b"]} for number in range(5_000)]),
+    "no words": "a" * 200_000,
+    "another script": "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(100_000)),
+    "first prose, then data": "It was a dark and stormy night. " * 5_000 + "[[0,1],{}]," * 15_000,
+}
+
+
+@pytest.mark.parametrize("kind", LONG_TEXTS)
+def test_longer_texts_are_estimated_within_a_few_per_cent(tiktokens_own: tiktoken.Encoding, kind: str) -> None:
+    text = LONG_TEXTS[kind]
+    assert len(text) > 2 * LONGEST_COUNTED
+    exact = len(tiktokens_own.encode_ordinary(text))
+    assert abs(COUNTER.count(text) - exact) < 0.08 * exact
+
+
+class Measured(tiktoken.Encoding):
+    """Counts, and remembers how much it was given."""
+
+    characters = 0
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        self.characters += len(text)
+        return super().encode_ordinary(text)
+
+
+@pytest.mark.parametrize("size", [1_000, LONGEST_COUNTED, 10 * LONGEST_COUNTED, 1_048_576, 100_000_000])
+def test_the_work_of_a_count_is_bounded_whatever_the_length(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiktoken.Encoding", Measured)
+    counter = TiktokenCounter(FOLDER)
+    assert counter.count("a" * size) > 0
+    assert isinstance(counter._encoding, Measured)
+    assert counter._encoding.characters == min(size, LONGEST_COUNTED)
 
 
 def test_many_threads_may_count_first() -> None:

@@ -15,10 +15,8 @@ from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 from baton.adapters.a2a.extension import report_in
 from baton.adapters.a2a.failures import AgentRefused, shortened
 from baton.ports.agent_client import AgentDone, AgentFailed, AgentProgress, AgentReport
-from baton.ports.chat_model import TextDelta
+from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
 
-MAX_ANSWER_BYTES = 256 * 1024
-"""A longer answer is a failure: it would not fit the prompt of whoever asked."""
 MAX_LABEL = 200
 """Characters of what an agent says about its progress."""
 
@@ -171,9 +169,9 @@ class Answer:
         if apart and self._bytes:
             text = f"\n\n{text}"
         self._bytes += len(text.encode())
-        if self._bytes > MAX_ANSWER_BYTES:
-            raise AgentFailed(f"The agent's answer is longer than {MAX_ANSWER_BYTES // 1024} KiB.")
         yield TextDelta(text)
+        if self._bytes > MAX_ANSWER_BYTES:  # whoever asked has left before this, with what there was room for
+            raise AgentFailed(f"The agent's answer is longer than {MAX_ANSWER_BYTES // 1024} KiB.")
 
     def _is_a_repetition(self, text: str) -> bool:
         told = text.strip()

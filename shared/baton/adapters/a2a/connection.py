@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator, Mapping
 
 import httpx
 
+from baton.adapters.stream_limits import StreamLimits, StreamTooLong, metered
 from baton.ports.agent_client import AgentFailed
 
-MAX_RESPONSE_BYTES = 8 * 1024 * 1024
-"""Of one response, a whole stream of events included."""
-MAX_LINE_BYTES = 2 * 1024 * 1024
-"""Of one event: the parser keeps it whole in memory."""
+LIMITS = StreamLimits(stream_bytes=8 * 1024 * 1024, event_bytes=2 * 1024 * 1024, event_values=10_000)
+"""Of one response, a whole stream of events included. An event is parsed in Python, value by value."""
 CONNECT_SECONDS = 5.0
 
 
@@ -56,14 +55,11 @@ class _Limited(httpx.AsyncByteStream):
         self._stream = stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        total = line = 0
-        async for part in self._stream:
-            total += len(part)
-            end = part.rfind(b"\n")
-            line = line + len(part) if end < 0 else len(part) - end - 1
-            if total > MAX_RESPONSE_BYTES or line > MAX_LINE_BYTES:
-                raise AgentFailed("The agent sends more than anybody would read.")
-            yield part
+        try:
+            async for piece in metered(self._stream, LIMITS):
+                yield piece
+        except StreamTooLong:
+            raise AgentFailed("The agent sends more than anybody would read.") from None
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -16,10 +16,13 @@ from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
+from baton.off_loop import LARGE, off_loop
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Lease, Page
 
 LARGEST_QUERY = 200
+PAGE_SIZE = 1024 * 1024
+"""Characters from which on a page of messages is full, however many were asked for."""
 
 
 class Messages(Leases):
@@ -30,12 +33,13 @@ class Messages(Leases):
         self._bodies = ItemBodies(bodies)
 
     async def put_message(self, lease: Lease, message: StoredMessage) -> None:
+        packed = await off_loop(_size(message), pack_message, message)
         item: Item = {
             **keys.message(lease.scope, lease.thread_id, message.ordinal),
             "id": message.id,
             "run_id": message.run_id,
             "tokens": message.tokens,
-            **await self._bodies.kept(lease.scope, lease.thread_id, pack_message(message)),
+            **await self._bodies.kept(lease.scope, lease.thread_id, packed),
         }
         await put_fenced(self._table, lease, item)
 
@@ -66,7 +70,14 @@ class Messages(Leases):
                 items += page
                 if len(items) >= limit:
                     break
-        messages = await self._messages(scope, thread.id, items[:limit][::-1])
+        messages: list[StoredMessage] = []
+        size = 0
+        for item in items[:limit]:
+            messages += await self._messages(scope, thread.id, [item])
+            size += _size(messages[-1])
+            if size >= PAGE_SIZE:
+                break
+        messages.reverse()
         more = bool(messages) and messages[0].ordinal > 0
         return Page(tuple(messages), messages[0].ordinal if more else None)
 
@@ -100,8 +111,9 @@ class Messages(Leases):
 
     async def _messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
         bodies = await asyncio.gather(*(self._bodies.read(scope, thread_id, item) for item in items))
-        return [
-            unpack_message(
+        messages: list[StoredMessage] = []
+        for item, body in zip(items, bodies, strict=True):
+            message = unpack_message(
                 body,
                 message_id=item["id"],
                 ordinal=_ordinal(item),
@@ -109,8 +121,17 @@ class Messages(Leases):
                 tokens=item["tokens"],
                 fence=item["fence"],
             )
-            for item, body in zip(items, bodies, strict=True)
-        ]
+            messages.append(message)
+            if _size(message) >= LARGE:
+                await asyncio.sleep(0)
+        return messages
+
+
+def _size(message: StoredMessage) -> int:
+    """About how much work it is to pack and show it: characters of its content and calls."""
+    content = message.content
+    length = len(content) if isinstance(content, str) else sum(len(part.model_dump_json()) for part in content)
+    return length + sum(len(call.arguments) for call in message.tool_calls)
 
 
 def _one_run(messages: list[StoredMessage]) -> list[StoredMessage]:

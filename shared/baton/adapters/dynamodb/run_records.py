@@ -24,10 +24,14 @@ from baton.domain.identity import Scope
 from baton.domain.task import Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
+from baton.off_loop import LARGE, off_loop
 from baton.ports.thread_store import Lease
 
 _BEYOND = 10**12 - 1
 """Above every ordinal."""
+
+PAGE_SIZE = 1024 * 1024
+"""Characters from which on a page of records is full, however many were asked for."""
 
 _Place = tuple[int, int, str]
 """Where a record stands in its thread: first ordinal of its run, time in milliseconds, id."""
@@ -50,7 +54,7 @@ class DynamoRunRecords:
             **keys.call(scope, thread_id, lease.thread.next_ordinal, call.id),
             "run_id": call.run_id,
             "began_at": to_millis(call.called_at),
-            **await self._bodies.kept(scope, thread_id, pack_call(call)),
+            **await self._bodies.kept(scope, thread_id, await off_loop(_call_size(call), pack_call, call)),
         }
         await put_fenced(self._table, lease, item)
 
@@ -69,12 +73,21 @@ class DynamoRunRecords:
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
         items, next_cursor = await self._newest(scope, thread_id, keys.call_sort, limit, cursor)
-        return await self._calls(scope, thread_id, items), next_cursor
+        calls: list[ToolCallRecord] = []
+        size = 0
+        for item in items:
+            calls += await self._calls(scope, thread_id, [item])
+            size += _call_size(calls[-1])
+            if size >= PAGE_SIZE:
+                break
+        return calls, next_cursor if len(calls) == len(items) else _cursor(items[len(calls) - 1])
 
     async def put_task(self, lease: Lease, task: Task) -> None:
         scope, thread_id = lease.scope, lease.thread_id
         first_ordinal = lease.thread.next_ordinal
-        head, messages = pack_task(task), pack_task_messages(task.messages)
+        size = len(task.message) + len(task.result or "") + sum(len(message.content) for message in task.messages)
+        head = await off_loop(size, pack_task, task)
+        messages = await off_loop(size, pack_task_messages, task.messages)
         item: Item = {
             **keys.task(scope, thread_id, first_ordinal, task.id),
             "run_id": task.run_id,
@@ -91,12 +104,16 @@ class DynamoRunRecords:
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
         items, next_cursor = await self._newest(scope, thread_id, keys.task_sort, limit, cursor)
-        bodies = await asyncio.gather(*(self._bodies.read(scope, thread_id, item) for item in items))
-        found = [
-            unpack_task(body, task_id=_id(item), run_id=item["run_id"], started_at=from_millis(item["began_at"]))
-            for item, body in zip(items, bodies, strict=True)
-        ]
-        return found, next_cursor
+        found: list[Task] = []
+        size = 0
+        for item in items:
+            body = await self._bodies.read(scope, thread_id, item)
+            started_at = from_millis(item["began_at"])
+            found.append(unpack_task(body, task_id=_id(item), run_id=item["run_id"], started_at=started_at))
+            size += len(found[-1].message) + len(found[-1].result or "")
+            if size >= PAGE_SIZE:
+                break
+        return found, next_cursor if len(found) == len(items) else _cursor(items[len(found) - 1])
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
         place = await self._table.get(keys.task_place(scope, thread_id, task_id))
@@ -153,10 +170,13 @@ class DynamoRunRecords:
 
     async def _calls(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[ToolCallRecord]:
         bodies = await asyncio.gather(*(self._bodies.read(scope, thread_id, item) for item in items))
-        return [
-            unpack_call(body, call_id=_id(item), run_id=item["run_id"], called_at=from_millis(item["began_at"]))
-            for item, body in zip(items, bodies, strict=True)
-        ]
+        calls: list[ToolCallRecord] = []
+        for item, body in zip(items, bodies, strict=True):
+            called_at = from_millis(item["began_at"])
+            calls.append(unpack_call(body, call_id=_id(item), run_id=item["run_id"], called_at=called_at))
+            if _call_size(calls[-1]) >= LARGE:
+                await asyncio.sleep(0)
+        return calls
 
 
 def _place(item: Item) -> _Place:
@@ -177,8 +197,19 @@ def _page(found: list[Item], limit: int) -> tuple[list[Item], str | None]:
     shown = found[:limit]
     if len(found) <= limit:
         return shown, None
-    first_ordinal, at, record_id = _place(shown[-1])
-    return shown, encode({"run": first_ordinal, "at": at, "id": record_id})
+    return shown, _cursor(shown[-1])
+
+
+def _cursor(last: Item) -> str:
+    """The cursor of the page after the one that ends with ``last``."""
+    first_ordinal, at, record_id = _place(last)
+    return encode({"run": first_ordinal, "at": at, "id": record_id})
+
+
+def _call_size(call: ToolCallRecord) -> int:
+    """About how many characters it takes."""
+    given = len(call.input) if isinstance(call.input, str) else sum(len(str(value)) for value in call.input.values())
+    return given + len(call.output or "") + len(call.error_message or "")
 
 
 def _decode(cursor: str) -> _Place:

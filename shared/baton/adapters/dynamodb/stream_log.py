@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from baton.adapters.dynamodb import keys
@@ -9,6 +10,7 @@ from baton.adapters.dynamodb.codec import pack, unpack
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
+from baton.off_loop import off_loop
 from baton.ports.clock import Clock
 from baton.ports.stream_log import LogPiece
 from baton.ports.thread_store import Lease
@@ -24,12 +26,13 @@ class DynamoStreamLog:
         self._clock = clock
 
     async def append(self, lease: Lease, piece: LogPiece) -> None:
+        size = sum(len(event.get("delta", "")) for event in piece.events)
         item = {
             **keys.log(lease.scope, lease.thread_id, piece.first_seq),
             "run_id": piece.run_id or "",
             "attempt": piece.attempt,
             "last_seq": piece.last_seq,
-            "body": pack(list(piece.events)),
+            "body": await off_loop(size, pack, list(piece.events)),
             "expires_at": int(self._clock.now().timestamp()) + KEPT_SECONDS,
         }
         await put_fenced(self._table, lease, item)
@@ -45,15 +48,17 @@ class DynamoStreamLog:
             first = page[0]["SK"] if page else keys.log_sort(0)
             break
         async for page in self._table.query(partition, first=first, last=keys.log_sort(10**12 - 1)):
-            pieces += [
-                LogPiece(
-                    run_id=item["run_id"] or None,
-                    attempt=item["attempt"],
-                    first_seq=int(item["SK"].removeprefix("LOG#")),
-                    events=tuple(unpack(item["body"])),
-                )
-                for item in page
+            for item in page:
                 # TTL only collects garbage, late and in any order: nothing relies on it.
-                if item["last_seq"] > after and item["expires_at"] > now
-            ]
+                if item["last_seq"] <= after or item["expires_at"] <= now:
+                    continue
+                pieces.append(
+                    LogPiece(
+                        run_id=item["run_id"] or None,
+                        attempt=item["attempt"],
+                        first_seq=int(item["SK"].removeprefix("LOG#")),
+                        events=tuple(unpack(item["body"])),
+                    )
+                )
+                await asyncio.sleep(0)  # a piece holds up to 256 KB of events
         return pieces

@@ -14,6 +14,7 @@ from openai import (
     AsyncOpenAI,
     AsyncStream,
     BadRequestError,
+    DefaultAsyncHttpxClient,
     OpenAIError,
     Timeout,
     UnprocessableEntityError,
@@ -24,12 +25,16 @@ from openai.types.chat import ChatCompletionChunk, ChatCompletionFunctionToolPar
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.adapters.openai.errors import Failure, describe, is_worth_repeating, model_error, retry_after
 from baton.adapters.openai.messages import wire_messages, wire_tools
-from baton.adapters.openai.tool_calls import ToolCallFragments
+from baton.adapters.openai.response_limits import limit_response
+from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
+from baton.adapters.stream_limits import StreamTooLong
 from baton.domain.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable
 from baton.domain.metrics import Metric, count
+from baton.domain.text import first_bytes, utf8_size
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.chat_model import (
+    MAX_ANSWER_BYTES,
     Finished,
     FinishReason,
     ModelChunk,
@@ -174,24 +179,35 @@ class OpenAIChatModel:
             stream = await self._open(question)
         answer = _Answer(question.settings.model)
         async with stream:
-            while True:
+            while not answer.is_cut:
                 try:
                     # The timeout must not span a yield: it would cancel the consumer.
                     async with asyncio.timeout_at(deadline):
                         chunk = await anext(stream, None)
+                except StreamTooLong as too_long:
+                    self._logger.warning("The model's stream is cut", extra={"text": str(too_long)})
+                    if not answer.size:
+                        raise ModelUnavailable from None
+                    answer.cut()
+                    break
                 except (OpenAIError, TimeoutError, ValueError):
                     if answer.reason is None:
                         raise
                     break  # The answer is complete; only its token counts are missing.
                 if chunk is None:
                     break
+                was_finished, size = answer.reason is not None, answer.size
                 text = answer.take(chunk)
                 if text:
                     yield TextDelta(text)
                 for call in answer.take_calls():
                     yield call
-                silence = question.settings.timeout_seconds if answer.reason is None else USAGE_GRACE_SECONDS
-                deadline = loop.time() + silence
+                if answer.size > size:
+                    deadline = loop.time() + question.settings.timeout_seconds
+                if answer.reason is not None and not was_finished:
+                    deadline = loop.time() + USAGE_GRACE_SECONDS
+        for call in answer.take_calls():
+            yield call
         yield answer.finished()
 
     async def _open(self, question: _Question) -> AsyncStream[ChatCompletionChunk]:
@@ -226,6 +242,9 @@ class OpenAIChatModel:
                 max_retries=0,
                 # Silence is timed in _answer: the SDK's read timeout would count a gateway's keep-alive comments.
                 timeout=Timeout(None, connect=self._connect_timeout_seconds),
+                # What is compressed may be a thousand times larger than what was counted of it.
+                default_headers={"Accept-Encoding": "identity"},
+                http_client=DefaultAsyncHttpxClient(event_hooks={"response": [limit_response]}),
             )
         return client
 
@@ -260,10 +279,22 @@ class _Answer:
 
     def __init__(self, model: str) -> None:
         self.reason: FinishReason | None = None
+        self.is_cut = False
+        """Whether it was too long, and nothing more is taken of it."""
+        self._said = 0
         self._model = model
         self._usage: Usage | None = None
         self._fragments = ToolCallFragments()
         self._called = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of everything that the model has given: text, calls, and what it thinks aloud."""
+        return self._said + self._fragments.size
+
+    def cut(self) -> None:
+        """Take nothing more: the answer ends here, whatever the model still has to say."""
+        self.is_cut, self.reason = True, FinishReason.LENGTH
 
     def take(self, chunk: object) -> str:
         """The text in ``chunk``. Raises ``ContentFiltered``, and ``ModelUnavailable`` if it is none."""
@@ -279,15 +310,28 @@ class _Answer:
             choice = chunk.choices[0]
             text, refusal = (choice.delta.content, choice.delta.refusal) if choice.delta else (None, None)
             if choice.delta:
+                self._said += _thought(choice.delta.model_extra)
                 self._fragments.add(choice.delta.tool_calls)
             reason = choice.finish_reason
+        except TooManyCalls:
+            self.cut()
+            return ""
         except (AttributeError, TypeError, LookupError):
             raise ModelUnavailable from None
         if refusal or reason == "content_filter":
             raise ContentFiltered
         if reason:
             self.reason = _REASONS.get(reason, FinishReason.STOP)
-        return text if isinstance(text, str) else ""
+        return self._fitting(text if isinstance(text, str) else "")
+
+    def _fitting(self, text: str) -> str:
+        """As much of ``text`` as the answer may still have."""
+        room = MAX_ANSWER_BYTES - self.size
+        fitting = first_bytes(text, room)
+        self._said += utf8_size(fitting)
+        if len(fitting) < len(text) or room < 0:
+            self.cut()
+        return fitting
 
     def take_calls(self) -> list[ToolCall]:
         """The tool calls, once, when the answer is complete. Raises ``ModelUnavailable`` if one names no tool."""
@@ -311,3 +355,8 @@ class _Answer:
         counts = (getattr(chunk.usage, "prompt_tokens", None), getattr(chunk.usage, "completion_tokens", None))
         if isinstance(counts[0], int) and isinstance(counts[1], int):
             self._usage = Usage(counts[0], counts[1])
+
+
+def _thought(extra: object) -> int:
+    """The size of what endpoints give besides text and calls: ``reasoning``, ``reasoning_content``. Nobody keeps it."""
+    return sum(len(value) for value in extra.values() if isinstance(value, str)) if isinstance(extra, dict) else 0

@@ -102,11 +102,9 @@ def _tool_call(call: ToolCall) -> ChatCompletionMessageFunctionToolCallParam:
 
 def _arguments(call: ToolCall) -> str:
     """What the model wrote. Endpoints that parse it would refuse the whole conversation for a malformed call."""
-    try:
-        whole = isinstance(json.loads(call.arguments), dict)
-    except (ValueError, RecursionError):
-        whole = False
-    return call.arguments if whole else json.dumps({"malformed": call.arguments}, ensure_ascii=False)
+    if call.parsed() is not None:
+        return call.arguments
+    return json.dumps({"malformed": call.arguments}, ensure_ascii=False)
 
 
 def _text(content: Content) -> str:

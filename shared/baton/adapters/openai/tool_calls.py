@@ -7,7 +7,17 @@ import uuid
 from dataclasses import dataclass, field
 
 from baton.domain.errors import ModelUnavailable
+from baton.domain.text import utf8_size
 from baton.domain.tool_call import ToolCall
+
+MOST_CALLS = 1000
+"""Calls of one answer; whoever looks for the one that a fragment belongs to looks through all of them."""
+MOST_PARSED = 4 * 1024 * 1024
+"""Characters that are parsed to find out where calls end, for endpoints that do not say it."""
+
+
+class TooManyCalls(Exception):
+    """The answer has more calls, or puts them together in more pieces, than anybody would carry out."""
 
 
 @dataclass(slots=True)
@@ -16,6 +26,7 @@ class _Draft:
     id: str
     name: str
     pieces: list[str] = field(default_factory=list)
+    length: int = 0
 
     @property
     def arguments(self) -> str:
@@ -24,6 +35,8 @@ class _Draft:
     @property
     def is_whole(self) -> bool:
         """Whether the arguments are a complete object, which nothing can follow."""
+        if self.pieces and not self.pieces[-1].rstrip().endswith("}"):
+            return False
         try:
             return isinstance(json.loads(self.arguments), dict)
         except (ValueError, RecursionError):
@@ -40,15 +53,21 @@ class ToolCallFragments:
 
     def __init__(self) -> None:
         self._drafts: list[_Draft] = []
+        self._parsed = 0
+        self.size = 0
+        """Bytes of all that the calls are made of."""
 
     def add(self, fragments: object) -> None:
-        """Take a delta's ``tool_calls``; ``TypeError`` if it is no list."""
+        """Take a delta's ``tool_calls``; ``TypeError`` if it is no list. Raises ``TooManyCalls``."""
         if fragments is None:
             return
         if not isinstance(fragments, list):
             raise TypeError(type(fragments))
         for fragment in fragments:
             self._add(fragment)
+            if len(self._drafts) > MOST_CALLS or self._parsed > MOST_PARSED:
+                del self._drafts[MOST_CALLS:]
+                raise TooManyCalls
 
     def take(self, *, cut: bool) -> list[ToolCall]:
         """The calls, in order; they are then forgotten. Without those that were ``cut`` off in their arguments.
@@ -76,15 +95,17 @@ class ToolCallFragments:
         index, identity = getattr(fragment, "index", None), _text(getattr(fragment, "id", None))
         name, arguments = _text(getattr(function, "name", None)), getattr(function, "arguments", None)
         draft = self._draft(index, identity, name)
-        if draft is None or (name and _begins_another(draft, identity, name, arguments)):
+        if draft is None or (name and self._begins_another(draft, identity, name, arguments)):
             draft = _Draft(index, identity, name)
             self._drafts.append(draft)
+            self.size += len(identity) + len(name)
         draft.id = draft.id or identity
         draft.name = draft.name or name
-        if isinstance(arguments, dict):
-            draft.pieces.append(json.dumps(arguments, ensure_ascii=False))
-        elif isinstance(arguments, str):
-            draft.pieces.append(arguments)
+        piece = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else _text(arguments)
+        if piece:
+            draft.pieces.append(piece)
+            draft.length += len(piece)
+            self.size += utf8_size(piece)
 
     def _draft(self, index: object, identity: str, name: str) -> _Draft | None:
         """The newest call that the fragment may belong to."""
@@ -96,15 +117,17 @@ class ToolCallFragments:
                 return same
         return self._drafts[-1] if self._drafts else None
 
-
-def _begins_another(draft: _Draft, identity: str, name: str, arguments: object) -> bool:
-    """Whether a fragment with a name opens a new call, though its index is that of ``draft``."""
-    if draft.name and name != draft.name:
-        return True
-    if identity and draft.id and identity != draft.id:
-        return True
-    # Endpoints that number nothing send the same tool's calls one after the other, each of them whole.
-    return bool(arguments) and draft.is_whole
+    def _begins_another(self, draft: _Draft, identity: str, name: str, arguments: object) -> bool:
+        """Whether a fragment with a name opens a new call, though its index is that of ``draft``."""
+        if draft.name and name != draft.name:
+            return True
+        if identity and draft.id and identity != draft.id:
+            return True
+        if not arguments:
+            return False
+        # Endpoints that number nothing send the same tool's calls one after the other, each of them whole.
+        self._parsed += draft.length
+        return draft.is_whole
 
 
 def _text(value: object) -> str:

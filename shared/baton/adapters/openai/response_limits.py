@@ -1,0 +1,55 @@
+"""How much of a model endpoint's answers is read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx2
+
+from baton.adapters.stream_limits import StreamLimits, metered
+
+LIMITS = StreamLimits(stream_bytes=64 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=10_000)
+"""Models send some tokens in an event of 250 bytes: sixty times as many bytes as text. An event may hold an answer
+whole, with every character escaped."""
+MAX_ERROR_BYTES = 64 * 1024
+"""Of the body of a refusal, of which the log keeps 500 characters."""
+
+
+async def limit_response(response: httpx2.Response) -> None:
+    """An event hook of the client: nothing of a response is read beyond the limits."""
+    stream = response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - an AsyncClient has no others
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        await stream.aclose()
+        raise httpx2.DecodingError("The endpoint answers compressed although it was asked not to.")
+    response.stream = _Refusal(stream) if response.status_code >= 400 else _Metered(stream)
+
+
+class _Metered(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in metered(self._stream, LIMITS):
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Refusal(httpx2.AsyncByteStream):
+    """The beginning of a body that says why a request was refused."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        room = MAX_ERROR_BYTES
+        async for piece in self._stream:
+            yield piece[:room]
+            room -= len(piece)
+            if room <= 0:
+                return
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,26 @@
+"""What is read of an AG-UI run input: clients send the whole conversation each time, and one message of it is new."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MOST_ENTRIES = 1_000
+"""Of tools, of context and of answers to interrupts: each is validated."""
+
+
+def newest_only(body: Any) -> Any:
+    """The input with its last user message and its last message alone: a thousand take a tenth of a second to validate.
+
+    Raises ``ValueError`` for lists that are longer than anybody needs.
+    """
+    if not isinstance(body, dict):
+        return body
+    for name in ("tools", "context", "resume"):
+        if isinstance(body.get(name), list) and len(body[name]) > MOST_ENTRIES:
+            raise ValueError(f"{name} must have at most {MOST_ENTRIES} entries")
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        return body
+    places = [n for n, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user"]
+    read = sorted({*places[-1:], len(messages) - 1} - {-1})
+    return {**body, "messages": [messages[place] for place in read]}

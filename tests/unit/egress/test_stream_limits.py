@@ -1,0 +1,56 @@
+"""Limits of event streams, wherever their bytes are cut."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baton.adapters.stream_limits import StreamLimits, StreamMeter, StreamTooLong
+
+LIMITS = StreamLimits(stream_bytes=10_000, event_bytes=60, event_values=5)
+
+
+def read(stream: bytes, cuts: list[int], limits: StreamLimits = LIMITS) -> bool:
+    """Whether the whole stream, cut into pieces, is within the limits."""
+    meter = StreamMeter(limits)
+    places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    try:
+        for start, end in itertools.pairwise(places):
+            meter.feed(stream[start:end])
+    except StreamTooLong:
+        return False
+    return True
+
+
+@given(
+    st.lists(st.sampled_from([b"data: [1,2]", b'data: "a,b"', b": it's fine", b'data: {"a":[]}', b""]), max_size=20),
+    st.sampled_from([b"\n", b"\r\n", b"\r"]),
+    st.lists(st.integers(0, 300), max_size=8),
+)
+def test_where_a_stream_is_cut_makes_no_difference(lines: list[bytes], end: bytes, cuts: list[int]) -> None:
+    stream = b"".join(line + end for line in lines)
+    assert read(stream, cuts) == read(stream, [])
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_limits_of_an_event_hold_for_each_event(end: bytes) -> None:
+    event = b"data: [1,2,3]" + end + b"data: " + b"x" * 30 + end + end
+    assert read(event * 100, [])
+    assert not read(event[: -len(end)] + b"data: " + b"x" * 30 + end, [])
+    assert not read(b"data: [1,2,3,4,5,6]", [])
+
+
+def test_a_comment_with_a_quote_hides_nothing() -> None:
+    assert not read(b': it is 5"\ndata: [1,2,3,4,5,6]\n\n', [])
+
+
+def test_empty_lines_count_more_than_their_bytes() -> None:
+    assert read(b"\n" * 9, [])
+    assert not read(b"\n" * 11, [])
+
+
+def test_the_whole_is_limited() -> None:
+    assert not read(b"data: xxxxxxxx\n\n" * 700, [])
