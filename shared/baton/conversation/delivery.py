@@ -118,8 +118,10 @@ class Delivery:
     def _add(self, connection_id: str, token_expires_at: datetime) -> _Sender:
         async def send(frame: str) -> None:
             now = self._clock.now()
-            if now >= token_expires_at or now >= self._lease_until() - LEASE_MARGIN:
+            if now >= token_expires_at:
                 return
+            if now >= self._lease_until() - LEASE_MARGIN:
+                raise ConnectionBusy  # until the lease is renewed; a run that has lost it stops its senders
             await self._connections.post(connection_id, frame)
 
         async def forget() -> None:

@@ -15,7 +15,7 @@ from baton.conversation.answer import Answer, answer_events, count_failure, end_
 from baton.conversation.answer_step import AnswerStep
 from baton.conversation.approvals import interrupts_of, pending_interrupts
 from baton.conversation.consult import settle_tasks
-from baton.conversation.delivery import Delivery
+from baton.conversation.delivery import LEASE_MARGIN, Delivery
 from baton.conversation.event_log import EventLog, restored
 from baton.conversation.listener import Listener
 from baton.conversation.opening import calls_before, dated_as_before, opening_message, tell_results
@@ -381,6 +381,7 @@ class RunExecution:
             floor=floor,
         )
         await self._services.store.commit(self._holder.lease, commit)
+        self._holder.has_committed()
         # Whoever registers from now on reads the tail from the message; whoever did before is found here.
         with contextlib.suppress(BatonError):
             await self._delivery.refresh(self._log.logged_seq)
@@ -410,7 +411,7 @@ class RunExecution:
 
         Raises ``LeaseLost`` if somebody has.
         """
-        if self._services.clock.now() >= self._holder.until:
+        if self._services.clock.now() >= self._holder.until - LEASE_MARGIN:
             await self._holder.renew(self._log.last_seq)
 
     def _tell(self, event: Event) -> None:

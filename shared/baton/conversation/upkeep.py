@@ -69,6 +69,10 @@ class LeaseHolder:
             self.lease = await self._store.renew(self.lease, used_seq=used_seq, without_record=self.is_losing_record)
             self._renewed_at = self._vouched_at = at
 
+    def has_committed(self) -> None:
+        """The lease has been given back with the commit: nobody can presume its holder dead any more."""
+        self._vouched_at = asyncio.get_running_loop().time() + A_DAY
+
     async def answer(self, asked: Collection[LeaseMark], *, looked_at: float, used_seq: int) -> None:
         """Renew the lease if it is among those that somebody asks about.
 

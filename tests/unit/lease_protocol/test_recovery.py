@@ -24,9 +24,10 @@ WORD_SECONDS = 14.0
 class Scene:
     """Workers at one thread, each a process of its own."""
 
-    def __init__(self, loop: VirtualLoop) -> None:
+    def __init__(self, loop: VirtualLoop, delay: int = 1) -> None:
+        """``delay``: hundredths of a second before each request takes effect, and again until it is answered."""
         self.loop = loop
-        self.theatre = Theatre(loop, SlowModel(WORD_SECONDS, frozenset()))
+        self.theatre = Theatre(loop, SlowModel(WORD_SECONDS, frozenset()), (delay,))
         self.stage = self.theatre.stage
         self.processes: list[Process] = []
 
@@ -67,10 +68,10 @@ class Scene:
             await asyncio.sleep(0.1)
 
 
-def played(play: Callable[[Scene], Awaitable[None]]) -> Scene:
+def played(play: Callable[[Scene], Awaitable[None]], *, delay: int = 1) -> Scene:
     """Carry out a play in virtual time."""
     loop = VirtualLoop()
-    scene = Scene(loop)
+    scene = Scene(loop, delay)
     try:
         loop.run_until_complete(asyncio.wait_for(play(scene), 1_000))
     finally:
@@ -108,6 +109,16 @@ def test_a_worker_that_cannot_extend_its_record_keeps_the_run() -> None:
     scene = played(play)
     assert scene.attempts == [1]
     assert scene.events[-1]["type"] == "RUN_FINISHED"
+
+
+def test_whoever_watches_is_told_everything_by_a_worker_whose_every_request_is_slow() -> None:
+    async def play(scene: Scene) -> None:
+        task, _, _ = scene.work(1)
+        await task
+
+    events = [event for event in played(play, delay=130).events if event["metadata"].get("seq")]
+    assert [event["metadata"]["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert (events[0]["type"], events[-1]["type"]) == ("RUN_STARTED", "RUN_FINISHED")
 
 
 @pytest.mark.parametrize("seconds", [5.0, 12.0, 25.0])
