@@ -19,6 +19,8 @@ class Metric(StrEnum):
     """Frames, streams and requests that were answered with an error of the 5xx kind."""
     CONNECTIONS_REFUSED = "ConnectionsRefused"
     """WebSocket connections without a valid token: each is an error of the authorizer to Lambda, and none to us."""
+    TOKENS_REFUSED = "TokensRefused"
+    """Tokens that were refused, at any door: many at once are a key that changed too early, or an attack."""
     KEYS_UNREADABLE = "KeysUnreadable"
     """Issuers' and hosts' keys, or other secrets, that could not be read or used; older ones may serve on."""
     QUEUED_TURNS_FAILED = "QueuedTurnsFailed"

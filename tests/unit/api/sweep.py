@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -114,7 +115,12 @@ class Sweep:
             seen = page + seen if route.endswith("/messages") else seen + page
             cursor = answer.json()["nextCursor"]
         if whole.json()["nextCursor"] is None:
-            assert seen == [_id(item) for item in whole.json()["items"]], (path, query)
+            listed = [_id(item) for item in whole.json()["items"]]
+            if route.endswith("/audit"):  # a look at another user's thread is in its audit by the next look
+                assert len(seen) == len(set(seen)), (path, query)
+                assert set(listed) <= set(seen), (path, query)
+            else:
+                assert seen == listed, (path, query)
 
     async def _ask(
         self, client: httpx.AsyncClient, route: str, path: str, query: Query, headers: dict[str, str]
@@ -151,7 +157,7 @@ class Sweep:
 
     async def _paths(self, client: httpx.AsyncClient, route: str, *, wrong: bool = True) -> list[str]:
         """The route's path with every value of its parameters."""
-        names = [parameter["name"] for parameter in self._parameters(route) if parameter["in"] == "path"]
+        names = re.findall(r"{(\w+)}", route)
         others = list(WRONG_IDS) if wrong else []
         match names:
             case []:
@@ -210,6 +216,8 @@ class Sweep:
                 return ["ada", "bob"], [*TEXTS, "x" * 257]
             case "last-event-id":
                 return ["0", "3"], ["999999999999", "x", "", "-1", "1" * 13]
+            case "protocolVersion":
+                return ["1.0", "0.0.59"], [*TEXTS, "x" * 17]
         raise AssertionError(f"{route} has the new parameter {parameter['name']}: tell the sweep its values.")
 
     def _client(self, caller: str) -> httpx.AsyncClient:

@@ -10,7 +10,7 @@ import pytest
 from baton.conversation.approvals import Approvals
 from baton.conversation.closing import EpisodeWriter
 from baton.domain.episode import EndReason, EpisodeStatus, episode_id
-from baton.domain.errors import StoreUnavailable, ThreadUnavailable
+from baton.domain.errors import StoreUnavailable, ThreadUnavailable, WorkflowUnavailable
 from baton.domain.identity import Scope, ThreadRef, thread_ref
 from baton.domain.message import MessageStatus
 from baton.domain.thread import RunStatus, ThreadStatus
@@ -91,7 +91,7 @@ async def test_what_nobody_has_begun_is_refused_and_nobody_is_denied_anything(st
         await stage.controls.close(stage.ada, unused, request_id="r")
     with pytest.raises(ThreadUnavailable):
         await stage.controls.leaving(stage.ada, unused, request_id="r")
-    with pytest.raises(ThreadUnavailable):
+    with pytest.raises(WorkflowUnavailable):  # so it is in a foreign thread
         await stage.controls.continuing(stage.ada, ThreadRef(unused, may_create=False), str(uuid.uuid4()))
     with pytest.raises(ThreadUnavailable):
         await stage.closer.close(stage.ada, unused, EndReason.USER_CLOSED, patience=1)

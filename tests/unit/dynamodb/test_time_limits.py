@@ -119,7 +119,7 @@ def test_a_run_whose_table_falls_silent_ends_before_its_lease_does(hears_nothing
                 await super().renew(used_seq)
                 renewed.append(loop.time())
 
-        holder = Noted(store, lease)
+        holder = Noted(store, lease, clock)
         stop = asyncio.Event()
         async with Upkeep(holder, log, delivery, run_id="r1", stop=stop, emit_heartbeat=lambda event: None):
             await asyncio.sleep(NEVER)
@@ -155,7 +155,7 @@ def test_a_slow_table_does_not_keep_the_lease_from_being_renewed() -> None:
             clock=clock,
             lease_until=lambda: clock.now() + timedelta(hours=1),
         )
-        holder = LeaseHolder(DynamoThreadStore(slow, cast("Any", None), clock), lease)
+        holder = LeaseHolder(DynamoThreadStore(slow, cast("Any", None), clock), lease, clock)
         async with Upkeep(holder, log, delivery, run_id="r1", stop=asyncio.Event(), emit_heartbeat=lambda event: None):
             for _ in range(100):
                 log.number(text_content("m1", "a"))

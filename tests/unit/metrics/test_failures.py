@@ -21,11 +21,12 @@ from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.conversation.delivery import send_to
 from baton.conversation.requests import message_request
-from baton.domain.errors import ModelError, ModelRateLimited, StoreUnavailable, ThreadBusy
+from baton.domain.errors import ModelError, ModelRateLimited, StoreUnavailable, ThreadBusy, Unauthorized
 from baton.domain.events import custom, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.metrics import Metric, counting
+from baton.domain.queued import RecordDelivery
 from baton.domain.skill import InvalidSkill
 from baton.ports.agent_client import AgentFailed
 from baton.ports.chat_model import ModelSettings, Prompt
@@ -102,6 +103,12 @@ async def a_token_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     event = {"methodArn": "arn", "headers": {"Sec-WebSocket-Protocol": "baton.v1, nonsense"}}
     with pytest.raises(Exception, match=r"^Unauthorized$"):
         app.handler(event, Context())
+
+
+@failure(Metric.TOKENS_REFUSED)
+async def a_token_that_nobody_signed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Unauthorized):
+        JwtVerifier([], None).verify("nonsense")
 
 
 @failure(Metric.KEYS_UNREADABLE)
@@ -197,7 +204,7 @@ async def a_client_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 @failure(Metric.RECORDS_NOT_HIDDEN)
 async def a_record_that_cannot_be_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     records = SqsRecords(cast("Any", Broken(denied())), "https://queue.test")
-    async with records.hidden("receipt"):
+    async with records.hidden("receipt", RecordDelivery("record", 1)):
         await asyncio.sleep(0.1)
 
 

@@ -34,6 +34,7 @@ def function(monkeypatch: pytest.MonkeyPatch, path: str, **built: Any) -> Module
     """The module of a function, over what its composition root is to build."""
     from baton import composition
 
+    monkeypatch.setattr(composition, "prepare_turns", lambda: None)
     for name, use_case in built.items():
         monkeypatch.setattr(composition, name, lambda use_case=use_case: use_case)
     name = f"function_{uuid.uuid4().hex}"

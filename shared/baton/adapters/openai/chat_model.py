@@ -186,6 +186,7 @@ class OpenAIChatModel:
                         chunk = await anext(stream, None)
                 except StreamTooLong as too_long:
                     self._logger.warning("The model's stream is cut", extra={"text": str(too_long)})
+                    count(Metric.MODEL_CALLS_FAILED)
                     if not answer.size:
                         raise ModelUnavailable from None
                     answer.cut()

@@ -16,6 +16,7 @@ from baton.adapters.tokens.issuer import IssuerKeys
 from baton.adapters.tokens.refusals import TokenRefused, reason
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
 from baton.domain.token_issuer import OidcIssuer
 from baton.ports.clock import Clock, SystemClock
 from baton.ports.token_verifier import Identity
@@ -71,6 +72,7 @@ class JwtVerifier:
         except _UNUSABLE as error:
             # Not the error's own text: it may quote the token.
             _log.warning("Token refused: %s.", reason(error))
+            count(Metric.TOKENS_REFUSED)
             if isinstance(error, jwt.ExpiredSignatureError):
                 raise TokenExpired from None
             raise Unauthorized(_REFUSED) from None
