@@ -28,6 +28,7 @@ METADATA = {
     "source",
     "tokens",
     "sources",
+    "finishReason",
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.consulting.conftest import agent, remote
+from tests.e2e.consulting.conftest import agent, keep_credentials, remote
 from tests.e2e.consulting.peers import Peer, remote_agent
 from tests.e2e.sockets import PATIENCE_SECONDS
 from tests.fault_model import FaultModel
@@ -47,6 +47,7 @@ def cloud(
     for definition in definitions:
         (folder / f"{definition['id']}.yaml").write_text(yaml.safe_dump(definition))
     with RunningCloud(fault_model_server.base_url, agents=folder) as running:
+        keep_credentials(running)
         yield running
 
 
