@@ -15,11 +15,11 @@ from baton.ports.clock import SystemClock
 if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.api_gateway import ApiGatewayConnections
+    from baton.adapters.deferred_model import DeferredChatModel
     from baton.adapters.dynamodb.episodes import DynamoEpisodes
     from baton.adapters.dynamodb.stream_log import DynamoStreamLog
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-    from baton.adapters.openai import OpenAIChatModel
     from baton.adapters.s3_bodies import S3Bodies
     from baton.adapters.s3_files import S3Files
     from baton.adapters.secrets import SecretsManager
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from baton.conversation.sweep import Sweeper
     from baton.conversation.turns import Turns
     from baton.ports.audit import AuditLog
+    from baton.ports.chat_model import ChatModel
     from baton.ports.handoffs import HandoffStore
     from baton.ports.live import LiveRegistry
     from baton.ports.run_records import RunRecords
     from baton.ports.skills import SkillStore
     from baton.ports.workflows import WorkflowStore
-    from baton.settings import ModelSettings
 
 clock = SystemClock()
 
@@ -102,6 +102,7 @@ def queued_turns() -> QueuedTurns:
 def prepare_turns() -> None:
     """Load what a first turn would load: the model's client and the tokenizer's vocabulary."""
     preload(*HTTP_MODULES, *MODEL_MODULES)
+    _chat_model().load()
     _counter().load()
 
 
@@ -199,7 +200,7 @@ def run_services() -> RunServices:
         live=_live(),
         connections=_connections(),
         agents=Agents(_agent_files()),
-        model=_chat_model(settings),
+        model=_chat_model(),
         default_model=settings.chat_model,
         light_model=settings.light_model or settings.chat_model,
         counter=_counter(),
@@ -216,14 +217,23 @@ def run_services() -> RunServices:
     )
 
 
-def _chat_model(settings: ModelSettings) -> OpenAIChatModel:
-    from baton.adapters.openai import OpenAIChatModel
+@cache
+def _chat_model() -> DeferredChatModel:
+    from baton.adapters.deferred_model import DeferredChatModel
+    from baton.settings import ModelSettings
+
+    settings = ModelSettings()
 
     async def key_from_secret() -> str:
         return await asyncio.to_thread(secrets().get, settings.key_secret or "")
 
-    key = settings.key.get_secret_value() if settings.key is not None else key_from_secret
-    return OpenAIChatModel(api_key=key, base_url=settings.base_url)
+    def openai() -> ChatModel:
+        from baton.adapters.openai import OpenAIChatModel
+
+        key = settings.key.get_secret_value() if settings.key is not None else key_from_secret
+        return OpenAIChatModel(api_key=key, base_url=settings.base_url)
+
+    return DeferredChatModel(openai)
 
 
 @cache
