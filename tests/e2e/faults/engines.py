@@ -102,7 +102,9 @@ class RealEngines:
         self.wire.attach(self.gateway, self._post)
 
     def stores(self, clock: Clock) -> Stores:
-        table = Table(self.dynamodb, self.table)
+        # Whoever stands still does so here in the middle of a request, while its timers go on: no time limit, or a
+        # suspended process would take that for an outage.
+        table = Table(self.dynamodb, self.table, seconds=float("inf"))
         return Stores(
             DynamoThreadStore(table, S3Bodies(self.s3, BUCKET), clock),
             DynamoStreamLog(table, clock),

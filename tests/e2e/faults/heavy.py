@@ -125,7 +125,7 @@ class Heavy:
             handoffs=handoffs,
             workflows=workflows,
             replays=self.replays,
-            follower=Follower(self.store, self.replays, poll_seconds=0.05),
+            follower=Follower(self.store, live, self.replays, poll_seconds=0.05),
             controls=Controls(self.store, live, FakeTurnQueue(), floors, audit),
             forks=forks,
             approvals=Approvals(self.store, audit),

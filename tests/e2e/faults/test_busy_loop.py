@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -261,12 +262,14 @@ async def test_many_tools(heavy: Heavy, model: FaultModel) -> None:
 async def test_it_notices() -> None:
     """Without this, a watchdog that sleeps would pass everything above."""
 
-    def hard_work() -> None:
-        json.loads("[" + ",".join(["[]"] * 300_000) + "]")
+    def hard_work(seconds: float) -> None:
+        until = time.thread_time() + seconds
+        while time.thread_time() < until:
+            pass
 
     with watching() as dog:
         await asyncio.sleep(0)
-        hard_work()
+        hard_work(5 * dog.limit_seconds)
         await asyncio.sleep(0)
     [blocked] = dog.blocked
     assert "test_it_notices" in blocked.callback

@@ -87,6 +87,19 @@ def test_an_answer_in_time_is_taken(ask: Ask) -> None:
     loop.close()
 
 
+def test_a_process_that_stood_still_takes_the_answer_that_came_meanwhile() -> None:
+    """A worker that is starved of its processor must not take its own absence for the table's."""
+
+    async def suspended_while_it_waits() -> None:
+        loop.call_later(0.1, loop.advance, 24.0)
+        await table().get(KEY)
+
+    loop = VirtualTimeLoop(lambda: (25.0, 0.0))
+    loop.run_until_complete(suspended_while_it_waits())
+    assert loop.time() == pytest.approx(25.0)
+    loop.close()
+
+
 def leased() -> Lease:
     async def take() -> Lease:
         house = in_memory()

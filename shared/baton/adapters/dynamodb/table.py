@@ -26,6 +26,7 @@ MOST_IN_VAIN = 6
 MOST_SECONDS = 8.0
 """For one request with all its tries. While a lease lasts (30 s, renewed every 10) a request under way and the renewal
 after it may both take so long."""
+STEP_SECONDS = 1.0
 
 
 class ConditionFailed(Exception):
@@ -167,11 +168,18 @@ class Table:
 
     async def _ask(self, operation: Callable[..., Any], **request: Any) -> Any:
         """Raises ``StoreUnavailable`` for an outage, and where there is no answer in time."""
+        asked = asyncio.ensure_future(aws.call(operation, **request))
         try:
-            async with asyncio.timeout(self.seconds):
-                return await aws.call(operation, **request)
-        except TimeoutError as late:
-            raise StoreUnavailable from late
+            waited = 0.0
+            while waited < self.seconds:
+                # In steps: a process that stood still finds its answer afterwards, and has waited for one step only.
+                await asyncio.wait([asked], timeout=STEP_SECONDS)
+                if asked.done():
+                    return asked.result()
+                waited += STEP_SECONDS
+            raise StoreUnavailable
+        finally:
+            asked.cancel()
 
     async def _write(self, operation: Any, request: dict[str, Any], condition: str | None, values: Item | None) -> Any:
         if condition is not None:
