@@ -13,7 +13,7 @@ from local.gateway.websocket import SocketLimits
 
 ROOT = Path(__file__).parent.parent
 CONCURRENCY = 128
-"""Queued turns at the same time unless set otherwise: more than 100 conversations keep busy, as in Lambda."""
+"""Queued turns that run at the same time unless set otherwise: a hundred conversations need not wait."""
 
 
 class LocalSettings(BaseSettings):

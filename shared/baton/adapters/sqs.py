@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 logger = Logger(child=True)
 
 HIDDEN_SECONDS = 9
-"""A worker that dies lets its record go at most this long afterwards."""
+"""How long a record stays hidden after its worker has died, at most."""
 HIDDEN_AGAIN_SECONDS = 45
-"""The same for a run that was taken over before: a worker that is held up for seconds must not lose it once more."""
+"""The same from a run's second attempt on: a worker that is held up for seconds must not lose its record again."""
 EXTEND_SECONDS = 3.0
+"""From one extension of the time for which a record is hidden to the next; also the longest that one may take."""
 AGAIN_SECONDS = 1.0
-"""After an extension that failed."""
+"""From an extension that failed to the next one."""
 RETRY_SECONDS = 2
 
 

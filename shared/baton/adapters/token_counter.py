@@ -34,8 +34,7 @@ SAMPLES = 16
 
 
 class TiktokenCounter:
-    """Counts tokens as ``o200k_base`` does. Thread-safe; the vocabulary (0.2 s) is loaded at the first count
-    or by ``load``.
+    """Counts tokens as ``o200k_base`` does. Thread-safe; ``load`` or the first count loads the vocabulary (0.2 s).
 
     Counts of up to 32 K characters are exact. Without word boundaries, or in rare scripts, a megabyte would take half
     a second, and everybody who counts does so where others wait: of a longer text, 32 K characters are counted and the

@@ -23,7 +23,7 @@ RENEW_SECONDS = 10.0
 REFRESH_SECONDS = 2.0
 HEARTBEAT_SECONDS = 10.0
 LOSING_SECONDS = 2.5
-"""A record that is hidden for no longer than this was to have been extended more than once meanwhile."""
+"""A record that is hidden for less than this has missed two extensions or more, and will soon be lost."""
 A_DAY = 86_400.0
 
 

@@ -1,4 +1,4 @@
-"""JSON Schemas in agents' files: what a workflow's state collects, and whether collected data fit."""
+"""JSON Schemas of agents' files and of tools, and whether collected data and arguments fit them."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 MENDED_AT_ONCE = 16 * 1024
-"""Characters: the codec does not let anybody else go on until it is done, and takes long over what is no text."""
+"""Characters: the codec holds the interpreter's lock until it is done, and is slow at replacing surrogates."""
 
 
 def utf8_size(text: str) -> int:
