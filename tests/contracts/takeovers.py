@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from baton.domain.errors import LeaseLost, ThreadUnavailable
@@ -111,6 +113,16 @@ class TakeoverContract:
         assert (lease.fence, lease.thread.run) == (silent.fence + 1, Run("r1", "m1", attempt=2))
         with pytest.raises(LeaseLost):
             await house.store.renew(silent, used_seq=silent.first_seq)
+
+    async def test_a_lease_is_named_by_the_same_end_by_its_holder_and_by_everybody_else(self, house: House) -> None:
+        """Or its holder would not know that it is asked for a sign of life."""
+        house.clock.time += timedelta(microseconds=789)
+        lease = await house.acquire(new_thread_id())
+        for _ in range(2):
+            thread = await house.store.get_thread(house.ada, lease.thread_id)
+            assert thread.lease == LeaseMark(lease.fence, lease.until)
+            house.clock.advance(1)
+            lease = await house.store.renew(lease, used_seq=lease.first_seq)
 
     async def test_a_renewed_lease_is_not_the_one_that_was_presumed_dead(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())

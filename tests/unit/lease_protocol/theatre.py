@@ -48,7 +48,8 @@ class LoopClock(FakeClock):
             passed = asyncio.get_running_loop().time()
         except RuntimeError:
             passed = 0.0
-        return NOON + timedelta(seconds=round(passed, 3))
+        # Real clocks have microseconds, and the table has none.
+        return NOON + timedelta(seconds=round(passed, 3), microseconds=437)
 
 
 class SlowModel:

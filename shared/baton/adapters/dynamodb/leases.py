@@ -61,6 +61,11 @@ _END_SESSION = ", episode = :episode, episode_first_ordinal = {first}, idle_shar
 _MINE = "fence = :fence AND lease_owner = :owner"
 
 
+def _end_of_lease(now: datetime) -> datetime:
+    """As the table keeps it, in whole milliseconds: whoever asks about a lease names it by its end."""
+    return from_millis(to_millis(now + timedelta(seconds=LEASE_SECONDS)))
+
+
 class Leases:
     """The part of the thread store that decides who writes."""
 
@@ -71,7 +76,7 @@ class Leases:
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
         now = self._clock.now()
         owner = self._clock.new_id()
-        until = now + timedelta(seconds=LEASE_SECONDS)
+        until = _end_of_lease(now)
         values: Item = {
             ":owner": owner,
             ":until": to_millis(until),
@@ -117,7 +122,7 @@ class Leases:
         return _lease(scope, request, item, until)
 
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
-        until = self._clock.now() + timedelta(seconds=LEASE_SECONDS)
+        until = _end_of_lease(self._clock.now())
         more = RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0
         values = {
             ":until": to_millis(until),
