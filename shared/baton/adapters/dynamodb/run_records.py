@@ -25,13 +25,11 @@ from baton.domain.task import Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.off_loop import LARGE, off_loop
+from baton.ports.run_records import PAGE_SIZE
 from baton.ports.thread_store import Lease
 
 _BEYOND = 10**12 - 1
 """Above every ordinal."""
-
-PAGE_SIZE = 1024 * 1024
-"""Characters from which on a page of records is full, however many were asked for."""
 
 _Place = tuple[int, int, str]
 """Where a record stands in its thread: first ordinal of its run, time in milliseconds, id."""
