@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import AsyncGenerator
-from typing import Any
 
 import pytest
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.table import Item, Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.errors import StoreUnavailable
 from tests.contracts.house import House, new_thread_id, said, texts
-from tests.integration.store.conftest import BUCKET, Engine
+from tests.integration.store.conftest import BUCKET, Engine, NotedTable
 
 LARGE = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))
 
@@ -78,23 +75,13 @@ async def test_no_more_is_read_than_a_page_of_messages_holds(engine: Engine, hou
     lease = await house.acquire(new_thread_id())
     await house.commit(lease, *(said(lease, text, index=number) for number in range(16)))
     thread = await house.store.get_thread(house.ada, lease.thread_id)
-    read: list[Item] = []
-
-    class Noted(Table):
-        """Its answers are noted."""
-
-        async def query(self, *arguments: Any, **options: Any) -> AsyncGenerator[list[Item], None]:
-            async for page in super().query(*arguments, **options):
-                read.extend(page)
-                yield page
-
-    table = Noted(engine.table.client, engine.table.name)
+    table = NotedTable(engine.table.client, engine.table.name)
     store = DynamoThreadStore(table, S3Bodies(engine.s3, BUCKET), house.clock)
     page = await store.read_messages(house.ada, thread, limit=100, before=None)
 
     assert len(page.messages) in (4, 5)
     assert page.next_before == 16 - len(page.messages)
-    assert len(read) <= 8  # the table gives three or four of them at a time
+    assert len(table.read) <= 8  # the table gives three or four of them at a time
 
 
 def stored(engine: Engine, house: House, thread_id: str) -> list[str]:
