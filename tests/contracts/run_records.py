@@ -17,6 +17,8 @@ from tests.contracts.house import House, answered, new_thread_id, said
 
 LARGE = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))
 """More than an item holds, however it is packed."""
+LONG = "word " * 120_000
+"""Of which a page holds two."""
 
 
 class ToolCallContract:
@@ -119,6 +121,15 @@ class ToolCallContract:
             await run(house, thread_id, number, *ids)
         assert await all_calls(house, thread_id, limit=limit) == ["x", "b", "m", "y", "a", "z"]
 
+    async def test_a_page_of_long_calls_ends_early(self, house: House) -> None:
+        lease = await house.acquire(new_thread_id())
+        for after, call_id in enumerate("abc"):
+            await house.records.put_call(lease, replace(call(house, lease, call_id, after=after), output=LONG))
+        newest, cursor = await house.records.calls(house.ada, lease.thread_id, limit=100, cursor=None)
+        others, end = await house.records.calls(house.ada, lease.thread_id, limit=100, cursor=cursor)
+        assert [[one.id for one in page] for page in (newest, others)] == [["c", "b"], ["a"]]
+        assert end is None
+
     async def test_calls_of_one_moment_are_each_shown_once(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())
         ids = [f"c{n:02d}" for n in range(12)]
@@ -201,6 +212,16 @@ class TaskContract:
         found = await house.records.task(house.ada, thread_id, "m")
         assert found is not None
         assert found.run_id == "r2"
+
+    async def test_a_page_of_long_tasks_ends_early(self, house: House) -> None:
+        lease = await house.acquire(new_thread_id())
+        for after, task_id in enumerate("abc"):
+            done = replace(ended(house, task(house, lease, task_id, after=after)), result=LONG)
+            await house.records.put_task(lease, done)
+        newest, cursor = await house.records.tasks(house.ada, lease.thread_id, limit=100, cursor=None)
+        others, end = await house.records.tasks(house.ada, lease.thread_id, limit=100, cursor=cursor)
+        assert [[one.id for one in page] for page in (newest, others)] == [["c", "b"], ["a"]]
+        assert end is None
 
     async def test_an_unknown_task_is_none(self, house: House) -> None:
         lease = await house.acquire(new_thread_id())

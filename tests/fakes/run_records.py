@@ -13,6 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.task import Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
+from baton.ports.run_records import PAGE_SIZE
 from baton.ports.thread_store import Lease
 
 R = TypeVar("R", ToolCallRecord, Task)
@@ -95,13 +96,26 @@ def _began(record: ToolCallRecord | Task) -> datetime:
 
 
 def _page(records: list[R], limit: int, cursor: str | None) -> tuple[list[R], str | None]:
-    """The newest below the cursor, which is the id of the last one shown."""
+    """The newest below the cursor, which is the id of the last one shown: at most ``limit``, fewer if they are long."""
     ids = [record.id for record in records]
     if cursor is not None and cursor not in ids:
         raise InvalidRequest("cursor was not handed out by this list.")
     below = records if cursor is None else records[: ids.index(cursor)]
-    shown = below[::-1][:limit]
-    return shown, shown[-1].id if len(below) > limit else None
+    shown: list[R] = []
+    size = 0
+    for record in below[::-1][:limit]:
+        shown.append(record)
+        size += _size(record)
+        if size >= PAGE_SIZE:
+            break
+    return shown, shown[-1].id if len(below) > len(shown) else None
+
+
+def _size(record: ToolCallRecord | Task) -> int:
+    """About how many characters it takes, without the messages of a task."""
+    if isinstance(record, Task):
+        return len(record.message) + len(record.result or "")
+    return len(str(record.input)) + len(record.output or "") + len(record.error_message or "")
 
 
 def _millis(moment: datetime) -> datetime:

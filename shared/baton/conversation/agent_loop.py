@@ -302,14 +302,22 @@ class AgentLoop:
                 said = answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
                 return Usage(asked + REPLY_TOKENS, said)
 
-            usage = await off_loop(sum(map(_length, prompts)), counted)
+            size = sum(map(_length, prompts)) + len(text) + _call_length(calls)
+            usage = await off_loop(size, counted)
         self.usage += usage or Usage()
         self._budget.count_model_call(usage or Usage())
 
 
 def _length(prompt: Prompt) -> int:
     """About how many characters of a prompt are counted."""
-    return len(prompt.content) if isinstance(prompt.content, str) else sum(len(str(part)) for part in prompt.content)
+    content = prompt.content
+    length = len(content) if isinstance(content, str) else sum(len(str(part)) for part in content)
+    return length + _call_length(prompt.tool_calls)
+
+
+def _call_length(calls: Sequence[ToolCall]) -> int:
+    """How many characters of calls are counted."""
+    return sum(len(call.name) + len(call.arguments) for call in calls)
 
 
 def _short(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
 
 from aws_lambda_powertools import Logger
@@ -33,7 +33,9 @@ from baton.ports.thread_store import Lease
 
 logger = Logger(child=True)
 
-NEWEST_TASKS = 100
+TASKS_AT_ONCE = 100
+MOST_TASKS = 1_000
+"""Of one run: more than its calls may be (``ToolLimits.tool_calls``)."""
 
 UNANSWERED = (
     "Error: {name} could not answer: {reason} Answer with what you know. The user is told about it already: do not "
@@ -207,12 +209,22 @@ def task_id(thread_id: str, call: ToolCall) -> str:
 
 async def settle_tasks(services: RunServices, lease: Lease, run: Run, journal: Mapping[str, ToolCallRecord]) -> None:
     """End the sub-tasks that an attempt left at work when its worker died; nobody works on them any more."""
-    tasks, _ = await services.records.tasks(lease.scope, lease.thread_id, limit=NEWEST_TASKS, cursor=None)
     results = {call.task_id: call.output for call in journal.values() if call.task_id is not None}
-    for task in tasks:
-        if task.run_id != run.run_id or task.status is not TaskStatus.WORKING:
-            continue
+    async for task in _tasks_at_work(services, lease, run):
         ended = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
         if task.id in results:
             ended = replace(ended, status=TaskStatus.COMPLETED, error=None, result=results[task.id])
         await services.records.put_task(lease, ended)
+
+
+async def _tasks_at_work(services: RunServices, lease: Lease, run: Run) -> AsyncGenerator[Task, None]:
+    """The run's tasks that have not ended. It is the thread's last run: its tasks are listed before all others."""
+    cursor, seen = None, 0
+    while seen < MOST_TASKS:
+        tasks, cursor = await services.records.tasks(lease.scope, lease.thread_id, limit=TASKS_AT_ONCE, cursor=cursor)
+        for task in tasks:
+            if task.run_id == run.run_id and task.status is TaskStatus.WORKING:
+                yield task
+        seen += len(tasks)
+        if cursor is None or tasks[-1].run_id != run.run_id:
+            return

@@ -25,6 +25,8 @@ STOPPED_NOTE = "[This answer was stopped before it was complete.]"
 CUT_NOTE = "[This answer was cut because it was too long.]"
 DOCUMENT_TOKENS = 1_000
 """Stand-in for a document that is not inline text; the model's own usage figures tell the truth afterwards."""
+CALLS_COUNTED_EACH = 32 * 1024
+"""Characters of all calls of an answer up to which each is counted by itself."""
 
 
 SHORTENED_CHARS = 400
@@ -79,10 +81,15 @@ def message_tokens(content: Content, counter: TokenCounter) -> int:
 
 
 def answer_tokens(text: str, calls: Sequence[ToolCall], counter: TokenCounter) -> int:
-    """Tokens an assistant message takes in a prompt, its tool calls included."""
-    return message_tokens(text, counter) + sum(
-        MESSAGE_FRAME_TOKENS + counter.count(call.name) + counter.count(call.arguments) for call in calls
-    )
+    """Tokens an assistant message takes in a prompt, its tool calls included.
+
+    Calls that are long together are counted as one text, which the counter may estimate: each by itself may be short
+    enough to be counted exactly, and all of them would take long.
+    """
+    texts = [part for call in calls for part in (call.name, call.arguments)]
+    if sum(map(len, texts)) > CALLS_COUNTED_EACH:
+        texts = [" ".join(texts)]
+    return message_tokens(text, counter) + MESSAGE_FRAME_TOKENS * len(calls) + sum(map(counter.count, texts))
 
 
 def exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) -> list[Exchange]:

@@ -10,6 +10,9 @@ from baton.domain.task import Task
 from baton.domain.tool_call import ToolCallRecord
 from baton.ports.thread_store import Lease
 
+PAGE_SIZE = 1024 * 1024
+"""Characters from which on a page of records is full, however many were asked for."""
+
 
 class RunRecords(Protocol):
     """Records of runs, kept as long as their thread.
@@ -58,7 +61,11 @@ class RunRecords(Protocol):
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
-        """A page of the thread's sub-tasks, the newest first, without their messages. Raises ``InvalidRequest``."""
+        """A page of the thread's sub-tasks, the newest first, without their messages, and the next cursor; fewer where
+        they are long.
+
+        Raises ``InvalidRequest``.
+        """
         ...
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:

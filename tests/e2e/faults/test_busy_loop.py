@@ -185,19 +185,23 @@ async def test_answers_before_many_screens(heavy: Heavy, model: FaultModel) -> N
         await heavy.watched_turn(thread, "Tell me everything.", "first")
 
 
-ARGUMENTS: dict[str, Callable[[], str]] = {
-    "long": lambda: json.dumps({"items": ["x" * 900_000]}),
-    "of many numbers": lambda: json.dumps({"items": list(range(130_000))}),
-    "of many lists": lambda: json.dumps({"items": LISTS * 80_000}),
-    "malformed": lambda: '{"items": [' + "[" * 900_000,
+ARGUMENTS: dict[str, Callable[[], list[str]]] = {
+    "long": lambda: [json.dumps({"items": ["x" * 900_000]})],
+    "of many numbers": lambda: [json.dumps({"items": list(range(130_000))})],
+    "of many lists": lambda: [json.dumps({"items": LISTS * 80_000})],
+    "malformed": lambda: ['{"items": [' + "[" * 900_000],
+    "of 64 calls of 15 KB": lambda: [json.dumps({"items": ["x" * 15_000]})] * 64,
 }
 
 
 @pytest.mark.parametrize("kind", ARGUMENTS)
 async def test_arguments(heavy: Heavy, model: FaultModel, kind: str) -> None:
     thread = str(uuid.uuid4())
-    delta = fault.tool_delta(0, id="call_0", name="look", arguments=ARGUMENTS[kind]())
-    model.script(fault.sends(fault.chunk(delta), fault.chunk({}, "tool_calls"), "[DONE]"), fault.answers("Fine."))
+    deltas = [
+        fault.chunk(fault.tool_delta(index, id=f"call_{index}", name="look", arguments=arguments))
+        for index, arguments in enumerate(ARGUMENTS[kind]())
+    ]
+    model.script(fault.sends(*deltas, fault.chunk({}, "tool_calls"), "[DONE]"), fault.answers("Fine.", usage=False))
     async with heavy.client() as http:
         with nobody_waits():
             await http.post("/runs", content=run_input(thread, "Look."))

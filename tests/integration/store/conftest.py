@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +19,7 @@ from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.skills import DynamoSkills
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
-from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table import Item, Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
@@ -86,6 +86,18 @@ class Engine:
             clock,
             audit_records,
         )
+
+
+@dataclass(frozen=True)
+class NotedTable(Table):
+    """A table that notes what its queries have read."""
+
+    read: list[Item] = field(default_factory=list)
+
+    async def query(self, *arguments: Any, **options: Any) -> AsyncGenerator[list[Item], None]:
+        async for page in super().query(*arguments, **options):
+            self.read.extend(page)
+            yield page
 
 
 @pytest.fixture(scope="session")

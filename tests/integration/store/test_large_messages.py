@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import random
+
 import pytest
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.errors import StoreUnavailable
 from tests.contracts.house import House, new_thread_id, said, texts
-from tests.integration.store.conftest import BUCKET, Engine
+from tests.integration.store.conftest import BUCKET, Engine, NotedTable
 
 LARGE = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))
 
@@ -59,6 +64,24 @@ async def test_a_thread_whose_large_messages_lie_between_small_ones_is_read_in_o
     await house.commit(lease, *(said(lease, text, index=n) for n, text in enumerate(contents)))
     messages = await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=5)
     assert texts(messages) == contents
+
+
+@pytest.mark.parametrize(
+    "text",
+    [base64.b64encode(random.Random(1).randbytes(220_000)).decode(), LARGE[:130_000]],  # noqa: S311 - noise
+    ids=["of one byte a character", "of three bytes a character"],
+)
+async def test_no_more_is_read_than_a_page_of_messages_holds(engine: Engine, house: House, text: str) -> None:
+    lease = await house.acquire(new_thread_id())
+    await house.commit(lease, *(said(lease, text, index=number) for number in range(16)))
+    thread = await house.store.get_thread(house.ada, lease.thread_id)
+    table = NotedTable(engine.table.client, engine.table.name)
+    store = DynamoThreadStore(table, S3Bodies(engine.s3, BUCKET), house.clock)
+    page = await store.read_messages(house.ada, thread, limit=100, before=None)
+
+    assert len(page.messages) in (4, 5)
+    assert page.next_before == 16 - len(page.messages)
+    assert len(table.read) <= 8  # the table gives three or four of them at a time
 
 
 def stored(engine: Engine, house: House, thread_id: str) -> list[str]:

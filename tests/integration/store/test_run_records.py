@@ -1,8 +1,20 @@
-"""Every store of run records keeps its contract."""
+"""Every store of run records keeps its contract, and the table reads no more of them than it shows."""
 
 from __future__ import annotations
 
-from tests.contracts.run_records import TaskContract, ToolCallContract
+import base64
+import random
+from dataclasses import replace
+
+from baton.adapters.dynamodb.run_records import DynamoRunRecords
+from baton.adapters.s3_bodies import S3Bodies
+from tests.contracts.house import answered, new_thread_id, said
+from tests.contracts.run_records import TaskContract, ToolCallContract, call
+from tests.integration.store.conftest import BUCKET, Engine, NotedTable
+
+RUNS = 12
+NOISE = base64.b64encode(random.Random(1).randbytes(220_000)).decode()  # noqa: S311 - hardly compresses
+"""Of which the table gives four at a time."""
 
 
 class TestToolCalls(ToolCallContract):
@@ -11,3 +23,20 @@ class TestToolCalls(ToolCallContract):
 
 class TestTasks(TaskContract):
     pass
+
+
+async def test_runs_beyond_a_full_page_are_not_read(on_dynamodb_local: Engine) -> None:
+    house, thread_id = on_dynamodb_local.house(), new_thread_id()
+    for number in range(RUNS):
+        lease = await house.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
+        await house.records.put_call(lease, replace(call(house, lease, f"c{number:02}"), output=NOISE))
+        await house.commit(lease, said(lease), answered(lease))
+    table = NotedTable(on_dynamodb_local.table.client, on_dynamodb_local.table.name)
+    records = DynamoRunRecords(table, S3Bodies(on_dynamodb_local.s3, BUCKET))
+    first, cursor = await records.calls(house.ada, thread_id, limit=100, cursor=None)
+    assert len(table.read) < RUNS
+    shown = [one.id for one in first]
+    while cursor is not None:
+        page, cursor = await records.calls(house.ada, thread_id, limit=100, cursor=cursor)
+        shown += [one.id for one in page]
+    assert shown == [f"c{number:02}" for number in reversed(range(RUNS))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -9,6 +10,7 @@ import pytest
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.idle_threads import PAGE, DynamoIdleThreads
+from baton.adapters.dynamodb.table import Item, Table
 from baton.conversation.sweep import Sweeper
 from baton.domain.episode import Episode, EpisodeStatus
 from baton.domain.usage import Usage
@@ -98,6 +100,26 @@ async def test_a_record_that_another_sweep_has_moved_is_not_looked_at(on_dynamod
     assert await house.idle.postpone(seen[0], later)
     assert not await house.idle.postpone(seen[0], later)
     assert [due async for due in house.idle.due(LONG_AGO)] == []
+
+
+async def test_a_thread_that_the_index_names_twice_is_looked_at_once(on_dynamodb_local: Engine, house: House) -> None:
+    ids = [(await house.turn(new_thread_id())).thread_id for _ in range(2)]
+    for number, thread_id in enumerate(ids):
+        await due_since(on_dynamodb_local, house, thread_id, LONG_AGO + timedelta(seconds=number))
+
+    class NamedTwice(Table):
+        """Its index still has the places from which the threads have just moved."""
+
+        async def query(self, *arguments: Any, **options: Any) -> AsyncGenerator[list[Item], None]:
+            async for page in super().query(*arguments, **options):
+                yield [place for item in page for place in (item | {"idle_check_at": 0}, item)]
+
+    table = on_dynamodb_local.table
+    idle = DynamoIdleThreads(NamedTwice(table.client, table.name), house.clock)
+    found = [due.thread_id async for due in idle.due(LONG_AGO + timedelta(days=1))]
+    for thread_id in ids:
+        await due_since(on_dynamodb_local, house, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
+    assert found == ids
 
 
 async def test_the_episode_of_the_session_before_is_known_with_the_thread(

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelUnavailable
+from baton.domain.task import TaskStatus
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.agent_client import AgentFailed
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
+from tests.fakes.clock import FakeClock
 from tests.unit.conversation.stage import ASSISTANT, Said, Stage
 
 KNOWLEDGE = AgentDefinition(
@@ -258,3 +261,31 @@ async def test_a_task_whose_worker_died_is_ended_by_the_next_attempt(stage: Stag
     (task,) = await tasks(stage)
     assert task["status"] == "failed"
     assert task["endedAt"] is not None
+
+
+class TickingClock(FakeClock):
+    """No two things happen at the same millisecond."""
+
+    def now(self) -> datetime:
+        self.advance(0.001)
+        return super().now()
+
+
+async def test_a_task_whose_worker_died_is_ended_also_behind_a_page_of_long_ones() -> None:
+    stage = Stage(assistant=asking(), others=(KNOWLEDGE, WEB, SECRET), clock=TickingClock())
+    questions = [ask("knowledge"), *(ask("web_research", f"Question {number}") for number in (1, 2))]
+    stage.model.script(Answer.calling(*questions), Answer(("Types.",), gate=asyncio.Event()))
+    stage.agent_client.script("web-research", *["word " * 120_000] * 2)
+    running = asyncio.ensure_future(stage.say("m1"))
+    async with asyncio.timeout(10):
+        # the fake has no event for it; the page ends before the third
+        while [task["status"] for task in await tasks(stage)] != ["completed"] * 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    stage.model.script("No need to ask.")
+    assert (await stage.say("m1")).text == "No need to ask."
+    _, cursor = await stage.records.tasks(stage.ada, stage.thread_id, limit=50, cursor=None)
+    [first], _ = await stage.records.tasks(stage.ada, stage.thread_id, limit=50, cursor=cursor)
+    assert (first.agent_id, first.status) == ("knowledge", TaskStatus.FAILED)

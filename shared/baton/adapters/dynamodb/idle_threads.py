@@ -66,8 +66,9 @@ class DynamoIdleThreads:
         return self._table.query(shard, last=to_millis(before), limit=PAGE, index=_INDEX)
 
     async def _load(self, entries: list[Item]) -> list[DueThread]:
-        """The threads themselves, read consistently: the index may be behind."""
-        wanted = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
+        """The threads themselves, read consistently: the index may be behind, and name a thread that moves twice."""
+        found_keys = dict.fromkeys((entry["PK"], entry["SK"]) for entry in entries)
+        wanted = [{"PK": partition, "SK": sort} for partition, sort in found_keys]
         items = {item["PK"]: item for item in await self._table.get_many(wanted, consistent=True)}
         stored = await self._with_last_episode(items.values())
         now = self._clock.now()

@@ -22,7 +22,7 @@ from baton.ports.thread_store import Lease, Page
 
 LARGEST_QUERY = 200
 PAGE_SIZE = 1024 * 1024
-"""Characters from which on a page of messages is full, however many were asked for."""
+"""Characters, or bytes as they are stored, from which on a page of messages is full, however many were asked for."""
 
 
 class Messages(Leases):
@@ -64,19 +64,17 @@ class Messages(Leases):
 
     async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
         top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
-        items: list[Item] = []
-        if top > 0:
-            async for page in self._backwards(scope, thread.id, top, limit):
-                items += page
-                if len(items) >= limit:
-                    break
         messages: list[StoredMessage] = []
         size = 0
-        for item in items[:limit]:
-            messages += await self._messages(scope, thread.id, [item])
-            size += _size(messages[-1])
-            if size >= PAGE_SIZE:
-                break
+        if top > 0:
+            async for page in self._backwards(scope, thread.id, top, limit):
+                for item in page[: limit - len(messages)]:
+                    messages += await self._messages(scope, thread.id, [item])
+                    size += max(_size(messages[-1]), len(item.get("body", b"")))
+                    if size >= PAGE_SIZE:
+                        break
+                if size >= PAGE_SIZE or len(messages) >= limit:
+                    break
         messages.reverse()
         more = bool(messages) and messages[0].ordinal > 0
         return Page(tuple(messages), messages[0].ordinal if more else None)

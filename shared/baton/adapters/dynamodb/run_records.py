@@ -25,13 +25,11 @@ from baton.domain.task import Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.off_loop import LARGE, off_loop
+from baton.ports.run_records import PAGE_SIZE
 from baton.ports.thread_store import Lease
 
 _BEYOND = 10**12 - 1
 """Above every ordinal."""
-
-PAGE_SIZE = 1024 * 1024
-"""Characters from which on a page of records is full, however many were asked for."""
 
 _Place = tuple[int, int, str]
 """Where a record stands in its thread: first ordinal of its run, time in milliseconds, id."""
@@ -148,7 +146,10 @@ class DynamoRunRecords:
     async def _newest(
         self, scope: Scope, thread_id: str, sort: Callable[[int], str], limit: int, cursor: str | None
     ) -> tuple[list[Item], str | None]:
-        """A page of items, the newest first, and the next cursor. Raises ``InvalidRequest``."""
+        """A page of items, the newest first, and the next cursor; no run is read after those that fill the page.
+
+        Raises ``InvalidRequest``.
+        """
         below = _decode(cursor) if cursor else None
         found: list[Item] = []
         run: list[Item] = []
@@ -165,6 +166,8 @@ class DynamoRunRecords:
                     run = []
                     if len(found) > limit:
                         return _page(found, limit)
+                    if found and sum(map(_stored_size, found)) >= PAGE_SIZE:
+                        return found, _cursor(found[-1])
                 run.append(item)
         return _page([*found, *_newest_below(run, below)], limit)
 
@@ -198,6 +201,11 @@ def _page(found: list[Item], limit: int) -> tuple[list[Item], str | None]:
     if len(found) <= limit:
         return shown, None
     return shown, _cursor(shown[-1])
+
+
+def _stored_size(item: Item) -> int:
+    """How many bytes its bodies take, as far as they are in the item."""
+    return sum(len(value) for value in item.values() if isinstance(value, bytes))
 
 
 def _cursor(last: Item) -> str:
