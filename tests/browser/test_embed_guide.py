@@ -106,6 +106,19 @@ async def test_an_event_too_large_for_a_frame_is_joined_from_its_slices(
     assert len(slices) > 1
 
 
+async def test_a_message_too_large_for_a_frame_is_refused_and_the_next_one_answered(
+    page: Page, host: HostApplication
+) -> None:
+    """API Gateway closes the connection on such a frame: sent again with each new one, it would never end."""
+    screen = Screen(page, host.url, "li.{role}")
+    await screen.open()
+    await screen.say("So it goes on. " * 2_500)
+    await expect(page.locator("li.problem")).to_have_text(["This message is too long."])
+    await screen.say("Hello")
+    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    await expect(screen.said("user")).to_have_text(["Hello"])
+
+
 async def test_several_events_may_come_in_one_frame_and_again(page: Page, host: HostApplication) -> None:
     def twice(connection: WebSocketRoute) -> None:
         server = connection.connect_to_server()
