@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import base64
 import random
+from typing import TYPE_CHECKING, Any
 
 from local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
+from tests.e2e.gates import Gate
 from tests.e2e.sockets import SocketClient, new_id
 from tests.e2e.users import User
 from tests.fault_model import FaultModel, answers, calls_tools
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 
 def noise(megabytes: float, seed: int) -> str:
@@ -67,3 +72,57 @@ async def test_the_sweeper_ends_a_session_that_has_gone_idle(
     assert cloud.sweep()["closed"] >= 1
     await socket.until(lambda event: event.get("name") == "thread_closed")
     assert (await alice.read(f"/threads/{thread_id}"))["status"] == "closed"
+
+
+async def test_the_sweeper_has_a_dead_run_taken_over(
+    cloud: RunningCloud, alice: User, socket: SocketClient, model: FaultModel
+) -> None:
+    thread_id = await dead_run(cloud, alice, socket, model)
+    cloud.sweep()
+    await socket.until("RUN_FINISHED")
+    assert [message["content"] for message in await alice.messages(thread_id)] == ["Hello", "Here I am again."]
+
+
+async def test_a_dead_run_whose_events_are_followed_is_taken_over(
+    cloud: RunningCloud, alice: User, socket: SocketClient, model: FaultModel
+) -> None:
+    thread_id = await dead_run(cloud, alice, socket, model)
+    followed = await alice.follow(thread_id)
+    assert followed[-1]["type"] == "RUN_FINISHED"
+    assert [message["content"] for message in await alice.messages(thread_id)] == ["Hello", "Here I am again."]
+
+
+async def dead_run(cloud: RunningCloud, user: User, socket: SocketClient, model: FaultModel) -> str:
+    """A thread whose worker died in the middle of an answer, long ago; whoever takes the run over gets another one.
+
+    The worker is well: the thread's items are set back to what they were when it had streamed half of its answer.
+    """
+    thread_id, gate = new_id(), Gate()
+    model.script(gate.behaviour, answers("Here I am again."))
+    await socket.send("message", messageId=new_id(), threadId=thread_id, content="Hello")
+    await socket.until("TEXT_MESSAGE_CONTENT")
+    table = client("dynamodb", cloud.environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    name, partition = cloud.environment["BATON_TABLE"], f"{user.tenant}#{thread_id}"
+    left_behind = thread_items(table, name, partition)
+    gate.open()
+    await socket.until("RUN_FINISHED")
+    for item in thread_items(table, name, partition):
+        table.delete_item(TableName=name, Key={"PK": item["PK"], "SK": item["SK"]})
+    for item in left_behind:
+        if item["SK"] == {"S": "THREAD"}:
+            assert item.keys() >= {"run_id", "lease_until", "idle_check_at"}
+            item |= {"lease_until": {"N": "1"}, "idle_check_at": {"N": "1"}}
+        table.put_item(TableName=name, Item=item)
+    table.close()
+    return thread_id
+
+
+def thread_items(table: DynamoDBClient, name: str, partition: str) -> list[dict[str, Any]]:
+    """Everything the table holds for a thread."""
+    pages = table.get_paginator("query").paginate(
+        TableName=name,
+        KeyConditionExpression="PK = :partition",
+        ExpressionAttributeValues={":partition": {"S": partition}},
+        ConsistentRead=True,
+    )
+    return [item for page in pages for item in page["Items"]]

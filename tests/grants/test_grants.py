@@ -31,9 +31,7 @@ NOT_EXERCISED: dict[tuple[str, str], str] = {
     ("HttpRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
     ("SocketsRole", "s3:ListBucket"): MISSING,
     ("StreamsRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
-    ("StreamsRole", "sqs:SendMessage"): "Has a dead run taken over when a client follows its events.",
     ("SweeperRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
-    ("SweeperRole", "sqs:SendMessage"): "Has a dead run taken over that nobody asks for.",
     ("TurnsRole", "s3:ListBucket"): MISSING,
 }
 """(role, action) -> why it is granted although no suite may make the call. Chance decides what some of them do, so that

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import logging
+import sqlite3
 from collections.abc import Coroutine
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +20,8 @@ from local.gateway.hosts import LocalHosts
 from local.server import Server, claim
 
 TARGET = "AmazonSQS."
+
+logger = logging.getLogger("local.queues")
 
 
 class Queues:
@@ -63,6 +67,9 @@ def sqs_app(service: SqsService) -> Starlette:
             return Response()
         except SqsError as problem:
             return _json(400, {"__type": f"com.amazonaws.sqs#{problem.code}", "message": str(problem)})
+        except sqlite3.Error as problem:
+            logger.exception("%s was not kept on disk", action)
+            return _json(500, {"__type": "com.amazonaws.sqs#InternalFailure", "message": str(problem)})
         except (KeyError, TypeError, AttributeError, ValueError) as problem:
             kind = type(problem).__name__
             return _json(400, {"__type": "com.amazonaws.sqs#InvalidParameterValue", "message": f"{kind}: {problem}"})

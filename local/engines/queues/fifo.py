@@ -90,6 +90,17 @@ class FifoQueue:
     _by_number: dict[int, Message] = field(default_factory=dict)
     _sent: dict[str, Sent] = field(default_factory=dict)
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether there is anything to keep."""
+        return bool(self.changed or self.removed or self.remembered)
+
+    def forget_changes(self) -> None:
+        """Note that everything is kept."""
+        self.changed.clear()
+        self.removed.clear()
+        self.remembered.clear()
+
     def restore(self, messages: Iterable[Message], sent: Iterable[Sent]) -> None:
         """Take in what an earlier run left. Nothing is in flight any more: who held it ended with that run."""
         for message in sorted(messages, key=lambda message: message.number):

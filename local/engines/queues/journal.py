@@ -18,6 +18,7 @@ CREATE TABLE IF NOT EXISTS sent (
     queue TEXT NOT NULL, scope TEXT NOT NULL, number INTEGER NOT NULL, message_id TEXT NOT NULL, until REAL NOT NULL,
     PRIMARY KEY (queue, scope)
 );
+CREATE INDEX IF NOT EXISTS sent_until ON sent (until);
 """
 
 
@@ -47,7 +48,7 @@ class Journal:
 
     def load(self, now: float) -> dict[str, tuple[dict[str, str], FifoQueue]]:
         """Return every queue by its name: its attributes and what it holds."""
-        self._database.execute("DELETE FROM sent WHERE until <= ?", (now,))
+        self._forget_sent(now)
         queues = {}
         for name, text in self._database.execute("SELECT name, attributes FROM queues").fetchall():
             attributes = json.loads(text)
@@ -62,8 +63,11 @@ class Journal:
         """Keep a queue's attributes."""
         self._database.execute("INSERT OR REPLACE INTO queues VALUES (?, ?)", (name, json.dumps(dict(attributes))))
 
-    def save(self, queues: Mapping[str, FifoQueue]) -> None:
-        """Keep what these queues have changed since the last time, all of it or nothing."""
+    def save(self, queues: Mapping[str, FifoQueue], now: float) -> None:
+        """Keep what these queues have changed since the last time, all of it or nothing.
+
+        Deduplication ids that count no more at ``now`` leave the file.
+        """
         with self._transaction():
             for name, queue in queues.items():
                 changed: list[Message] = list(queue.changed.values())
@@ -78,17 +82,22 @@ class Journal:
                     "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?, ?)",
                     [(name, sent.scope, sent.number, sent.message_id, sent.until) for sent in queue.remembered],
                 )
+            self._forget_sent(now)
 
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
+
+    def _forget_sent(self, now: float) -> None:
+        self._database.execute("DELETE FROM sent WHERE until <= ?", (now,))
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._database.execute("BEGIN")
         try:
             yield
+            self._database.execute("COMMIT")
         except BaseException:
-            self._database.execute("ROLLBACK")
+            if self._database.in_transaction:  # SQLite ends it by itself after some errors of the disk
+                self._database.execute("ROLLBACK")
             raise
-        self._database.execute("COMMIT")

@@ -79,25 +79,24 @@ class SqsService:
         if attributes.get("FifoQueue") != "true" or not name.endswith(".fifo"):
             raise SqsError("InvalidParameterValue", "The local queue has FIFO queues only.")
         if name not in self._queues:
-            self._queues[name] = FifoQueue(Rules())
-            self._attributes[name] = {}
             self._define(name, attributes)
         elif attributes.items() - self._attributes[name].items():
             raise SqsError("QueueNameExists", f"{name} exists with other attributes.")
         return {"QueueUrl": self._url(name)}
 
     def _define(self, name: str, attributes: dict[str, str]) -> None:
-        known = self._attributes[name]
+        known = self._attributes.get(name, {})
         if known and any(known.get(fixed) != attributes.get(fixed, known.get(fixed)) for fixed in FIXED):
             raise SqsError("InvalidAttributeName", f"{', '.join(FIXED)} cannot be changed.")
         merged = {**known, **attributes}
         try:
-            self._queues[name].rules = Rules.of(merged)
+            rules = Rules.of(merged)
         except ValueError as problem:
             raise SqsError("InvalidAttributeValue", str(problem)) from problem
-        self._attributes[name] = merged
         if self._journal:
             self._journal.define(name, merged)
+        self._attributes[name] = merged
+        self._queues.setdefault(name, FifoQueue(rules)).rules = rules
 
     def _send(self, name: str, request: Json) -> Json:
         body, group = request["MessageBody"], request.get("MessageGroupId")
@@ -118,8 +117,8 @@ class SqsService:
                 0, message_id, body, request.get("MessageAttributes", {}), group, deduplication_id, sent_at=now
             )
             queue.send(message, now)
-            self._save(name)
             number = message.number
+        self._save()  # a known message, too: it may be from a request whose saving failed
         return {"MessageId": message_id, "MD5OfMessageBody": _md5(body), "SequenceNumber": _sequence(number)}
 
     async def _receive(self, name: str, request: Json) -> list[Json]:
@@ -142,8 +141,7 @@ class SqsService:
         received, dead = queue.receive(count, now, visibility)
         if dead:
             self._bury(name, dead, now)
-        if received or dead:
-            self._save(name)
+        self._save()
         return received
 
     def _bury(self, name: str, dead: list[Message], now: float) -> None:
@@ -161,7 +159,6 @@ class SqsService:
                 dead_letter_of=_arn(name),
             )
             self._queues[grave].send(letter, now)
-        self._save(name, grave)
 
     async def _wait(self, name: str, seconds: float) -> None:
         """Return when the queue has changed, or after ``seconds``."""
@@ -177,18 +174,16 @@ class SqsService:
             raise SqsError("InvalidParameterValue", "The receipt handle has expired.") from problem
         except ValueError as problem:
             raise SqsError("ReceiptHandleIsInvalid", "The input receipt handle is invalid.") from problem
-        self._save(name)
+        self._save()
         return {}
 
-    def _save(self, *names: str) -> None:
-        """Keep what changed in these queues, then wake up who waits for them."""
-        queues = {name: self._queues[name] for name in names}
-        if self._journal:
-            self._journal.save(queues)
+    def _save(self) -> None:
+        """Keep what changed, also what could not be kept when it did, then wake up who waits for these queues."""
+        queues = {name: queue for name, queue in self._queues.items() if queue.has_changed}
+        if self._journal and queues:
+            self._journal.save(queues, self._clock())
         for name, queue in queues.items():
-            queue.changed.clear()
-            queue.removed.clear()
-            queue.remembered.clear()
+            queue.forget_changes()
             if event := self._changed.pop(name, None):
                 event.set()
 

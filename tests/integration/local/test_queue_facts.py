@@ -1,10 +1,13 @@
 """What the product relies on in a FIFO queue, on the engine that stands for SQS."""
 
+import json
+import resource
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +17,9 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from local.engines.clients import client
 from local.engines.queues import Queues
+from local.engines.queues.fifo import DEDUPLICATION_SECONDS
+from local.engines.queues.journal import Journal
+from local.engines.queues.service import SqsService
 from local.errors import EngineFailed
 from local.settings import ROOT
 from tests.engines import QueueAt
@@ -213,27 +219,61 @@ def test_what_is_missing_or_unknown_is_an_error(sqs: "SQSClient", new_queue: Cal
 
 
 SERVES_QUEUES = """
-import sys, time
+import resource, sys
 from pathlib import Path
 from local.engines.queues import Queues
 print(Queues(Path(sys.argv[1])).start(), flush=True)
-time.sleep(600)
+for most_bytes in sys.stdin:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(most_bytes), resource.RLIM_INFINITY))
+    print("done", flush=True)
 """
 
 
+class Disk:
+    """What a process that serves queues may write."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """Have every write to a file fail meanwhile."""
+        self._limit(0)
+        yield
+        self._limit(resource.RLIM_INFINITY)
+
+    def _limit(self, most_bytes: int) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{most_bytes}\n")
+        self._process.stdin.flush()
+        assert self._process.stdout.readline() == "done\n"
+
+
 @contextmanager
-def served(folder: Path) -> "Iterator[SQSClient]":
+def served_from_disk(folder: Path) -> "Iterator[tuple[SQSClient, Disk]]":
     """Queues kept in ``folder``, served by a process that is killed at the end."""
     with subprocess.Popen(
-        [sys.executable, "-c", SERVES_QUEUES, str(folder)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-c", SERVES_QUEUES, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     ) as process:
         try:
             assert process.stdout
             sqs = client("sqs", process.stdout.readline().strip())
-            yield sqs
+            yield sqs, Disk(process)
             sqs.close()
         finally:
             process.kill()
+
+
+@contextmanager
+def served(folder: Path) -> "Iterator[SQSClient]":
+    """The same, on a disk that is never full."""
+    with served_from_disk(folder) as (sqs, _):
+        yield sqs
 
 
 def test_what_was_sent_outlives_a_killed_process_in_its_order_and_once(tmp_path: Path) -> None:
@@ -257,6 +297,68 @@ def test_what_was_sent_outlives_a_killed_process_in_its_order_and_once(tmp_path:
             assert attributes["ApproximateReceiveCount"] == ("2" if received[0]["Body"] in {"1", "2"} else "1")
             finish(sqs, queue, received[0])
         assert came == {"a": ["2", "3", "4"], "b": ["1"]}
+
+
+def create(sqs: "SQSClient", name: str, **attributes: str) -> QueueAt:
+    url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true", **attributes})["QueueUrl"]
+    return QueueAt("", url, "")
+
+
+def queue_in(sqs: "SQSClient", name: str) -> QueueAt:
+    return QueueAt("", sqs.get_queue_url(QueueName=name)["QueueUrl"], "")
+
+
+def test_a_message_that_is_sent_again_after_the_disk_was_full_outlives_a_killed_process(tmp_path: Path) -> None:
+    with served_from_disk(tmp_path) as (sqs, disk):
+        queue = create(sqs, "turns.fifo")
+        with disk.full(), pytest.raises(ClientError, match="InternalFailure"):
+            send(sqs, queue, "1")
+        send(sqs, queue, "1")
+    with served(tmp_path) as sqs:
+        assert take(sqs, queue_in(sqs, "turns.fifo").url)["Body"] == "1"
+
+
+def test_a_dead_letter_is_kept_with_the_next_change_when_the_disk_was_full(tmp_path: Path) -> None:
+    with served_from_disk(tmp_path) as (sqs, disk):
+        create(sqs, "dead.fifo")
+        redrive = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead.fifo", "maxReceiveCount": 1}
+        queue = create(sqs, "turns.fifo", RedrivePolicy=json.dumps(redrive))
+        send(sqs, queue, "poison")
+        give_back(sqs, queue, take(sqs, queue.url))
+        with disk.full(), pytest.raises(ClientError, match="InternalFailure"):
+            look(sqs, queue.url)
+        send(sqs, queue, "next")
+    with served(tmp_path) as sqs:
+        assert take(sqs, queue_in(sqs, "dead.fifo").url)["Body"] == "poison"
+        assert take(sqs, queue_in(sqs, "turns.fifo").url)["Body"] == "next"
+
+
+def test_a_queue_that_is_created_again_after_the_disk_was_full_outlives_a_killed_process(tmp_path: Path) -> None:
+    with served_from_disk(tmp_path) as (sqs, disk):
+        with disk.full(), pytest.raises(ClientError, match="InternalFailure"):
+            create(sqs, "turns.fifo")
+        send(sqs, create(sqs, "turns.fifo"), "1")
+    with served(tmp_path) as sqs:
+        assert take(sqs, queue_in(sqs, "turns.fifo").url)["Body"] == "1"
+
+
+async def test_deduplication_ids_that_count_no_more_leave_the_disk(tmp_path: Path) -> None:
+    now = [1_800_000_000.0]
+    journal = Journal(tmp_path / "queues.db")
+    service = SqsService("http://127.0.0.1", journal, lambda: now[0])
+    created = await service.handle("CreateQueue", {"QueueName": "turns.fifo", "Attributes": {"FifoQueue": "true"}})
+
+    async def send_one(body: str) -> None:
+        names = {"MessageGroupId": "a", "MessageDeduplicationId": body}
+        await service.handle("SendMessage", {**created, "MessageBody": body, **names})
+
+    for body in ("1", "2", "3"):
+        await send_one(body)
+    now[0] += DEDUPLICATION_SECONDS
+    await send_one("4")
+    journal.close()
+    with closing(sqlite3.connect(tmp_path / "queues.db")) as database:
+        assert database.execute("SELECT scope FROM sent").fetchall() == [('["4"]',)]
 
 
 def test_two_local_clouds_cannot_keep_their_queues_in_one_folder(tmp_path: Path) -> None:
