@@ -215,16 +215,11 @@ class LocalCloud:
             raise LocalCloudError(str(problem)) from problem
 
     def _tell_what_is_broken(self) -> None:
-        """Say which tools, remote agents and token issuers cannot be used; turns go on without them.
-
-        They are tried as the function that runs turns: what its role may not read is broken in an account as well.
-        """
+        """Say which tools, remote agents and token issuers cannot be used; turns go on without them."""
         from baton import runtime
         from baton.composition import checks
 
-        with running("TurnsFunction"):
-            problems = runtime.run(checks.problems())
-        for problem in problems:
+        for problem in runtime.run(checks.problems()):
             logger.warning("%s", problem)
 
     def _start_engines(self) -> tuple[str, str, str]:
