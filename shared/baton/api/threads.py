@@ -197,7 +197,7 @@ async def follow_events(
     # The first piece is fetched here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
     ends_at = asyncio.get_running_loop().time() + token_seconds
-    told = _lines(first, following, timing, how_to_tell(protocol_version))
+    told = _lines(first, following, timing, how_to_tell(protocol_version), ends_at)
     lines = _until(ends_at, told, request_id(request))
     return StreamingResponse(lines, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
 
@@ -214,7 +214,7 @@ async def _until(ends_at: float, lines: AsyncGenerator[str, None], request_id: s
 
 
 async def _lines(
-    first: Replay, following: AsyncGenerator[Replay, None], timing: sse.Timing, tell: Tell
+    first: Replay, following: AsyncGenerator[Replay, None], timing: sse.Timing, tell: Tell, ends_at: float
 ) -> AsyncGenerator[str, None]:
     loop = asyncio.get_running_loop()
     async with contextlib.aclosing(following):
@@ -226,7 +226,9 @@ async def _lines(
         async for replay in following:
             for event in replay.events:
                 yield sse.encode(tell(event))
-            if not replay.events and loop.time() - heard_at >= timing.comment_seconds:
+            now = loop.time()
+            # A silent stream, too, has something to say when its token expires.
+            if not replay.events and (now - heard_at >= timing.comment_seconds or now >= ends_at):
                 yield ": still running\n\n"
             elif not replay.events:
                 continue
