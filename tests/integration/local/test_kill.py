@@ -86,7 +86,7 @@ async def all_answered(http: httpx.AsyncClient, acknowledged: list[tuple[str, st
                 await asyncio.sleep(0.5)
 
 
-async def test_every_acknowledged_message_is_answered_once_however_often_everything_is_killed(tmp_path: Path) -> None:
+async def test_every_acknowledged_message_is_answered_once_although_everything_is_killed_twice(tmp_path: Path) -> None:
     settings = {"BATON_DATA_DIR": str(tmp_path), "BATON_DEMO_DELAY_MS": "20"}
     acknowledged: list[tuple[str, str]] = []
 
@@ -98,6 +98,7 @@ async def test_every_acknowledged_message_is_answered_once_however_often_everyth
 
     with running(ROOT / "template.yaml", **settings) as (process, url):
         async with api(url) as http, open_socket(url, http) as socket:
+            await all_answered(http, acknowledged)  # a run that two kills had hit would be given up
             acknowledged += await send(socket, 3)
             await http.post("/v1/messages", json={"threadId": str(uuid.uuid4()), "messageId": "m", "message": "Hello"})
             kill_everything(process)  # turns are at work, or about to be taken up
