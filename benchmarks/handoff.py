@@ -18,14 +18,14 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from baton.conversation.requests import message_request
-from baton.conversation.turns import Turns
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.tool_call import TRANSFER, ToolCall
 from baton.domain.usage import Usage
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from baton.ports.files import ThreadFiles
+from baton.requests.requests import message_request
+from baton.turns.turns import Turns
 from benchmarks.capacity import Request
 from benchmarks.report import machine, table
 from benchmarks.turn_cost import Baton, started

@@ -16,17 +16,17 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
-from baton.conversation.agents import Agents
-from baton.conversation.requests import message_request
-from baton.conversation.turns import Turns
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.tool_call import ASK, ToolCall
 from baton.domain.usage import Usage
+from baton.handoffs.agent_registry import AgentRegistry
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from baton.ports.files import ThreadFiles
+from baton.requests.requests import message_request
+from baton.turns.turns import Turns
 from benchmarks.report import machine, table
 from benchmarks.turn_cost import Baton, started
 from tests.fakes.agent_catalog import FakeAgentCatalog
@@ -35,7 +35,7 @@ SCOPE = Scope("benchmark", "ada@example.com")
 ROUNDS = 20
 SLOW_ROUNDS = 3
 SLOW_SECONDS = 1.0
-MOST_AGENTS = 4
+MAX_AGENTS = 4
 
 
 @dataclass
@@ -67,11 +67,11 @@ class Orchestra:
         yield Finished(FinishReason.STOP, settings.model, Usage(100, 20))
 
 
-def agents() -> Agents:
+def agents() -> AgentRegistry:
     """A main agent and those it may ask."""
     others = [
         AgentDefinition(id=f"expert-{number}", name=f"Expert {number}", description="Knows.", system_prompt="Answer.")
-        for number in range(1, MOST_AGENTS + 1)
+        for number in range(1, MAX_AGENTS + 1)
     ]
     main = AgentDefinition(
         id="assistant",
@@ -81,7 +81,7 @@ def agents() -> Agents:
         main=True,
         sub_agents=tuple(other.id for other in others),
     )
-    return Agents(FakeAgentCatalog(main, *others))
+    return AgentRegistry(FakeAgentCatalog(main, *others))
 
 
 @dataclass
@@ -130,9 +130,9 @@ async def measure(rounds: int, slow_rounds: int) -> str:
     async with started() as baton:
         model = Orchestra()
         bench = Bench(baton, baton.turns_with(model=model, agents=agents()), model, baton.clock.new_id())
-        for asked in (0, MOST_AGENTS, 0):
+        for asked in (0, MAX_AGENTS, 0):
             await bench.turn(asked)
-        took: dict[int, list[Took]] = {0: [], 1: [], 2: [], MOST_AGENTS: []}
+        took: dict[int, list[Took]] = {0: [], 1: [], 2: [], MAX_AGENTS: []}
         for _ in range(rounds):
             for asked, turns in took.items():
                 turns.append(await bench.turn(asked))

@@ -23,11 +23,11 @@ from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.table import Item, Table, serialize
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.conversation.sweep import Sweeper
 from baton.domain.episode import EndReason, Episode, EpisodeStatus, ended_session
 from baton.domain.identity import Scope
 from baton.domain.times import to_millis
 from baton.domain.usage import Usage
+from baton.entry.sweep import Sweeper
 from baton.ports.clock import SystemClock
 from baton.ports.thread_store import Commit, LeaseRequest
 from benchmarks.capacity import CapacityMeter, by_operation
@@ -42,8 +42,8 @@ from local.template import Endpoints
 SCOPE = Scope("benchmark", "ada@example.com")
 WANTED = 33_000
 """Looks a minute: a million conversations under way, with an idle time of half an hour."""
-MOST_IN_ONE_WRITE = 25
-MOST_SECONDS = 600.0
+MAX_IN_ONE_WRITE = 25
+MAX_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class Bench:
             for item in originals:
                 is_thread = item["SK"] == "THREAD"
                 items.append({**item, "PK": keys.partition(SCOPE, thread_id), **(due if is_thread else {})})
-        for start in range(0, len(items), MOST_IN_ONE_WRITE):
-            puts: Any = [{"PutRequest": {"Item": serialize(each)}} for each in items[start : start + MOST_IN_ONE_WRITE]]
+        for start in range(0, len(items), MAX_IN_ONE_WRITE):
+            puts: Any = [{"PutRequest": {"Item": serialize(each)}} for each in items[start : start + MAX_IN_ONE_WRITE]]
             await asyncio.to_thread(self._filler.batch_write_item, RequestItems={self.table.name: puts})
 
     async def sweep(self, count: int, *, metered: bool = False) -> Swept:
@@ -97,7 +97,7 @@ class Bench:
         )
         self.meter.take()
         cpu, began = _cpu_seconds(), time.perf_counter()
-        report = await sweeper.sweep(seconds=MOST_SECONDS)
+        report = await sweeper.sweep(seconds=MAX_SECONDS)
         seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
         if (report.looked_at, report.postponed) != (count, count):
             raise RuntimeError(f"the sweep did something else: {report}")
@@ -145,7 +145,7 @@ async def measure(count: int) -> tuple[Swept, Swept]:
     engine = DynamoDBLocal(default_cache_dir(), progress=lambda text: None)
     try:
         endpoint = await asyncio.to_thread(engine.start)
-        stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
+        stack = read_stack(ROOT / "template.yaml", {"Harness": "local"}, Endpoints("", "", "", ""))
         bench = Bench(endpoint, create_table(client("dynamodb", endpoint), stack.table))
         await bench.fill(200, with_session=False)
         await bench.sweep(200)  # connections are opened, code is loaded

@@ -30,21 +30,21 @@ from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.s3_files import S3Files
 from baton.adapters.token_counter import TiktokenCounter
-from baton.conversation.active_skills import ActiveSkills
-from baton.conversation.agents import Agents
-from baton.conversation.floors import Floors
-from baton.conversation.forks import Forks
-from baton.conversation.listener import Listener
-from baton.conversation.replay import Replays
-from baton.conversation.requests import message_request
-from baton.conversation.run_context import RunServices
-from baton.conversation.sessions import Sessions
-from baton.conversation.turns import Turns
+from baton.agents.run_context import RunServices
 from baton.domain.episode import EpisodeRef
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
+from baton.handoffs.active_skills import ActiveSkills
+from baton.handoffs.agent_registry import AgentRegistry
+from baton.handoffs.conversations import Conversations
+from baton.handoffs.forks import Forks
+from baton.outbox.replay import Replays
+from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import SystemClock
+from baton.requests.requests import message_request
+from baton.sessions.sessions import Sessions
+from baton.turns.turns import Turns
 from benchmarks.capacity import CapacityMeter, Request, by_operation
 from benchmarks.report import machine, table
 from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel
@@ -185,11 +185,11 @@ class Conversation:
         self._turn += 1
         baton = self._baton
         baton.model.seconds, baton.model.silence = seconds, silence
-        listener = Listener(CONNECTION_ID, baton.clock.now() + timedelta(hours=1)) if self._connected else None
+        subscriber = Subscriber(CONNECTION_ID, baton.clock.now() + timedelta(hours=1)) if self._connected else None
         record = Record() if self._connected else None
         request = message_request(SCOPE, thread_id=self._thread_id, message_id=baton.clock.new_id(), content=QUESTION)
         events: list[Event] = []
-        await baton.turns.run(SCOPE, request, events.append, seconds=60, listener=listener, record=record)
+        await baton.turns.run(SCOPE, request, events.append, seconds=60, subscriber=subscriber, record=record)
         if events[-1].type != "RUN_FINISHED":
             raise RuntimeError(f"turn {self._turn} ended with {events[-1].json()}")
 
@@ -206,7 +206,7 @@ class Baton:
         self.model = PacedModel()
         self.client = ConnectedClient()
         counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
-        agents = Agents(AgentFiles.load(ROOT / "agents", "assistant"))
+        agents = AgentRegistry(AgentFiles.load(ROOT / "agents", "assistant"))
         skills = DynamoSkills(table)
         self._flows = (DynamoHandoffs(table, S3Bodies(s3, bucket)), DynamoWorkflows(table, self.clock), skills)
         counter.count("")  # loads the vocabulary now, not in the first turn
@@ -227,7 +227,7 @@ class Baton:
             counter=counter,
             files=S3Files(s3, bucket, self.clock),
             sessions=Sessions(DynamoEpisodes(table), NoClosings(), audit),
-            floors=self.floors_of(agents),
+            conversations=self.conversations_of(agents),
             forks=Forks(store, agents, audit, counter, self.clock),
             active_skills=ActiveSkills(skills, self.clock),
             records=DynamoRunRecords(table, S3Bodies(s3, bucket)),
@@ -238,15 +238,15 @@ class Baton:
         )
         self.turns = self.turns_with()
 
-    def floors_of(self, agents: Agents) -> Floors:
-        """The floors of threads, for a deployment with these agents."""
-        return Floors(*self._flows, agents, self.audit, self.clock)
+    def conversations_of(self, agents: AgentRegistry) -> Conversations:
+        """The conversation states of threads, for a deployment with these agents."""
+        return Conversations(*self._flows, agents, self.audit, self.clock)
 
     def turns_with(self, **ports: Any) -> Turns:
         """Turns with other ports than the usual ones."""
         services = replace(self.services, **ports)
         if "agents" in ports:
-            services = replace(services, floors=self.floors_of(services.agents))
+            services = replace(services, conversations=self.conversations_of(services.agents))
         return Turns(services, services.agents, self.replays, self.audit)
 
     def _count_s3(self, **_: Any) -> None:
@@ -259,7 +259,7 @@ async def started(silence: float = 0.0) -> AsyncIterator[Baton]:
     engine, moto = DynamoDBLocal(default_cache_dir(), progress=lambda text: None), MotoServer()
     try:
         endpoint, objects = await asyncio.to_thread(engine.start), await asyncio.to_thread(moto.start)
-        stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
+        stack = read_stack(ROOT / "template.yaml", {"Harness": "local"}, Endpoints("", "", "", ""))
         dynamodb = client("dynamodb", endpoint, max_pool_connections=64)
         name = create_table(dynamodb, stack.table)
         s3 = client("s3", objects)

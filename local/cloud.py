@@ -166,9 +166,9 @@ class LocalCloud:
 
     def _start(self) -> None:
         settings = self.settings
-        listener = claim(settings.port)
-        self._running.callback(listener.close)
-        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        subscriber = claim(settings.port)
+        self._running.callback(subscriber.close)
+        self.url = f"http://127.0.0.1:{subscriber.getsockname()[1]}"
         queues, table, moto = self._start_engines()
         files = settings.files_endpoint or moto
         endpoints = Endpoints(
@@ -195,7 +195,7 @@ class LocalCloud:
         machines = client("stepfunctions", moto)
         for machine in self.stack.state_machines:
             resources.create_state_machine(machines, machine)
-        server = self._server = Server(self._application(functions, web_apps), listener)
+        server = self._server = Server(self._application(functions, web_apps), subscriber)
         self._running.callback(server.stop)
         server.start()
         self._running.callback(self.stop_workers)
@@ -216,10 +216,9 @@ class LocalCloud:
 
     def _tell_what_is_broken(self) -> None:
         """Say which tools, remote agents and token issuers cannot be used; turns go on without them."""
-        from baton import runtime
-        from baton.composition import checks
+        from baton.composition import checks, event_loop
 
-        for problem in runtime.run(checks.problems()):
+        for problem in event_loop.run(checks.problems()):
             logger.warning("%s", problem)
 
     def _start_engines(self) -> tuple[str, str, str]:

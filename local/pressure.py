@@ -8,7 +8,7 @@ import asyncio
 import threading
 import time
 
-from baton import runtime
+from baton.composition import event_loop
 
 INTERVAL_SECONDS = 0.05
 LATE_SECONDS = 0.1
@@ -21,7 +21,7 @@ class Pressure:
     def __init__(self) -> None:
         self._due = time.monotonic() + INTERVAL_SECONDS
         self._lateness = 0.0
-        threading.Thread(target=lambda: runtime.run(self._watch()), name="pressure", daemon=True).start()
+        threading.Thread(target=lambda: event_loop.run(self._watch()), name="pressure", daemon=True).start()
 
     @property
     def is_high(self) -> bool:

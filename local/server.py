@@ -24,25 +24,25 @@ def claim(port: int) -> socket.socket:
     """
     # With its protocol named: on other sockets asyncio leaves TCP_NODELAY off, and then a small write on a connection
     # that was used before waits 40 ms for the acknowledgement of the last one.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    subscriber = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    subscriber.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind(("127.0.0.1", port))
-        listener.listen(512)
+        subscriber.bind(("127.0.0.1", port))
+        subscriber.listen(512)
     except OSError as problem:
-        listener.close()
+        subscriber.close()
         if problem.errno == errno.EADDRINUSE:
             raise PortTaken(
                 f"Port {port} is taken by another program. Stop it, or choose another: PORT={port + 1} make run"
             ) from problem
         raise LocalCloudError(f"Cannot listen on port {port}: {problem.strerror}.") from problem
-    return listener
+    return subscriber
 
 
 class Server:
     """Serves one ASGI app; started and stopped from any thread."""
 
-    def __init__(self, app: AsgiApp, listener: socket.socket, name: str = "gateway") -> None:
+    def __init__(self, app: AsgiApp, subscriber: socket.socket, name: str = "gateway") -> None:
         config = uvicorn.Config(
             app,
             http=BoundedHttp,
@@ -58,7 +58,7 @@ class Server:
         )
         self._ready = threading.Event()
         self._server = _ServerThatTells(config, self._ready)
-        self._listener = listener
+        self._subscriber = subscriber
         self._problem: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -79,7 +79,7 @@ class Server:
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join(GRACE_SECONDS + 3)
-        self._listener.close()
+        self._subscriber.close()
 
     def call(self, function: Any, *arguments: Any) -> None:
         """Run ``function`` on the server's event loop."""
@@ -96,7 +96,7 @@ class Server:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        await self._server.serve(sockets=[self._listener])
+        await self._server.serve(sockets=[self._subscriber])
 
 
 class _ServerThatTells(uvicorn.Server):

@@ -34,7 +34,7 @@ cases: Counter[str] = Counter()
 """Generated cases, by what they ran on."""
 store_runs: Counter[str] = Counter()
 """Runs of the stores' state machine, by store."""
-floor_runs: Counter[str] = Counter()
+state_runs: Counter[str] = Counter()
 """Runs of the conversations' state machine, by store."""
 faults: Counter[str] = Counter()
 """What happened, in the words of whatever made it happen."""
@@ -69,7 +69,7 @@ def summary() -> list[str]:
         rest = ", ".join(f"{name} {count:,}" for name, count in together.most_common())
         lines.append(f"fault suite: {cases.total():,} generated cases ({ran}), messages {messages.total():,}, {deeds}")
         lines.append(f"requests that failed, were throttled or lost their answers: {rest}")
-    for machine, runs in (("stores", store_runs), ("conversations", floor_runs)):
+    for machine, runs in (("stores", store_runs), ("conversations", state_runs)):
         ran = ", ".join(f"{store} {count:,}" for store, count in sorted(runs.items()))
         lines += [f"state machine of the {machine}: {runs.total():,} runs ({ran})"] if runs else []
     if callbacks:
@@ -103,7 +103,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _counters() -> tuple[Counter[str], ...]:
-    return cases, store_runs, floor_runs, faults, messages, callbacks
+    return cases, store_runs, state_runs, faults, messages, callbacks
 
 
 def _in_words(name: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from baton.adapters.emf import counted
 from baton.composition import authorizer
+from baton.composition.metrics import counted
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import SUBPROTOCOL
 from baton.domain.metrics import Metric, count

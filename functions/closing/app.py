@@ -7,8 +7,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from baton import composition, runtime
-from baton.adapters.emf import counted
+from baton import composition
+from baton.composition import event_loop
+from baton.composition.metrics import counted
 from baton.domain.identity import Scope
 
 logger = Logger()
@@ -25,7 +26,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     logger.append_keys(tenant_id=event["tenantId"], thread_id=event["threadId"], episode=event["episode"])
     scope = Scope(event["tenantId"], event["userId"])
     if event.get("failed"):
-        runtime.run(closing.give_up(scope, event["threadId"], event["episode"]))
+        event_loop.run(closing.give_up(scope, event["threadId"], event["episode"]))
         return {"status": "failed"}
-    episode = runtime.run(closing.write(scope, event["threadId"], event["episode"]))
+    episode = event_loop.run(closing.write(scope, event["threadId"], event["episode"]))
     return {"status": episode.status.value, "messageCount": episode.message_count}

@@ -8,10 +8,11 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from baton import composition, runtime
-from baton.adapters.emf import counted
-from baton.conversation.actions import Caller
+from baton import composition
+from baton.composition import event_loop
+from baton.composition.metrics import counted
 from baton.domain.identity import SUBPROTOCOL, Scope
+from baton.entry.actions import Caller
 
 logger = Logger()
 actions = composition.sockets()  # built once per execution environment
@@ -28,9 +29,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             # The client offered its token as a second subprotocol; only ours is accepted, the token is not echoed.
             return {"statusCode": 200, "headers": {"Sec-WebSocket-Protocol": SUBPROTOCOL}}
         case "DISCONNECT":
-            runtime.run(actions.disconnected(request["connectionId"]))
+            event_loop.run(actions.disconnected(request["connectionId"]))
         case _:
-            runtime.run(actions.handle(_caller(request), event.get("body") or ""))
+            event_loop.run(actions.handle(_caller(request), event.get("body") or ""))
     return {"statusCode": 200}
 
 

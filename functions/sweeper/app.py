@@ -8,8 +8,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from baton import composition, runtime
-from baton.adapters.emf import counted
+from baton import composition
+from baton.composition import event_loop
+from baton.composition.metrics import counted
 
 MARGIN_SECONDS = 60
 """Kept back from the function's time limit, to finish the closings that were begun last."""
@@ -23,4 +24,4 @@ sweeper = composition.sweeper()  # built once per execution environment
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Sweep once and tell how much was done. The event says nothing that matters: what is due is in the table."""
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
-    return asdict(runtime.run(sweeper.sweep(seconds=seconds)))
+    return asdict(event_loop.run(sweeper.sweep(seconds=seconds)))

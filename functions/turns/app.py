@@ -10,8 +10,9 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from baton import composition, runtime
-from baton.adapters.emf import counted
+from baton import composition
+from baton.composition import event_loop
+from baton.composition.metrics import counted
 from baton.domain.errors import ThreadBusy
 from baton.domain.metrics import Metric, failures_counted
 from baton.domain.queued import RecordDelivery
@@ -34,7 +35,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
         delivery = RecordDelivery(record.message_id, int(record.attributes.approximate_receive_count))
         # To Lambda a record that is given back is a success.
         with failures_counted(Metric.QUEUED_TURNS_FAILED, but=(ThreadBusy,)):
-            runtime.run(turns.run(record.body, record.receipt_handle, delivery, seconds=seconds))
+            event_loop.run(turns.run(record.body, record.receipt_handle, delivery, seconds=seconds))
 
     # Made anew: a processor keeps its batch, and locally several batches are under way at once.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)

@@ -10,8 +10,9 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from baton import composition, runtime
-from baton.adapters.emf import counted
+from baton import composition
+from baton.composition import event_loop
+from baton.composition.metrics import counted
 from baton.domain.metrics import Metric, failures_counted
 
 logger = Logger()
@@ -25,7 +26,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
 
     def give_up(record: SQSRecord) -> None:
         with failures_counted(Metric.DEAD_TURNS_FAILED):
-            runtime.run(dead_turns.give_up(record.body))
+            event_loop.run(dead_turns.give_up(record.body))
 
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
     return process_partial_response(event, give_up, processor, context)

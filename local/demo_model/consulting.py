@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from local.demo_model.advice import KNOWLEDGE, RESEARCH, points_about
 from local.demo_model.conversation import Conversation, Result
 from local.demo_model.handing_over import TRANSFER
-from local.demo_model.outside_tools import LONGEST_WISH, arguments_for, search_tool
+from local.demo_model.outside_tools import MAX_WISH, arguments_for, search_tool
 from local.demo_model.reply import Call, Reply
 from local.demo_model.wire import OfferedFunction
 from local.demo_model.wording import short, topic
 
 ASK = "ask_"
-LONGEST_QUOTE = 600
+MAX_QUOTE = 600
 _NOT_DONE = re.compile(r"The user (?:refused|stopped) this|Nobody approved|This call was not carried out")
 _POINT = re.compile(r"^\s*(?:[-*]|\d+[.)])\s+(.+)$", re.MULTILINE)
 _PLAYED = re.compile(rf"\bYou are (?:the )?({KNOWLEDGE}|{RESEARCH})\b")
@@ -62,7 +62,7 @@ def asked_agent(conversation: Conversation) -> Reply | None:
         return Reply("", (Call(tool.name, arguments_for(tool, question, about)),))
     points = list(points_about(question, played[1], about))
     found = [result for result in conversation.results if not _is_failure(result) and result.text]
-    points += [f"**Found by {result.tool}**: {short(result.text, LONGEST_QUOTE)}" for result in found]
+    points += [f"**Found by {result.tool}**: {short(result.text, MAX_QUOTE)}" for result in found]
     return Reply(f"On {about}:\n\n" + "\n".join(f"- {point}" for point in points))
 
 
@@ -120,7 +120,7 @@ def _told(result: Result) -> str:
         return f"I have not used {tool}: {result.text[0].lower()}{result.text[1:]}"
     if _is_failure(result):
         return f"I could not use {tool}: {result.text.removeprefix('Error: ')}"
-    return f"According to {tool}:\n\n{result.text[: LONGEST_QUOTE * 4]}"
+    return f"According to {tool}:\n\n{result.text[: MAX_QUOTE * 4]}"
 
 
 def _is_failure(result: Result) -> bool:
@@ -129,7 +129,7 @@ def _is_failure(result: Result) -> bool:
 
 def _points(text: str) -> list[str]:
     """The points of an agent's answer; one that has none is a point as a whole."""
-    return [point.strip() for point in _POINT.findall(text)] or [short(text, LONGEST_QUOTE)]
+    return [point.strip() for point in _POINT.findall(text)] or [short(text, MAX_QUOTE)]
 
 
 def _numbered(points: Sequence[str]) -> str:
@@ -138,7 +138,7 @@ def _numbered(points: Sequence[str]) -> str:
 
 def _understood(question: str) -> tuple[_Wish | None, str]:
     """The kind of a question, and what it is about."""
-    question = question[:LONGEST_WISH]
+    question = question[:MAX_WISH]
     for wish in _WISHES:
         if asked := re.search(wish.pattern, question, re.IGNORECASE):
             return wish, topic(asked[1]) if asked[1].strip(" .?!") else "this"
@@ -150,7 +150,7 @@ def _named(text: str, agents: dict[str, OfferedFunction]) -> tuple[list[str], st
     found: list[tuple[int, str]] = []
     for name in agents:
         pattern = rf"\b(?:ask|consult)\b[^.?!:;]*?\b({re.escape(name)})\b"
-        mention = re.search(pattern, text[:LONGEST_WISH], re.IGNORECASE)
+        mention = re.search(pattern, text[:MAX_WISH], re.IGNORECASE)
         if mention:
             found.append((mention.end(1), name))
     if not found:

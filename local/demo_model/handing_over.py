@@ -12,7 +12,7 @@ from local.demo_model.wire import OfferedFunction
 from local.demo_model.wording import in_quotes, short
 
 TRANSFER = "transfer_to_"
-LONGEST_WISH = 1000
+MAX_WISH = 1000
 _SUMS_UP = re.compile(r"\s*Sum up, .*\bfor a colleague who takes over\b", re.DOTALL)
 _LINE = re.compile(r"^(user|assistant): (.*(?:\n(?!(?:user|assistant): ).*)*)", re.MULTILINE)
 _POLITE = re.compile(
@@ -64,7 +64,7 @@ def colleague_summary(conversation: Conversation) -> Reply | None:
 
 def wish_summary(text: str) -> str:
     """A user's wish in a sentence about them."""
-    text = " ".join(text[:LONGEST_WISH].split())
+    text = " ".join(text[:MAX_WISH].split())
     first = re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0]
     if german := _GERMAN.match(first):
         return f"Der Benutzer möchte {short(german[1].rstrip('.!? '), 200)}."
@@ -118,7 +118,7 @@ def _continued(conversation: Conversation, offered: Mapping[str, OfferedFunction
 
 def _asked_for(text: str, offered: Mapping[str, OfferedFunction]) -> Reply | None:
     """The specialist whose subject the message wishes for, or who is named."""
-    text = text[:LONGEST_WISH]
+    text = text[:MAX_WISH]
     named = _NAMED.search(text)
     for tool in offered.values():
         words = [word for word in re.findall(r"[a-z]{3,}", tool.name.removeprefix(TRANSFER)) if word not in _COMMON]

@@ -10,7 +10,7 @@ from local.demo_model.conversation import Conversation
 from local.demo_model.reply import Call, Reply
 from local.demo_model.wire import OfferedFunction
 
-LONGEST_WISH = 1000
+MAX_WISH = 1000
 """Characters at the beginning of a message in which a wish is looked for: patterns take long over long texts."""
 _OWN = re.compile(r"(?:ask|transfer_to)_.*|return_to_main|advance_workflow|end_conversation")
 _SEARCH = re.compile(r"search|look_?up|find|query", re.IGNORECASE)
@@ -31,7 +31,7 @@ def tools_asked_for(conversation: Conversation) -> Reply | None:
     """Calls every tool that the message names, else the one whose description fits it best."""
     if conversation.results:
         return None
-    text = _POLITE.sub("", conversation.now.text[:LONGEST_WISH])
+    text = _POLITE.sub("", conversation.now.text[:MAX_WISH])
     tools = outside_tools(conversation)
     named = [(tool, at) for tool in tools.values() if (at := _mention(text, tool.name))]
     if named:

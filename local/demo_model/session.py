@@ -15,7 +15,7 @@ from local.demo_model.fields import Field
 from local.demo_model.guide import ADVANCE, Guide, first_guide
 from local.demo_model.wording import in_quotes
 
-LONGEST_REPLY = 4000
+MAX_REPLY = 4000
 """Characters of a message that are read: patterns take long over long texts."""
 WHAT_TO_CHANGE = "What should I change?"
 _HANDED_OVER = re.compile(r"^The conversation was handed over to you by .*? no instruction: (.*)$", re.MULTILINE)
@@ -35,7 +35,7 @@ class Session:
     @property
     def text(self) -> str:
         """The user's message, as much of it as is read."""
-        return self.conversation.now.text.strip()[:LONGEST_REPLY]
+        return self.conversation.now.text.strip()[:MAX_REPLY]
 
     @property
     def summary(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from local.demo_model.agreement import is_no, is_vague, is_yes
 
-LONGEST_WISH = 1000
+MAX_WISH = 1000
 """Characters of a message in which a wish is looked for."""
 _POLITE = ", please"
 OFF_TOPIC = "What is the weather like today?"
@@ -127,7 +127,7 @@ class SkillWish:
 
 def wish_in(text: str, *, is_answer: bool = False) -> SkillWish | None:
     """What a message says a skill should do; ``is_answer``: it was asked for that, so it need not speak of a skill."""
-    text = " ".join(text[:LONGEST_WISH].split())
+    text = " ".join(text[:MAX_WISH].split())
     if told := _THAT.search(text):
         return _wish(told[1])
     if told := _AS.search(text):
@@ -139,7 +139,7 @@ def wish_in(text: str, *, is_answer: bool = False) -> SkillWish | None:
 
 def name_in(text: str) -> str | None:
     """The name that a message gives a skill."""
-    text = text[:LONGEST_WISH]
+    text = text[:MAX_WISH]
     told = _CALLED.search(text)
     if told and told[1]:
         return str(told[1]).strip()[:64]

@@ -14,7 +14,7 @@ from local.demo_model.guide import ADVANCE, RETURN, Guide, guide_of, moves
 from local.demo_model.reply import Call, Reply
 from local.demo_model.session import WHAT_TO_CHANGE, Session, points, shown
 from local.demo_model.skill_words import (
-    LONGEST_WISH,
+    MAX_WISH,
     is_proposed,
     name_in,
     phrase_for,
@@ -186,7 +186,7 @@ class _Specialist:
     def _wanted_change(self) -> tuple[str, str] | None:
         """The field that the message wants changed, and to what."""
         text = self.session.text
-        if not self.session.assistant_said or len(text) > LONGEST_WISH:
+        if not self.session.assistant_said or len(text) > MAX_WISH:
             return None
         if renamed := _RENAME.match(text):
             return ("name", renamed[1]) if "name" in self.session.everything else None

@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, Json, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from baton.adapters.egress.policy import HOST_ENTRY, EgressPolicy
+from baton.domain.egress_policy import HOST_ENTRY, EgressPolicy
 from baton.domain.token_issuer import OidcIssuer
 
 Name = Annotated[str, Field(min_length=1)]

@@ -28,7 +28,7 @@ from ag_ui.core import (
 )
 from playwright.async_api import Page, expect
 
-from tests.browser.stage import SKILL, SPECIALIST, Json, Stage, state
+from tests.browser.harness import SKILL, SPECIALIST, Harness, Json, state
 
 APPROVAL = Interrupt(id="i-1", reason="tool_approval", message="Send the invoice to Bob?", tool_call_id="c-1")
 APPROVE = RunFinishedInterruptOutcome(interrupts=[APPROVAL])
@@ -36,9 +36,9 @@ STILL_WAITING = "This is taking longer than expected. I'll let you know when I h
 
 
 @pytest.fixture
-async def stage(page: Page) -> Stage:
+async def harness(page: Page) -> Harness:
     """The page, open and connected."""
-    return await Stage(page).open()
+    return await Harness(page).open()
 
 
 def research(label: str, *agents: str) -> ActivitySnapshotEvent:
@@ -60,14 +60,14 @@ def answer(text: str, *sources: Json) -> tuple[TextMessageStartEvent, TextMessag
     )
 
 
-async def test_research_names_the_agents_and_what_became_of_them(page: Page, stage: Stage) -> None:
-    await stage.begin("Where shall I go?")
-    await stage.play(research("Asking others", "Weather", "Trains", "Hotels"))
+async def test_research_names_the_agents_and_what_became_of_them(page: Page, harness: Harness) -> None:
+    await harness.begin("Where shall I go?")
+    await harness.play(research("Asking others", "Weather", "Trains", "Hotels"))
     box = page.get_by_role("region", name="Research")
     await expect(box.locator(".label")).to_have_text("Asking others")
     await expect(box.get_by_role("listitem")).to_have_text(["Weather working…", "Trains working…", "Hotels working…"])
 
-    await stage.play(
+    await harness.play(
         SubagentStartedEvent(subagent_run_id="s-1", name="Weather", parent_tool_call_id="c-1"),
         SubagentStartedEvent(subagent_run_id="s-2", name="Trains", parent_tool_call_id="c-2"),
         SubagentFinishedEvent(subagent_run_id="s-1"),
@@ -78,39 +78,39 @@ async def test_research_names_the_agents_and_what_became_of_them(page: Page, sta
     )
     await expect(box.locator(".busy")).to_have_count(1)
 
-    await stage.play(SubagentStartedEvent(subagent_run_id="s-3", name="Hotels"))
+    await harness.play(SubagentStartedEvent(subagent_run_id="s-3", name="Hotels"))
     await expect(box.get_by_role("listitem").nth(2)).to_have_text("Hotels working…")
-    await stage.play(SubagentFinishedEvent(subagent_run_id="s-3"), *answer("Go to Vienna."))
-    await stage.end()
+    await harness.play(SubagentFinishedEvent(subagent_run_id="s-3"), *answer("Go to Vienna."))
+    await harness.end()
     await expect(box.locator(".busy")).to_have_count(0)
 
 
-async def test_research_that_takes_long_says_so(page: Page, stage: Stage) -> None:
-    await stage.begin("Where shall I go?")
-    await stage.play(research("Asking others", "Weather", "Trains"), changed(waitedSeconds=8))
+async def test_research_that_takes_long_says_so(page: Page, harness: Harness) -> None:
+    await harness.begin("Where shall I go?")
+    await harness.play(research("Asking others", "Weather", "Trains"), changed(waitedSeconds=8))
     await expect(page.locator("#announce")).to_have_text("Asking others")
-    await stage.play(changed(waitedSeconds=30, notice=STILL_WAITING))
+    await harness.play(changed(waitedSeconds=30, notice=STILL_WAITING))
     await expect(page.locator(".research .quietly")).to_have_text(STILL_WAITING)
     await expect(page.locator("#announce")).to_have_text(STILL_WAITING)
-    await stage.play(changed(agents__0__status="timed_out"), changed(agents__1__status="completed"))
+    await harness.play(changed(agents__0__status="timed_out"), changed(agents__1__status="completed"))
     await expect(page.locator(".research li")).to_have_text(["Weather took too long", "Trains done"])
     await expect(page.locator(".research .busy")).to_have_count(0)
 
 
-async def test_research_in_a_stopped_run_goes_on_no_more(page: Page, stage: Stage) -> None:
-    await stage.begin("Where shall I go?")
-    await stage.play(
+async def test_research_in_a_stopped_run_goes_on_no_more(page: Page, harness: Harness) -> None:
+    await harness.begin("Where shall I go?")
+    await harness.play(
         research("Asking others", "Weather", "Trains"), SubagentStartedEvent(subagent_run_id="s-1", name="Weather")
     )
-    await stage.end(RunFinishedCancelledOutcome(type="cancelled"))
+    await harness.end(RunFinishedCancelledOutcome(type="cancelled"))
     await expect(page.locator(".research li")).to_have_text(["Weather stopped", "Trains stopped"])
     await expect(page.locator(".research .busy")).to_have_count(0)
     await expect(page.locator(".note")).to_have_text("Stopped.")
 
 
-async def test_a_tool_call_is_a_line_that_opens(page: Page, stage: Stage) -> None:
-    await stage.begin("How warm is it?")
-    await stage.play(
+async def test_a_tool_call_is_a_line_that_opens(page: Page, harness: Harness) -> None:
+    await harness.begin("How warm is it?")
+    await harness.play(
         ToolCallStartEvent(tool_call_id="c-1", tool_call_name="get_weather"),
         ToolCallArgsEvent(tool_call_id="c-1", delta='{"city": '),
         ToolCallArgsEvent(tool_call_id="c-1", delta='"Vienna"}'),
@@ -122,10 +122,10 @@ async def test_a_tool_call_is_a_line_that_opens(page: Page, stage: Stage) -> Non
     await page.keyboard.press("Enter")
     await expect(line.locator("figure")).to_have_text([re.compile(r'Input\s*{\s*"city": "Vienna"\s*}')])
 
-    await stage.play(
+    await harness.play(
         ToolCallResultEvent(message_id="r-1", tool_call_id="c-1", content="21 degrees"), *answer("21 degrees.")
     )
-    await stage.end()
+    await harness.end()
     await expect(line.locator("summary")).to_have_text("Called get_weather")
     await expect(line.locator("figure").nth(1)).to_have_text("Result21 degrees")
     await expect(line.locator("figure").nth(1)).to_be_visible()
@@ -135,34 +135,34 @@ async def test_a_tool_call_is_a_line_that_opens(page: Page, stage: Stage) -> Non
     ("outcome", "label"),
     [("succeeded", "Called delete"), ("failed", "Call failed: delete"), ("refused", "Call refused: delete")],
 )
-async def test_a_tool_call_is_labelled_by_how_it_ended(page: Page, stage: Stage, outcome: str, label: str) -> None:
-    await stage.begin("Delete it")
-    await stage.play(
+async def test_a_tool_call_is_labelled_by_how_it_ended(page: Page, harness: Harness, outcome: str, label: str) -> None:
+    await harness.begin("Delete it")
+    await harness.play(
         ToolCallStartEvent(tool_call_id="c-1", tool_call_name="delete"),
         ToolCallEndEvent(tool_call_id="c-1"),
         ToolCallResultEvent(message_id="r-1", tool_call_id="c-1", content="Well.", metadata={"outcome": outcome}),
         *answer("So be it."),
     )
-    await stage.end()
+    await harness.end()
     await expect(page.locator("details.tool summary")).to_have_text(label)
 
 
-async def test_a_call_that_the_user_talked_past_was_refused(page: Page, stage: Stage) -> None:
-    await stage.begin("Delete it")
+async def test_a_call_that_the_user_talked_past_was_refused(page: Page, harness: Harness) -> None:
+    await harness.begin("Delete it")
     call = ToolCallStartEvent(tool_call_id="c-1", tool_call_name="delete"), ToolCallEndEvent(tool_call_id="c-1")
-    await stage.play(*call)
-    await stage.end(APPROVE)
+    await harness.play(*call)
+    await harness.end(APPROVE)
     await expect(page.locator("details.tool summary")).to_have_text("Wants to call delete")
-    await stage.begin("Never mind")
+    await harness.begin("Never mind")
     await expect(page.locator("details.tool summary")).to_have_text("Call refused: delete")
 
 
-async def test_sources_stand_under_the_answer(page: Page, stage: Stage) -> None:
-    await stage.begin("What is the limit?")
-    await stage.play(
+async def test_sources_stand_under_the_answer(page: Page, harness: Harness) -> None:
+    await harness.begin("What is the limit?")
+    await harness.play(
         *answer("28 KB.", {"kind": "document", "id": "d-1", "title": "Limits", "agentId": None, "score": 0.9})
     )
-    await stage.end()
+    await harness.end()
     await expect(page.locator("article.assistant").get_by_role("list", name="Sources")).to_have_text("Limits")
 
 
@@ -181,13 +181,13 @@ async def test_sources_and_tool_calls_of_stored_messages_are_shown(page: Page) -
         {"id": "r-2", "role": "tool", "toolCallId": "c-2", "content": "No.", "metadata": refused | {"ordinal": 4}},
         {"id": "r-0", "role": "tool", "toolCallId": "c-0", "content": "Of a call before.", "metadata": said},
     ]
-    stage = Stage(page)
-    stage.answers |= {
+    harness = Harness(page)
+    harness.answers |= {
         f"/v1/threads/{thread_id}": {"id": thread_id, "state": state(), "run": None, "lastSeq": 12},
         f"/v1/threads/{thread_id}/messages": {"items": messages, "nextCursor": None},
     }
     await page.add_init_script(f"sessionStorage.setItem('baton.thread', '{thread_id}')")
-    await stage.open()
+    await harness.open()
     await expect(page.locator("#transcript > *")).to_have_count(4)
     await expect(page.locator("details.tool summary")).to_have_text(["Called look_up", "Call refused: delete"])
     await expect(page.get_by_role("list", name="Sources")).to_have_text("Limits")
@@ -202,22 +202,22 @@ async def test_events_told_again_after_a_reload_find_their_places(page: Page) ->
         {"id": "m-2", "role": "user", "content": "And now?", "metadata": {"runId": "run-2", "ordinal": 2}},
         {"id": "t-2", "role": "assistant", "content": "22 degrees.", "metadata": {"runId": "run-2", "ordinal": 3}},
     ]
-    stage = Stage(page, thread_id=thread_id)
-    stage.answers |= {
+    harness = Harness(page, thread_id=thread_id)
+    harness.answers |= {
         f"/v1/threads/{thread_id}": {"id": thread_id, "state": state(), "run": None, "lastSeq": 20},
         f"/v1/threads/{thread_id}/messages": {"items": messages, "nextCursor": None},
     }
     await page.add_init_script(f"sessionStorage.setItem('baton.thread', '{thread_id}')")
-    await stage.open()
-    assert (await stage.sent("resume"))["after"] == 0
-    await stage.run("m-1", "How warm is it?")
-    await stage.play(
+    await harness.open()
+    assert (await harness.sent("resume"))["after"] == 0
+    await harness.run("m-1", "How warm is it?")
+    await harness.play(
         ToolCallStartEvent(tool_call_id="c-1", tool_call_name="get_weather"),
         ToolCallEndEvent(tool_call_id="c-1"),
         ToolCallResultEvent(message_id="r-1", tool_call_id="c-1", content="21"),
         *answer("21 degrees."),
     )
-    await stage.end()
+    await harness.end()
     shown = page.locator("#transcript > *")
     await expect(shown).to_have_text(
         [re.compile("How warm"), re.compile("Called"), re.compile("21 degrees"), re.compile("now"), re.compile("22")]
@@ -228,49 +228,49 @@ async def test_events_told_again_after_a_reload_find_their_places(page: Page) ->
     ("button", "status", "shown"), [("Approve", "resolved", "Approved"), ("Refuse", "cancelled", "Refused")]
 )
 async def test_an_approval_is_answered_by_a_button(
-    page: Page, stage: Stage, button: str, status: str, shown: str
+    page: Page, harness: Harness, button: str, status: str, shown: str
 ) -> None:
-    asked = await stage.begin("Send the invoice")
-    await stage.end(APPROVE)
+    asked = await harness.begin("Send the invoice")
+    await harness.end(APPROVE)
     card = page.get_by_role("region", name="Approval needed")
     await expect(card).to_contain_text("Send the invoice to Bob?")
     await expect(page.locator("#announce")).to_have_text("Approval needed: Send the invoice to Bob?")
 
     await card.get_by_role("button", name=button).click()
-    frame = await stage.sent("answer")
-    assert frame == {"action": "answer", "threadId": stage.thread_id, "interruptId": "i-1", "status": status}
+    frame = await harness.sent("answer")
+    assert frame == {"action": "answer", "threadId": harness.thread_id, "interruptId": "i-1", "status": status}
     await expect(card.get_by_role("button")).to_have_count(0)
 
-    await stage.run("answer-1", "", parent=asked)
-    await stage.play(*answer("Done."))
-    await stage.end()
+    await harness.run("answer-1", "", parent=asked)
+    await harness.play(*answer("Done."))
+    await harness.end()
     await expect(card.locator(".answer")).to_have_text(shown)
 
 
-async def test_a_refused_answer_to_an_approval_can_be_given_again(page: Page, stage: Stage) -> None:
-    await stage.begin("Send the invoice")
-    await stage.end(APPROVE)
+async def test_a_refused_answer_to_an_approval_can_be_given_again(page: Page, harness: Harness) -> None:
+    await harness.begin("Send the invoice")
+    await harness.end(APPROVE)
     await page.get_by_role("button", name="Approve").click()
-    await stage.sent("answer")
-    metadata = {"action": "answer", "threadId": stage.thread_id, "retryable": True, "requestId": "q-1"}
-    await stage.send({"type": "RUN_ERROR", "message": "Not now.", "code": "busy", "metadata": metadata})
+    await harness.sent("answer")
+    metadata = {"action": "answer", "threadId": harness.thread_id, "retryable": True, "requestId": "q-1"}
+    await harness.send({"type": "RUN_ERROR", "message": "Not now.", "code": "busy", "metadata": metadata})
     await expect(page.get_by_role("alert")).to_have_text("Not now.")
     await expect(page.get_by_role("button", name="Approve")).to_be_visible()
 
 
-async def test_a_message_instead_of_an_answer_gives_the_approval_up(page: Page, stage: Stage) -> None:
-    await stage.begin("Send the invoice")
-    await stage.end(APPROVE)
-    await stage.begin("Never mind")
+async def test_a_message_instead_of_an_answer_gives_the_approval_up(page: Page, harness: Harness) -> None:
+    await harness.begin("Send the invoice")
+    await harness.end(APPROVE)
+    await harness.begin("Never mind")
     await expect(page.locator(".approval .answer")).to_have_text("Not answered")
 
 
-async def test_a_handoff_is_announced_and_changes_the_badge(page: Page, stage: Stage) -> None:
-    await stage.begin("I want a skill")
+async def test_a_handoff_is_announced_and_changes_the_badge(page: Page, harness: Harness) -> None:
+    await harness.begin("I want a skill")
     badge = page.locator("#agent")
     await expect(badge).to_have_text("Assistant")
     handoff = {"from": "assistant", "to": "skills", "label": "Connecting you with Skill Builder...", "reason": "skill"}
-    await stage.play(
+    await harness.play(
         ActivitySnapshotEvent(message_id="h-1", activity_type="handoff", content=handoff),
         StateDeltaEvent(delta=[{"op": "replace", "path": "/activeAgent", "value": SPECIALIST}]),
     )
@@ -279,7 +279,7 @@ async def test_a_handoff_is_announced_and_changes_the_badge(page: Page, stage: S
     await expect(badge).to_have_class(re.compile("specialist"))
 
     back = {"from": "skills", "to": "assistant", "label": "Returning you to the main assistant."}
-    await stage.play(
+    await harness.play(
         ActivitySnapshotEvent(message_id="h-2", activity_type="return", content=back),
         StateSnapshotEvent(snapshot=state()),
     )
@@ -287,61 +287,61 @@ async def test_a_handoff_is_announced_and_changes_the_badge(page: Page, stage: S
     await expect(badge).to_have_text("Assistant")
 
 
-async def test_a_workflow_shows_its_step_and_can_be_left(page: Page, stage: Stage) -> None:
-    await stage.begin("I want a skill", state(activeAgent=SPECIALIST, workflow=SKILL))
+async def test_a_workflow_shows_its_step_and_can_be_left(page: Page, harness: Harness) -> None:
+    await harness.begin("I want a skill", state(activeAgent=SPECIALIST, workflow=SKILL))
     await expect(page.locator("#step")).to_have_text("Step 2 of 5: Triggers")
     changes = [
         {"op": "replace", "path": "/workflow/step", "value": 3},
         {"op": "replace", "path": "/workflow/label", "value": "Writing the skill"},
     ]
-    await stage.play(StateDeltaEvent(delta=changes))
+    await harness.play(StateDeltaEvent(delta=changes))
     await expect(page.locator("#step")).to_have_text("Step 3 of 5: Writing the skill")
     await expect(page.get_by_role("progressbar")).to_have_attribute("value", "3")
-    await stage.end()
+    await harness.end()
 
     await page.get_by_role("button", name="Exit").click()
-    assert await stage.sent("exit") == {"action": "exit", "threadId": stage.thread_id}
-    await stage.run("exit-1", "")
-    await stage.end()
+    assert await harness.sent("exit") == {"action": "exit", "threadId": harness.thread_id}
+    await harness.run("exit-1", "")
+    await harness.end()
     await expect(page.locator("#step")).to_be_hidden()
     await expect(page.get_by_role("button", name="Exit")).to_be_hidden()
 
 
-async def test_a_workflow_that_cannot_be_left_has_no_exit(page: Page, stage: Stage) -> None:
-    await stage.begin("I want a skill", state(activeAgent=SPECIALIST, workflow=SKILL | {"canExit": False}))
+async def test_a_workflow_that_cannot_be_left_has_no_exit(page: Page, harness: Harness) -> None:
+    await harness.begin("I want a skill", state(activeAgent=SPECIALIST, workflow=SKILL | {"canExit": False}))
     await expect(page.locator("#step")).to_be_visible()
     await expect(page.get_by_role("button", name="Exit")).to_be_hidden()
 
 
-async def test_unfinished_work_is_offered(page: Page, stage: Stage) -> None:
-    await stage.begin("Hello again", state(resumable=[SKILL]))
-    await stage.end()
+async def test_unfinished_work_is_offered(page: Page, harness: Harness) -> None:
+    await harness.begin("Hello again", state(resumable=[SKILL]))
+    await harness.end()
     offer = page.get_by_role("list", name="Unfinished work").get_by_role("button")
     await expect(offer).to_have_text("Continue: Create a skillStep 2 of 5: Triggers")
     await offer.click()
-    assert await stage.sent("continue") == {"action": "continue", "threadId": stage.thread_id, "workflowId": "w-1"}
+    assert await harness.sent("continue") == {"action": "continue", "threadId": harness.thread_id, "workflowId": "w-1"}
 
 
-async def test_nothing_else_is_offered_while_a_specialist_has_the_floor(page: Page, stage: Stage) -> None:
-    await stage.begin("Hello again", state(resumable=[SKILL]))
+async def test_nothing_else_is_offered_while_a_specialist_is_active(page: Page, harness: Harness) -> None:
+    await harness.begin("Hello again", state(resumable=[SKILL]))
     offers = page.get_by_role("list", name="Unfinished work").get_by_role("button")
     await expect(offers).to_have_count(1)
-    await stage.play(StateDeltaEvent(delta=[{"op": "replace", "path": "/activeAgent", "value": SPECIALIST}]))
+    await harness.play(StateDeltaEvent(delta=[{"op": "replace", "path": "/activeAgent", "value": SPECIALIST}]))
     await expect(offers).to_have_count(0)
     await expect(page.get_by_role("button", name="Exit")).to_be_visible()
 
 
-async def test_a_run_can_be_stopped(page: Page, stage: Stage) -> None:
+async def test_a_run_can_be_stopped(page: Page, harness: Harness) -> None:
     stop = page.get_by_role("button", name="Stop")
     await expect(stop).to_be_hidden()
-    run_id = await stage.begin("Tell me a story")
+    run_id = await harness.begin("Tell me a story")
     start, begun, _ = answer("It was a dark")
-    await stage.play(start, begun)
+    await harness.play(start, begun)
     await stop.click()
-    assert await stage.sent("cancel") == {"action": "cancel", "threadId": stage.thread_id, "runId": run_id}
+    assert await harness.sent("cancel") == {"action": "cancel", "threadId": harness.thread_id, "runId": run_id}
     await expect(stop).to_be_disabled()
-    await stage.play(TextMessageEndEvent(message_id="t-1"))
-    await stage.end(RunFinishedCancelledOutcome(type="cancelled"))
+    await harness.play(TextMessageEndEvent(message_id="t-1"))
+    await harness.end(RunFinishedCancelledOutcome(type="cancelled"))
     await expect(stop).to_be_hidden()
     await expect(page.locator("article.assistant small")).to_have_text("Stopped")
 
@@ -355,32 +355,32 @@ async def test_a_run_can_be_stopped(page: Page, stage: Stage) -> None:
     ],
 )
 async def test_a_closed_conversation_says_so_and_how_it_reopens(
-    page: Page, stage: Stage, reason: str, words: str
+    page: Page, harness: Harness, reason: str, words: str
 ) -> None:
-    await stage.begin("That is all")
-    await stage.end()
+    await harness.begin("That is all")
+    await harness.end()
     await page.get_by_role("button", name="End conversation").click()
-    assert await stage.sent("close") == {"action": "close", "threadId": stage.thread_id}
-    await stage.play(CustomEvent(name="thread_closed", value={"reason": reason, "episodeId": None}), run_id=None)
+    assert await harness.sent("close") == {"action": "close", "threadId": harness.thread_id}
+    await harness.play(CustomEvent(name="thread_closed", value={"reason": reason, "episodeId": None}), run_id=None)
     await expect(page.locator(".note")).to_have_text(words)
     closed = page.get_by_text("This conversation is closed. Write a message to reopen it.")
     await expect(closed).to_be_visible()
     await expect(page.get_by_role("button", name="End conversation")).to_be_hidden()
 
-    await stage.begin("One more thing")
+    await harness.begin("One more thing")
     await expect(closed).to_be_hidden()
     await expect(page.get_by_role("button", name="End conversation")).to_be_visible()
 
 
 async def test_conversations_are_named_by_their_first_words(page: Page) -> None:
     thread: Json = {"createdAt": "2020-03-12T09:26:53.589Z", "lastActivityAt": "2020-03-13T09:26:53.589Z"}
-    stage = await Stage(page).open()
-    frame = await stage.say("Tell me all there is to know about the whales of the northern seas, please")
+    harness = await Harness(page).open()
+    frame = await harness.say("Tell me all there is to know about the whales of the northern seas, please")
     known = thread | {"id": frame["threadId"], "status": "closed"}
     unknown = thread | {"id": "11111111-e29b-41d4-a716-446655440000", "status": "active"}
-    stage.answers["/v1/threads"] = {"items": [known, unknown], "nextCursor": None}
-    await stage.run(frame["messageId"], "Tell me")
-    await stage.end()
+    harness.answers["/v1/threads"] = {"items": [known, unknown], "nextCursor": None}
+    await harness.run(frame["messageId"], "Tell me")
+    await harness.end()
     names = page.get_by_role("navigation").get_by_role("button")
     await expect(names).to_have_text(
         [
@@ -391,11 +391,11 @@ async def test_conversations_are_named_by_their_first_words(page: Page) -> None:
 
 
 async def test_the_page_says_who_you_are_and_what_answers(page: Page) -> None:
-    stage = Stage(page)
-    stage.answers["/v1/agents"] = {
+    harness = Harness(page)
+    harness.answers["/v1/agents"] = {
         "items": [{"id": "assistant", "name": "Assistant", "description": "Answers questions.", "main": True}]
     }
-    await stage.open()
+    await harness.open()
     foot = page.locator("aside footer")
     await expect(foot).to_contain_text("You are ada of tenant demo")
     await expect(foot).to_contain_text("Answers come from the offline demo model")
@@ -407,8 +407,8 @@ async def test_the_page_says_who_you_are_and_what_answers(page: Page) -> None:
 
 
 async def test_a_configured_model_is_named(page: Page) -> None:
-    stage = Stage(page)
-    stage.answers["/local/about"] = {"model": "llama3.2", "isDemoModel": False}
-    await stage.open()
+    harness = Harness(page)
+    harness.answers["/local/about"] = {"model": "llama3.2", "isDemoModel": False}
+    await harness.open()
     await expect(page.locator("aside footer")).to_contain_text("Answers come from llama3.2")
     await expect(page.locator("#offline")).to_be_hidden()

@@ -14,7 +14,7 @@ from ag_ui.core import (
 )
 from playwright.async_api import Locator, Page, expect
 
-from tests.browser.stage import SKILL, SPECIALIST, Json, Stage, state
+from tests.browser.harness import SKILL, SPECIALIST, Harness, Json, state
 
 UNFINISHED: Json = SKILL | {"agentId": "skills", "threadId": "t-1"}
 LONG_NAME = "x" * 64
@@ -25,52 +25,52 @@ def offers(page: Page) -> Locator:
     return page.get_by_role("list", name="Unfinished work").get_by_role("button")
 
 
-async def come_back(stage: Stage, run: Json | None, *messages: Json, last_seq: int) -> None:
+async def come_back(harness: Harness, run: Json | None, *messages: Json, last_seq: int) -> None:
     """Reload the page in the stage's conversation, of which the server has these messages."""
-    path = f"/v1/threads/{stage.thread_id}"
+    path = f"/v1/threads/{harness.thread_id}"
     shown = state(activeAgent=SPECIALIST, workflow=SKILL | {"step": 3, "label": "Steps"})
-    stage.answers[path] = {"id": stage.thread_id, "state": shown, "run": run, "lastSeq": last_seq}
-    stage.answers[f"{path}/messages"] = {"items": list(messages), "nextCursor": None}
-    await stage.page.reload()
+    harness.answers[path] = {"id": harness.thread_id, "state": shown, "run": run, "lastSeq": last_seq}
+    harness.answers[f"{path}/messages"] = {"items": list(messages), "nextCursor": None}
+    await harness.page.reload()
 
 
 async def test_what_was_left_unfinished_goes_on_in_a_new_conversation(page: Page) -> None:
-    stage = Stage(page)
-    stage.answers["/v1/workflows"] = {"items": [UNFINISHED], "nextCursor": None}
-    await stage.open()
+    harness = Harness(page)
+    harness.answers["/v1/workflows"] = {"items": [UNFINISHED], "nextCursor": None}
+    await harness.open()
     await expect(offers(page)).to_have_text("Continue: Create a skillStep 2 of 5: Triggers")
     await page.get_by_role("button", name="New conversation").click()
     await offers(page).click()
-    frame = await stage.sent("continue")
+    frame = await harness.sent("continue")
     assert frame == {"action": "continue", "threadId": frame["threadId"], "workflowId": "w-1"}
     assert frame["threadId"] == await page.evaluate("sessionStorage.getItem('baton.thread')") != "t-1"
     await expect(offers(page)).to_be_disabled()
 
-    stage.thread_id = frame["threadId"]
-    await stage.run("c-1", "", state(activeAgent=SPECIALIST, workflow=SKILL))
+    harness.thread_id = frame["threadId"]
+    await harness.run("c-1", "", state(activeAgent=SPECIALIST, workflow=SKILL))
     await expect(page.locator("#step")).to_have_text("Step 2 of 5: Triggers")
     await expect(offers(page)).to_have_count(0)
 
 
 async def test_a_continuation_that_is_refused_can_be_tried_again(page: Page) -> None:
-    stage = Stage(page)
-    stage.answers["/v1/workflows"] = {"items": [UNFINISHED | {"step": None, "steps": None}], "nextCursor": None}
-    await stage.open()
+    harness = Harness(page)
+    harness.answers["/v1/workflows"] = {"items": [UNFINISHED | {"step": None, "steps": None}], "nextCursor": None}
+    await harness.open()
     await expect(offers(page)).to_have_text("Continue: Create a skillTriggers")
     await offers(page).click()
-    frame = await stage.sent("continue")
+    frame = await harness.sent("continue")
     metadata = {"threadId": frame["threadId"], "action": "continue"}
     refusal = {"type": "RUN_ERROR", "message": "It cannot be continued.", "code": "workflow_unavailable"}
-    await stage.send({**refusal, "metadata": metadata})
+    await harness.send({**refusal, "metadata": metadata})
     await expect(page.get_by_role("alert")).to_have_text("It cannot be continued.")
     await expect(offers(page)).to_be_enabled()
 
 
 async def test_a_long_name_stays_in_the_window(page: Page) -> None:
-    stage = Stage(page)
-    stage.answers["/v1/workflows"] = {"items": [UNFINISHED | {"name": f"your {LONG_NAME} skill"}], "nextCursor": None}
+    harness = Harness(page)
+    harness.answers["/v1/workflows"] = {"items": [UNFINISHED | {"name": f"your {LONG_NAME} skill"}], "nextCursor": None}
     await page.set_viewport_size({"width": 360, "height": 640})
-    await stage.open()
+    await harness.open()
     await expect(offers(page)).to_be_visible()
     box = await offers(page).bounding_box()
     assert box is not None
@@ -79,9 +79,9 @@ async def test_a_long_name_stays_in_the_window(page: Page) -> None:
 
 
 async def test_long_lines_of_code_are_broken(page: Page) -> None:
-    stage = await Stage(page).open()
-    await stage.begin("Show me the skill")
-    await stage.play(
+    harness = await Harness(page).open()
+    await harness.begin("Show me the skill")
+    await harness.play(
         TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"),
         TextMessageContentEvent(message_id="t-1", delta=f"```\n{'a long line ' * 40}{LONG_NAME * 4}\n```"),
         TextMessageEndEvent(message_id="t-1"),
@@ -92,18 +92,18 @@ async def test_long_lines_of_code_are_broken(page: Page) -> None:
 
 
 async def test_a_conversation_at_rest_stays_so_while_it_is_told_again(page: Page) -> None:
-    stage = await Stage(page).open()
-    await stage.begin("I want a skill")
-    await stage.end()
-    stage.frames.clear()
+    harness = await Harness(page).open()
+    await harness.begin("I want a skill")
+    await harness.end()
+    harness.frames.clear()
     said = {"id": "m-1", "role": "user", "content": "I want a skill", "metadata": {"ordinal": 0, "runId": "old"}}
-    await come_back(stage, None, said, last_seq=9)
+    await come_back(harness, None, said, last_seq=9)
     await expect(page.locator("#step")).to_have_text("Step 3 of 5: Steps")
-    await stage.sent("resume")
-    stage.seq = 0
+    await harness.sent("resume")
+    harness.seq = 0
     closed = CustomEvent(name="thread_closed", value={"reason": "UserClosed"})
-    await stage.play(
-        RunStartedEvent(thread_id=stage.thread_id, run_id="old", metadata={"messageId": "m-1"}),
+    await harness.play(
+        RunStartedEvent(thread_id=harness.thread_id, run_id="old", metadata={"messageId": "m-1"}),
         StateSnapshotEvent(snapshot=state()),
         StateDeltaEvent(delta=[{"op": "replace", "path": "/status", "value": "closed"}]),
         closed,
@@ -117,18 +117,18 @@ async def test_a_conversation_at_rest_stays_so_while_it_is_told_again(page: Page
 
 
 async def test_a_reload_in_the_middle_of_a_turn_keeps_what_was_said(page: Page) -> None:
-    stage = await Stage(page).open()
-    run_id = await stage.begin("Tell me a story")
+    harness = await Harness(page).open()
+    run_id = await harness.begin("Tell me a story")
     message_id = await page.evaluate("JSON.parse(sessionStorage.getItem('baton.said')).messageId")
     run = {"runId": run_id, "messageId": message_id, "status": "running", "attempt": 1}
-    await come_back(stage, run, last_seq=0)
+    await come_back(harness, run, last_seq=0)
     said = page.locator("article.user .body")
     await expect(said).to_have_text("Tell me a story")
     await expect(page.get_by_role("button", name="Stop")).to_be_visible()
-    stage.seq = 0
-    await stage.play(
-        RunStartedEvent(thread_id=stage.thread_id, run_id=run_id, metadata={"messageId": message_id}),
-        RunFinishedEvent(thread_id=stage.thread_id, run_id=run_id),
+    harness.seq = 0
+    await harness.play(
+        RunStartedEvent(thread_id=harness.thread_id, run_id=run_id, metadata={"messageId": message_id}),
+        RunFinishedEvent(thread_id=harness.thread_id, run_id=run_id),
     )
     await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
     await expect(said).to_have_count(1)

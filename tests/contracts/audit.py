@@ -9,12 +9,12 @@ import pytest
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
 from baton.ports.audit import Once
-from tests.contracts.house import House, new_thread_id
+from tests.contracts.stores import Stores, new_thread_id
 
 
-async def record(house: House, number: int, *, scope: Scope | None = None, thread_id: str | None = None) -> None:
-    await house.audit.record(
-        scope or house.ada,
+async def record(stores: Stores, number: int, *, scope: Scope | None = None, thread_id: str | None = None) -> None:
+    await stores.audit.record(
+        scope or stores.ada,
         "thread.read" if number % 3 else "thread.close",
         thread_id=thread_id,
         outcome="denied",
@@ -22,11 +22,11 @@ async def record(house: House, number: int, *, scope: Scope | None = None, threa
     )
 
 
-async def pages(house: House, limit: int, scope: Scope | None = None, **wanted: str) -> list[list[int]]:
+async def pages(stores: Stores, limit: int, scope: Scope | None = None, **wanted: str) -> list[list[int]]:
     """The numbers on every page of the tenant's records."""
     found, cursor = [], None
     while True:
-        records, cursor = await house.audit.of_tenant(scope or house.ada, wanted, limit=limit, cursor=cursor)
+        records, cursor = await stores.audit.of_tenant(scope or stores.ada, wanted, limit=limit, cursor=cursor)
         found.append([each.detail["number"] for each in records])
         if cursor is None:
             return found
@@ -36,55 +36,57 @@ class AuditContract:
     """A tenant's records."""
 
     @pytest.mark.parametrize("limit", [1, 7, 100])
-    async def test_every_record_comes_once_the_newest_first(self, house: House, limit: int) -> None:
+    async def test_every_record_comes_once_the_newest_first(self, stores: Stores, limit: int) -> None:
         for number in range(30):
-            await record(house, number, thread_id=new_thread_id() if number % 2 else None)
-            house.clock.advance(0.001)
-        await record(house, 99, scope=house.stranger)
-        found = await pages(house, limit)
+            await record(stores, number, thread_id=new_thread_id() if number % 2 else None)
+            stores.clock.advance(0.001)
+        await record(stores, 99, scope=stores.stranger)
+        found = await pages(stores, limit)
         assert [number for page in found for number in page] == list(range(30))[::-1]
         assert all(len(page) == limit for page in found[:-1])
-        assert await pages(house, limit, house.stranger) == [[99]]
+        assert await pages(stores, limit, stores.stranger) == [[99]]
 
     @pytest.mark.parametrize("limit", [1, 3, 10])
-    async def test_records_of_one_moment_come_once_each(self, house: House, limit: int) -> None:
+    async def test_records_of_one_moment_come_once_each(self, stores: Stores, limit: int) -> None:
         for moment in range(3):
             for number in range(10):
-                await record(house, 10 * moment + number, thread_id=new_thread_id())
-            house.clock.advance(1)
-        found = [number for page in await pages(house, limit) for number in page]
+                await record(stores, 10 * moment + number, thread_id=new_thread_id())
+            stores.clock.advance(1)
+        found = [number for page in await pages(stores, limit) for number in page]
         assert Counter(found) == Counter(range(30))
         assert [number // 10 for number in found] == [2] * 10 + [1] * 10 + [0] * 10
 
-    async def test_a_record_between_two_pages_moves_nothing(self, house: House) -> None:
+    async def test_a_record_between_two_pages_moves_nothing(self, stores: Stores) -> None:
         for number in range(12):
-            await record(house, number)
-            house.clock.advance(1)
-        first, cursor = await house.audit.of_tenant(house.ada, {}, limit=5, cursor=None)
+            await record(stores, number)
+            stores.clock.advance(1)
+        first, cursor = await stores.audit.of_tenant(stores.ada, {}, limit=5, cursor=None)
         assert [each.detail["number"] for each in first] == [11, 10, 9, 8, 7]
         assert cursor is not None
-        second, _ = await house.audit.of_tenant(house.ada, {}, limit=5, cursor=cursor)
+        second, _ = await stores.audit.of_tenant(stores.ada, {}, limit=5, cursor=cursor)
         assert [each.detail["number"] for each in second] == [6, 5, 4, 3, 2]
 
-    async def test_records_that_do_not_match_are_passed_over(self, house: House) -> None:
+    async def test_records_that_do_not_match_are_passed_over(self, stores: Stores) -> None:
         for number in range(20):
-            await record(house, number, scope=house.bob if number % 4 == 0 else house.ada)
-            house.clock.advance(1)
-        found = await pages(house, 3, action="thread.close")
+            await record(stores, number, scope=stores.bob if number % 4 == 0 else stores.ada)
+            stores.clock.advance(1)
+        found = await pages(stores, 3, action="thread.close")
         assert [number for page in found for number in page] == [18, 15, 12, 9, 6, 3, 0]
-        found = await pages(house, 2, user_id="bob", action="thread.close")
+        found = await pages(stores, 2, user_id="bob", action="thread.close")
         assert [number for page in found for number in page] == [12, 0]
 
-    async def test_an_act_that_is_recorded_twice_is_one_record(self, house: House) -> None:
-        once = Once("00000000-0000-5000-8000-000000000000", house.clock.now())
+    async def test_an_act_that_is_recorded_twice_is_one_record(self, stores: Stores) -> None:
+        once = Once("00000000-0000-5000-8000-000000000000", stores.clock.now())
         for thread_id in (None, new_thread_id()):
             for number in range(2):
                 detail = {"number": number}
-                await house.audit.record(house.ada, "x", thread_id=thread_id, outcome="done", detail=detail, once=once)
-            found, _ = await house.audit.of_tenant(house.ada, {}, limit=10, cursor=None)
+                await stores.audit.record(
+                    stores.ada, "x", thread_id=thread_id, outcome="done", detail=detail, once=once
+                )
+            found, _ = await stores.audit.of_tenant(stores.ada, {}, limit=10, cursor=None)
             assert [each.detail["number"] for each in found if each.thread_id == thread_id] == [0]
 
     @pytest.mark.parametrize("cursor", ["x", "!", "eyJ4IjoxfQ", "W10"])
-    async def test_a_cursor_made_up_is_refused(self, house: House, cursor: str) -> None:
+    async def test_a_cursor_made_up_is_refused(self, stores: Stores, cursor: str) -> None:
         with pytest.raises(InvalidRequest):
-            await house.audit.of_tenant(house.ada, {}, limit=5, cursor=cursor)
+            await stores.audit.of_tenant(stores.ada, {}, limit=5, cursor=cursor)

@@ -6,20 +6,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from baton.conversation.active_skills import ActiveSkills
-from baton.conversation.agents import Agents
-from baton.conversation.closing import Closer
-from baton.conversation.endings import Endings
-from baton.conversation.floors import Floors
-from baton.conversation.forks import Forks
-from baton.conversation.replay import Replays
-from baton.conversation.run_context import RunServices
-from baton.conversation.sessions import Sessions
-from baton.conversation.turns import Turns
+from baton.agents.run_context import RunServices
 from baton.domain.errors import StoreUnavailable
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from tests.contracts.house import House
+from baton.handoffs.active_skills import ActiveSkills
+from baton.handoffs.agent_registry import AgentRegistry
+from baton.handoffs.conversations import Conversations
+from baton.handoffs.forks import Forks
+from baton.outbox.replay import Replays
+from baton.sessions.endings import Endings
+from baton.sessions.sessions import Sessions
+from baton.turns.closing import Closer
+from baton.turns.turns import Turns
+from tests.contracts.stores import Stores
 from tests.e2e.ag_ui_rules import check_ag_ui, check_run
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
@@ -89,21 +89,23 @@ class _Fated:
 
 
 class Worker:
-    """Turns and closings over a house's stores; with a ``fate``, not always to the end."""
+    """Turns and closings over real stores; with a ``fate``, not always to the end."""
 
-    def __init__(self, house: House, catalog: FakeAgentCatalog, model: ScriptedChatModel, fate: Fate | None) -> None:
+    def __init__(self, stores: Stores, catalog: FakeAgentCatalog, model: ScriptedChatModel, fate: Fate | None) -> None:
         def fated(store: Any) -> Any:
             return _Fated(store, fate) if fate is not None else store
 
-        agents = Agents(catalog)
-        store, log = fated(house.store), fated(house.log)
-        sessions = Sessions(fated(house.episodes), FakeClosings(), house.audit)
-        skills = fated(house.skills)
-        floors = Floors(fated(house.handoffs), fated(house.workflows), skills, agents, house.audit, house.clock)
+        agents = AgentRegistry(catalog)
+        store, log = fated(stores.store), fated(stores.log)
+        sessions = Sessions(fated(stores.episodes), FakeClosings(), stores.audit)
+        skills = fated(stores.skills)
+        conversations = Conversations(
+            fated(stores.handoffs), fated(stores.workflows), skills, agents, stores.audit, stores.clock
+        )
         services = RunServices(
             store=store,
             log=log,
-            live=house.live,
+            live=stores.live,
             connections=FakeConnections(),
             agents=agents,
             model=model,
@@ -112,18 +114,18 @@ class Worker:
             counter=WordCounter(),
             files=cast("Any", FakeFiles()),
             sessions=sessions,
-            floors=floors,
-            forks=Forks(store, agents, house.audit, WordCounter(), house.clock),
-            active_skills=ActiveSkills(skills, house.clock),
-            records=fated(house.records),
+            conversations=conversations,
+            forks=Forks(store, agents, stores.audit, WordCounter(), stores.clock),
+            active_skills=ActiveSkills(skills, stores.clock),
+            records=fated(stores.records),
             tools=FakeTools(),
             agent_client=ScriptedAgentClient(),
-            audit=house.audit,
-            clock=house.clock,
+            audit=stores.audit,
+            clock=stores.clock,
         )
-        self.turns = Turns(services, agents, Replays(store, log, house.clock), house.audit)
-        self.closer = Closer(services, self.turns, house.audit)
-        self.endings = Endings(store, log, house.live, services.connections, sessions, floors, house.clock)
+        self.turns = Turns(services, agents, Replays(store, log, stores.clock), stores.audit)
+        self.closer = Closer(services, self.turns, stores.audit)
+        self.endings = Endings(store, log, stores.live, services.connections, sessions, conversations, stores.clock)
 
 
 @dataclass
@@ -179,7 +181,8 @@ def check_whole(events: list[Event]) -> None:
     begins = [index for index, body in enumerate(bodies) if body["type"] == "RUN_STARTED"]
     last = bodies[begins[-1] :]
     if last[-1].get("code") == "interrupted":
-        assert [body["type"] for body in last] == ["RUN_STARTED", "RUN_ERROR"]  # given up: nobody was asked
+        types = [body["type"] for body in last]
+        assert types == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"]  # given up: nobody was asked
         return
     check_run(last, attempt=last[0]["metadata"]["attempt"])
 

@@ -10,16 +10,16 @@ import pytest
 from baton.domain.errors import InvalidRequest, LeaseLost
 from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.ports.thread_store import Lease
-from tests.contracts.house import House, answered, new_thread_id, said
+from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 
 class HandoffContract:
     """Records of handoffs."""
 
-    async def test_a_handoff_comes_back_whole(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_a_handoff_comes_back_whole(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         one = replace(
-            handoff(house, lease),
+            handoff(stores, lease),
             context_mode=ContextMode.FORKED,
             recent_messages=("m1", "m2 ü😀"),
             preserve_state=False,
@@ -29,89 +29,89 @@ class HandoffContract:
             remote_task_id="task-1",
             child_thread_id=new_thread_id(),
         )
-        await house.handoffs.put(lease, one)
-        assert await house.handoffs.get(house.ada, lease.thread_id, one.place) == one
+        await stores.handoffs.put(lease, one)
+        assert await stores.handoffs.get(stores.ada, lease.thread_id, one.place) == one
 
-    async def test_a_large_summary_is_kept_whole(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_a_large_summary_is_kept_whole(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         large = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))
-        one = replace(handoff(house, lease), context_summary=large)
-        await house.handoffs.put(lease, one)
-        assert await house.handoffs.get(house.ada, lease.thread_id, one.place) == one
+        one = replace(handoff(stores, lease), context_summary=large)
+        await stores.handoffs.put(lease, one)
+        assert await stores.handoffs.get(stores.ada, lease.thread_id, one.place) == one
 
-    async def test_a_handoff_that_ended_in_a_later_run_is_still_the_same_one(self, house: House) -> None:
-        first = await house.acquire(new_thread_id())
-        began = handoff(house, first)
-        await house.handoffs.put(first, began)
-        await house.commit(first, said(first), answered(first))
-        house.clock.advance(5)
-        later = await house.acquire(first.thread_id, message_id="m2", run_id="r2")
-        ended = began.ended(HandoffOutcome.RETURNED, house.clock.now() + timedelta(microseconds=7))
-        await house.handoffs.put(later, ended)
-        [kept], more = await house.handoffs.of_thread(house.ada, first.thread_id, limit=5, cursor=None)
+    async def test_a_handoff_that_ended_in_a_later_run_is_still_the_same_one(self, stores: Stores) -> None:
+        first = await stores.acquire(new_thread_id())
+        began = handoff(stores, first)
+        await stores.handoffs.put(first, began)
+        await stores.commit(first, said(first), answered(first))
+        stores.clock.advance(5)
+        later = await stores.acquire(first.thread_id, message_id="m2", run_id="r2")
+        ended = began.ended(HandoffOutcome.RETURNED, stores.clock.now() + timedelta(microseconds=7))
+        await stores.handoffs.put(later, ended)
+        [kept], more = await stores.handoffs.of_thread(stores.ada, first.thread_id, limit=5, cursor=None)
         assert more is None
-        assert kept == replace(ended, ended_at=house.clock.now())
-        assert await house.handoffs.get(house.ada, first.thread_id, began.place) == kept
+        assert kept == replace(ended, ended_at=stores.clock.now())
+        assert await stores.handoffs.get(stores.ada, first.thread_id, began.place) == kept
 
-    async def test_handoffs_of_one_run_are_told_apart_by_their_number(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        refused = handoff(house, lease).ended(HandoffOutcome.REFUSED, house.clock.now())
-        lasting = replace(handoff(house, lease), number=1, context_summary="Another.")
+    async def test_handoffs_of_one_run_are_told_apart_by_their_number(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        refused = handoff(stores, lease).ended(HandoffOutcome.REFUSED, stores.clock.now())
+        lasting = replace(handoff(stores, lease), number=1, context_summary="Another.")
         for one in (refused, lasting):
-            await house.handoffs.put(lease, one)
+            await stores.handoffs.put(lease, one)
         for one in (refused, lasting):
-            assert await house.handoffs.get(house.ada, lease.thread_id, one.place) == one
+            assert await stores.handoffs.get(stores.ada, lease.thread_id, one.place) == one
         nowhere = HandoffPlace(refused.ordinal, 2, 0)
-        assert await house.handoffs.get(house.ada, lease.thread_id, nowhere) is None
+        assert await stores.handoffs.get(stores.ada, lease.thread_id, nowhere) is None
 
-    async def test_another_attempt_replaces_it_and_a_zombie_does_not(self, house: House) -> None:
-        zombie = await house.acquire(new_thread_id())
-        first = handoff(house, zombie)
-        await house.handoffs.put(zombie, first)
-        house.clock.advance(60)
-        lease = await house.acquire(zombie.thread_id)
+    async def test_another_attempt_replaces_it_and_a_zombie_does_not(self, stores: Stores) -> None:
+        zombie = await stores.acquire(new_thread_id())
+        first = handoff(stores, zombie)
+        await stores.handoffs.put(zombie, first)
+        stores.clock.advance(60)
+        lease = await stores.acquire(zombie.thread_id)
         again = replace(first, context_summary="Said otherwise.")
-        await house.handoffs.put(lease, again)
+        await stores.handoffs.put(lease, again)
         with pytest.raises(LeaseLost):
-            await house.handoffs.put(zombie, first)
-        assert await house.handoffs.of_thread(house.ada, lease.thread_id, limit=5, cursor=None) == ([again], None)
+            await stores.handoffs.put(zombie, first)
+        assert await stores.handoffs.of_thread(stores.ada, lease.thread_id, limit=5, cursor=None) == ([again], None)
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 4, 9])
-    async def test_pages_go_back_in_time(self, house: House, limit: int) -> None:
+    async def test_pages_go_back_in_time(self, stores: Stores, limit: int) -> None:
         thread_id, made = new_thread_id(), list[HandoffRequest]()
         for number in range(1, 4):
-            house.clock.advance(1)
-            lease = await house.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
+            stores.clock.advance(1)
+            lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
             for index in range(2 if number == 2 else 1):
-                one = replace(handoff(house, lease), number=index).ended(HandoffOutcome.EXITED, house.clock.now())
-                await house.handoffs.put(lease, one)
+                one = replace(handoff(stores, lease), number=index).ended(HandoffOutcome.EXITED, stores.clock.now())
+                await stores.handoffs.put(lease, one)
                 made.append(one)
-            await house.commit(lease, said(lease), answered(lease))
+            await stores.commit(lease, said(lease), answered(lease))
         found, cursor = list[HandoffRequest](), None
         while True:
-            page, cursor = await house.handoffs.of_thread(house.ada, thread_id, limit=limit, cursor=cursor)
+            page, cursor = await stores.handoffs.of_thread(stores.ada, thread_id, limit=limit, cursor=cursor)
             found += page
             if cursor is None:
                 break
         assert found == made[::-1]
 
-    async def test_a_thread_without_handoffs_has_an_empty_page(self, house: House) -> None:
-        assert await house.handoffs.of_thread(house.ada, new_thread_id(), limit=5, cursor=None) == ([], None)
-        assert await house.handoffs.get(house.ada, new_thread_id(), HandoffPlace(0, 0, 0)) is None
+    async def test_a_thread_without_handoffs_has_an_empty_page(self, stores: Stores) -> None:
+        assert await stores.handoffs.of_thread(stores.ada, new_thread_id(), limit=5, cursor=None) == ([], None)
+        assert await stores.handoffs.get(stores.ada, new_thread_id(), HandoffPlace(0, 0, 0)) is None
 
     @pytest.mark.parametrize("cursor", ["garbage", "e30"])
-    async def test_a_made_up_cursor_is_refused(self, house: House, cursor: str) -> None:
+    async def test_a_made_up_cursor_is_refused(self, stores: Stores, cursor: str) -> None:
         with pytest.raises(InvalidRequest):
-            await house.handoffs.of_thread(house.ada, new_thread_id(), limit=5, cursor=cursor)
+            await stores.handoffs.of_thread(stores.ada, new_thread_id(), limit=5, cursor=cursor)
 
-    async def test_every_tenant_has_handoffs_of_its_own(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        await house.handoffs.put(lease, handoff(house, lease))
-        assert await house.handoffs.of_thread(house.stranger, lease.thread_id, limit=5, cursor=None) == ([], None)
-        assert await house.handoffs.get(house.stranger, lease.thread_id, HandoffPlace(0, 0, 0)) is None
+    async def test_every_tenant_has_handoffs_of_its_own(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        await stores.handoffs.put(lease, handoff(stores, lease))
+        assert await stores.handoffs.of_thread(stores.stranger, lease.thread_id, limit=5, cursor=None) == ([], None)
+        assert await stores.handoffs.get(stores.stranger, lease.thread_id, HandoffPlace(0, 0, 0)) is None
 
 
-def handoff(house: House, lease: Lease) -> HandoffRequest:
+def handoff(stores: Stores, lease: Lease) -> HandoffRequest:
     """A handoff that the lease's run decides on now."""
     return HandoffRequest(
         thread_id=lease.thread_id,
@@ -124,5 +124,5 @@ def handoff(house: House, lease: Lease) -> HandoffRequest:
         context_summary="Ada wants a skill.",
         recent_messages=(),
         handoff_reason="skill_creation_workflow",
-        started_at=house.clock.now(),
+        started_at=stores.clock.now(),
     )

@@ -9,7 +9,7 @@ from baton.domain.thread import LeaseMark, Run, RunStatus
 from baton.domain.usage import Usage
 from baton.ports.stream_log import LogPiece
 from baton.ports.thread_store import Commit, LeaseBusy, NoSuchThread
-from tests.contracts.house import House, answered, new_thread_id, said, texts, turn
+from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
 
 LEASE_SECONDS = 30
 
@@ -17,11 +17,11 @@ LEASE_SECONDS = 30
 class LeaseContract:
     """One writer at a time."""
 
-    async def test_the_first_lease_of_a_thread_begins_it(self, house: House) -> None:
+    async def test_the_first_lease_of_a_thread_begins_it(self, stores: Stores) -> None:
         thread_id = new_thread_id()
-        lease = await house.acquire(thread_id, message_id="m1", run_id="r1")
+        lease = await stores.acquire(thread_id, message_id="m1", run_id="r1")
 
-        assert lease.scope == house.ada
+        assert lease.scope == stores.ada
         assert lease.thread_id == thread_id
         assert (lease.thread.user_id, lease.thread.agent_id, lease.thread.active_agent_id) == (
             "ada",
@@ -30,335 +30,335 @@ class LeaseContract:
         )
         assert (lease.thread.next_ordinal, lease.thread.last_seq, lease.thread.usage) == (0, 0, Usage())
         assert lease.thread.run == Run("r1", "m1", attempt=1)
-        assert lease.thread.created_at == house.clock.now()
+        assert lease.thread.created_at == stores.clock.now()
         assert lease.first_seq == 1
         assert lease.end_seq - lease.first_seq >= 1_000
-        assert (lease.until - house.clock.now()).total_seconds() == LEASE_SECONDS
+        assert (lease.until - stores.clock.now()).total_seconds() == LEASE_SECONDS
 
-    async def test_a_second_lease_is_refused_while_the_first_lives(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id(), message_id="m1", run_id="r1")
-        house.clock.advance(LEASE_SECONDS)
+    async def test_a_second_lease_is_refused_while_the_first_lives(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id(), message_id="m1", run_id="r1")
+        stores.clock.advance(LEASE_SECONDS)
 
         with pytest.raises(LeaseBusy) as refusal:
-            await house.acquire(lease.thread_id, message_id="m2", run_id="r2")
+            await stores.acquire(lease.thread_id, message_id="m2", run_id="r2")
 
         assert refusal.value.run == Run("r1", "m1", attempt=1)
         assert refusal.value.lease == LeaseMark(lease.fence, lease.until)
 
-    async def test_the_same_message_cannot_be_taken_up_twice_at_once(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_the_same_message_cannot_be_taken_up_twice_at_once(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         with pytest.raises(LeaseBusy):
-            await house.acquire(lease.thread_id)
+            await stores.acquire(lease.thread_id)
 
-    async def test_a_renewed_lease_lives_longer(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        house.clock.advance(20)
-        renewed = await house.store.renew(lease, used_seq=lease.first_seq)
-        house.clock.advance(20)
+    async def test_a_renewed_lease_lives_longer(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        stores.clock.advance(20)
+        renewed = await stores.store.renew(lease, used_seq=lease.first_seq)
+        stores.clock.advance(20)
 
         assert (renewed.fence, renewed.owner, renewed.end_seq) == (lease.fence, lease.owner, lease.end_seq)
         with pytest.raises(LeaseBusy):
-            await house.acquire(lease.thread_id)
+            await stores.acquire(lease.thread_id)
 
-    async def test_a_renewal_reserves_more_numbers_when_few_are_left(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        renewed = await house.store.renew(lease, used_seq=lease.end_seq - 100)
+    async def test_a_renewal_reserves_more_numbers_when_few_are_left(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        renewed = await stores.store.renew(lease, used_seq=lease.end_seq - 100)
         assert renewed.end_seq > lease.end_seq
 
-        house.clock.advance(60)
-        successor = await house.acquire(lease.thread_id)
+        stores.clock.advance(60)
+        successor = await stores.acquire(lease.thread_id)
         assert successor.first_seq == renewed.end_seq
 
-    async def test_a_dead_lease_is_taken_over_with_its_run_and_a_higher_fence(self, house: House) -> None:
-        dead = await house.acquire(new_thread_id(), message_id="m1", run_id="r1")
-        house.clock.advance(LEASE_SECONDS + 0.001)
+    async def test_a_dead_lease_is_taken_over_with_its_run_and_a_higher_fence(self, stores: Stores) -> None:
+        dead = await stores.acquire(new_thread_id(), message_id="m1", run_id="r1")
+        stores.clock.advance(LEASE_SECONDS + 0.001)
 
-        lease = await house.acquire(dead.thread_id, message_id="m2", run_id="r2")
+        lease = await stores.acquire(dead.thread_id, message_id="m2", run_id="r2")
 
         assert lease.fence > dead.fence
         assert lease.thread.run == Run("r1", "m1", attempt=2)
         assert lease.first_seq == dead.end_seq
 
-    async def test_every_takeover_is_one_more_attempt(self, house: House) -> None:
+    async def test_every_takeover_is_one_more_attempt(self, stores: Stores) -> None:
         thread_id = new_thread_id()
         attempts = []
         for _ in range(4):
-            lease = await house.acquire(thread_id)
+            lease = await stores.acquire(thread_id)
             assert lease.thread.run is not None
             attempts.append(lease.thread.run.attempt)
-            house.clock.advance(60)
+            stores.clock.advance(60)
         assert attempts == [1, 2, 3, 4]
 
-    async def test_a_run_whose_worker_is_silent_shows_as_interrupted(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        house.clock.advance(LEASE_SECONDS)
-        thread = await house.store.get_thread(house.ada, lease.thread_id)
+    async def test_a_run_whose_worker_is_silent_shows_as_interrupted(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        stores.clock.advance(LEASE_SECONDS)
+        thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         assert thread.run is not None
         assert thread.run.status is RunStatus.RUNNING
 
-        house.clock.advance(0.001)
-        thread = await house.store.get_thread(house.ada, lease.thread_id)
+        stores.clock.advance(0.001)
+        thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         assert thread.run == Run("r1", "m1", attempt=1, status=RunStatus.INTERRUPTED)
 
-    async def test_a_late_renewal_saves_a_lease_that_nobody_took_over(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        house.clock.advance(60)
-        await house.store.renew(lease, used_seq=lease.first_seq)
+    async def test_a_late_renewal_saves_a_lease_that_nobody_took_over(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        stores.clock.advance(60)
+        await stores.store.renew(lease, used_seq=lease.first_seq)
         with pytest.raises(LeaseBusy):
-            await house.acquire(lease.thread_id)
+            await stores.acquire(lease.thread_id)
 
-    async def test_an_abandoned_run_is_taken_over_at_once(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id(), message_id="m1", run_id="r1")
-        await house.store.abandon(lease)
+    async def test_an_abandoned_run_is_taken_over_at_once(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id(), message_id="m1", run_id="r1")
+        await stores.store.abandon(lease)
 
-        successor = await house.acquire(lease.thread_id, message_id="m2", run_id="r2")
+        successor = await stores.acquire(lease.thread_id, message_id="m2", run_id="r2")
 
         assert successor.thread.run == Run("r1", "m1", attempt=2)
         assert successor.first_seq == lease.end_seq
 
-    async def test_a_released_lease_leaves_no_run_and_no_gap(self, house: House) -> None:
-        first = await house.turn(new_thread_id())
-        refused = await house.acquire(first.thread_id, message_id="m2", run_id="r2")
-        await house.store.release(refused)
+    async def test_a_released_lease_leaves_no_run_and_no_gap(self, stores: Stores) -> None:
+        first = await stores.turn(new_thread_id())
+        refused = await stores.acquire(first.thread_id, message_id="m2", run_id="r2")
+        await stores.store.release(refused)
 
-        assert (await house.store.get_thread(house.ada, first.thread_id)).run is None
-        lease = await house.acquire(first.thread_id, message_id="m3", run_id="r3")
+        assert (await stores.store.get_thread(stores.ada, first.thread_id)).run is None
+        lease = await stores.acquire(first.thread_id, message_id="m3", run_id="r3")
         assert lease.thread.run == Run("r3", "m3", attempt=1)
         assert lease.first_seq == refused.first_seq
         assert lease.fence > refused.fence
 
-    async def test_a_run_of_which_nothing_was_stored_can_be_replaced(self, house: House) -> None:
-        dead = await house.acquire(new_thread_id(), message_id="m1", run_id="r1")
-        await house.store.abandon(dead)
-        found = await house.acquire(dead.thread_id, message_id="m2", run_id="r2")
+    async def test_a_run_of_which_nothing_was_stored_can_be_replaced(self, stores: Stores) -> None:
+        dead = await stores.acquire(new_thread_id(), message_id="m1", run_id="r1")
+        await stores.store.abandon(dead)
+        found = await stores.acquire(dead.thread_id, message_id="m2", run_id="r2")
 
-        lease = await house.store.begin_run(found, run_id="r2", message_id="m2")
+        lease = await stores.store.begin_run(found, run_id="r2", message_id="m2")
 
         # Clients are told of a second attempt: it is why the numbers do not follow the last committed one.
         assert lease.thread.run == Run("r2", "m2", attempt=2)
-        assert (await house.store.get_thread(house.ada, lease.thread_id)).run == Run("r2", "m2", attempt=2)
+        assert (await stores.store.get_thread(stores.ada, lease.thread_id)).run == Run("r2", "m2", attempt=2)
         assert lease.first_seq == found.first_seq > lease.thread.last_seq + 1
-        house.clock.advance(60)
-        assert (await house.acquire(lease.thread_id)).first_seq == lease.end_seq
+        stores.clock.advance(60)
+        assert (await stores.acquire(lease.thread_id)).first_seq == lease.end_seq
 
-    async def test_a_thread_that_must_not_be_created_is_not(self, house: House) -> None:
+    async def test_a_thread_that_must_not_be_created_is_not(self, stores: Stores) -> None:
         thread_id = new_thread_id()
         with pytest.raises(NoSuchThread):
-            await house.acquire(thread_id, may_create=False)
-        await house.store.check_writable(house.stranger, thread_id)
+            await stores.acquire(thread_id, may_create=False)
+        await stores.store.check_writable(stores.stranger, thread_id)
 
-    async def test_a_thread_that_exists_needs_no_leave_to_be_created(self, house: House) -> None:
-        thread_id = (await house.turn(new_thread_id())).thread_id
-        lease = await house.acquire(thread_id, message_id="m2", run_id="r2", may_create=False)
+    async def test_a_thread_that_exists_needs_no_leave_to_be_created(self, stores: Stores) -> None:
+        thread_id = (await stores.turn(new_thread_id())).thread_id
+        lease = await stores.acquire(thread_id, message_id="m2", run_id="r2", may_create=False)
         assert lease.thread.next_ordinal == 2
 
 
 class CommitContract:
     """What is written counts once the pointer has passed it."""
 
-    async def test_a_commit_moves_the_pointer_and_ends_the_run(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        house.clock.advance(5)
-        await house.commit(lease, said(lease), answered(lease), events=7, spent=Usage(100, 20))
+    async def test_a_commit_moves_the_pointer_and_ends_the_run(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        stores.clock.advance(5)
+        await stores.commit(lease, said(lease), answered(lease), events=7, spent=Usage(100, 20))
 
-        thread = await house.store.get_thread(house.ada, lease.thread_id)
+        thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         assert (thread.next_ordinal, thread.last_seq, thread.stored_tokens) == (2, 7, 20)
         assert thread.usage == Usage(100, 20)
         assert thread.run is None
         assert thread.created_at == lease.thread.created_at
-        assert thread.last_activity_at == house.clock.now()
+        assert thread.last_activity_at == stores.clock.now()
 
-    async def test_usage_and_tokens_add_up(self, house: House) -> None:
+    async def test_usage_and_tokens_add_up(self, stores: Stores) -> None:
         thread_id = new_thread_id()
         for number in (1, 2, 3):
-            await house.turn(thread_id, number)
-        thread = await house.store.get_thread(house.ada, thread_id)
+            await stores.turn(thread_id, number)
+        thread = await stores.store.get_thread(stores.ada, thread_id)
         assert (thread.usage, thread.stored_tokens, thread.next_ordinal) == (Usage(30, 15), 60, 6)
 
-    async def test_the_next_run_goes_on_where_the_last_ended(self, house: House) -> None:
-        first = await house.turn(new_thread_id(), 1)
-        lease = await house.acquire(first.thread_id, message_id="m2", run_id="r2")
+    async def test_the_next_run_goes_on_where_the_last_ended(self, stores: Stores) -> None:
+        first = await stores.turn(new_thread_id(), 1)
+        lease = await stores.acquire(first.thread_id, message_id="m2", run_id="r2")
         assert lease.first_seq == lease.thread.last_seq + 1 == 6
         assert lease.fence > first.fence
 
-    async def test_readers_ignore_what_lies_beyond_the_pointer(self, house: House) -> None:
-        thread_id = (await house.turn(new_thread_id(), 1)).thread_id
-        lease = await house.acquire(thread_id, message_id="m2", run_id="r2")
-        await house.store.put_message(lease, said(lease, "not yet"))
+    async def test_readers_ignore_what_lies_beyond_the_pointer(self, stores: Stores) -> None:
+        thread_id = (await stores.turn(new_thread_id(), 1)).thread_id
+        lease = await stores.acquire(thread_id, message_id="m2", run_id="r2")
+        await stores.store.put_message(lease, said(lease, "not yet"))
 
-        thread = await house.store.get_thread(house.ada, thread_id)
-        page = await house.store.read_messages(house.ada, thread, limit=10, before=None)
+        thread = await stores.store.get_thread(stores.ada, thread_id)
+        page = await stores.store.read_messages(stores.ada, thread, limit=10, before=None)
         assert texts(page.messages) == ["q1", "a1"]
-        assert texts(await house.store.recent_messages(house.ada, thread, token_budget=1_000)) == ["q1", "a1"]
-        assert texts(await house.store.run_messages(house.ada, thread_id, first_ordinal=2, below=2)) == []
-        assert texts(await house.store.run_messages(house.ada, thread_id, first_ordinal=2, below=None)) == ["not yet"]
+        assert texts(await stores.store.recent_messages(stores.ada, thread, token_budget=1_000)) == ["q1", "a1"]
+        assert texts(await stores.store.run_messages(stores.ada, thread_id, first_ordinal=2, below=2)) == []
+        assert texts(await stores.store.run_messages(stores.ada, thread_id, first_ordinal=2, below=None)) == ["not yet"]
 
-    async def test_a_successor_writes_over_what_was_never_committed(self, house: House) -> None:
-        dead = await house.acquire(new_thread_id())
-        await house.store.put_message(dead, said(dead, "first try"))
-        await house.store.put_message(dead, answered(dead, "half an"))
-        house.clock.advance(60)
+    async def test_a_successor_writes_over_what_was_never_committed(self, stores: Stores) -> None:
+        dead = await stores.acquire(new_thread_id())
+        await stores.store.put_message(dead, said(dead, "first try"))
+        await stores.store.put_message(dead, answered(dead, "half an"))
+        stores.clock.advance(60)
 
-        lease = await house.acquire(dead.thread_id)
-        await house.commit(lease, said(lease, "second try"))
+        lease = await stores.acquire(dead.thread_id)
+        await stores.commit(lease, said(lease, "second try"))
 
-        thread = await house.store.get_thread(house.ada, lease.thread_id)
-        page = await house.store.read_messages(house.ada, thread, limit=10, before=None)
+        thread = await stores.store.get_thread(stores.ada, lease.thread_id)
+        page = await stores.store.read_messages(stores.ada, thread, limit=10, before=None)
         assert texts(page.messages) == ["second try"]
 
-    async def test_a_commit_is_possible_late_if_nobody_took_over(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        house.clock.advance(600)
-        await house.commit(lease, said(lease), answered(lease))
-        assert (await house.store.get_thread(house.ada, lease.thread_id)).next_ordinal == 2
+    async def test_a_commit_is_possible_late_if_nobody_took_over(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        stores.clock.advance(600)
+        await stores.commit(lease, said(lease), answered(lease))
+        assert (await stores.store.get_thread(stores.ada, lease.thread_id)).next_ordinal == 2
 
-    async def test_a_commit_that_is_repeated_counts_once(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_a_commit_that_is_repeated_counts_once(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         commit = Commit(next_ordinal=1, last_seq=3, usage=Usage(10, 5), tokens=10)
-        await house.store.put_message(lease, said(lease))
-        await house.store.commit(lease, commit)
-        await house.store.commit(lease, commit)
-        thread = await house.store.get_thread(house.ada, lease.thread_id)
+        await stores.store.put_message(lease, said(lease))
+        await stores.store.commit(lease, commit)
+        await stores.store.commit(lease, commit)
+        thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         assert (thread.usage, thread.stored_tokens) == (Usage(10, 5), 10)
 
-    async def test_a_commit_that_is_repeated_after_the_next_run_began_counts_once(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_a_commit_that_is_repeated_after_the_next_run_began_counts_once(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         commit = Commit(next_ordinal=1, last_seq=3, usage=Usage(10, 5), tokens=10)
-        await house.store.put_message(lease, said(lease))
-        await house.store.commit(lease, commit)
-        following = await house.acquire(lease.thread_id, message_id="m2", run_id="r2")
+        await stores.store.put_message(lease, said(lease))
+        await stores.store.commit(lease, commit)
+        following = await stores.acquire(lease.thread_id, message_id="m2", run_id="r2")
 
-        await house.store.commit(lease, commit)
+        await stores.store.commit(lease, commit)
 
-        thread = await house.store.get_thread(house.ada, lease.thread_id)
+        thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         assert (thread.usage, thread.run) == (Usage(10, 5), Run("r2", "m2", attempt=1))
-        await house.store.renew(following, used_seq=following.first_seq)
+        await stores.store.renew(following, used_seq=following.first_seq)
 
 
 class FenceContract:
     """A worker that was given up for dead and is not: it can change nothing any more."""
 
-    async def test_a_zombie_can_neither_renew_nor_begin_nor_commit(self, house: House) -> None:
-        zombie = await house.acquire(new_thread_id())
-        house.clock.advance(60)
-        lease = await house.acquire(zombie.thread_id)
+    async def test_a_zombie_can_neither_renew_nor_begin_nor_commit(self, stores: Stores) -> None:
+        zombie = await stores.acquire(new_thread_id())
+        stores.clock.advance(60)
+        lease = await stores.acquire(zombie.thread_id)
 
         with pytest.raises(LeaseLost):
-            await house.store.renew(zombie, used_seq=zombie.first_seq)
+            await stores.store.renew(zombie, used_seq=zombie.first_seq)
         with pytest.raises(LeaseLost):
-            await house.store.begin_run(zombie, run_id="r9", message_id="m9")
+            await stores.store.begin_run(zombie, run_id="r9", message_id="m9")
         with pytest.raises(LeaseLost):
-            await house.commit(zombie)
-        assert (await house.store.get_thread(house.ada, lease.thread_id)).run == lease.thread.run
+            await stores.commit(zombie)
+        assert (await stores.store.get_thread(stores.ada, lease.thread_id)).run == lease.thread.run
 
     @pytest.mark.parametrize("method", ["release", "abandon"])
-    async def test_a_zombie_cannot_end_its_successors_lease(self, house: House, method: str) -> None:
-        zombie = await house.acquire(new_thread_id())
-        house.clock.advance(60)
-        lease = await house.acquire(zombie.thread_id)
+    async def test_a_zombie_cannot_end_its_successors_lease(self, stores: Stores, method: str) -> None:
+        zombie = await stores.acquire(new_thread_id())
+        stores.clock.advance(60)
+        lease = await stores.acquire(zombie.thread_id)
 
-        await getattr(house.store, method)(zombie)
+        await getattr(stores.store, method)(zombie)
 
         with pytest.raises(LeaseBusy):
-            await house.acquire(zombie.thread_id)
-        assert (await house.store.get_thread(house.ada, lease.thread_id)).run == lease.thread.run
+            await stores.acquire(zombie.thread_id)
+        assert (await stores.store.get_thread(stores.ada, lease.thread_id)).run == lease.thread.run
 
-    async def test_a_zombie_cannot_change_what_its_successor_wrote(self, house: House) -> None:
-        zombie = await house.acquire(new_thread_id())
-        house.clock.advance(60)
-        lease = await house.acquire(zombie.thread_id)
-        await house.store.open_turn(lease, turn(lease))
-        await house.store.put_message(lease, said(lease, "mine"))
+    async def test_a_zombie_cannot_change_what_its_successor_wrote(self, stores: Stores) -> None:
+        zombie = await stores.acquire(new_thread_id())
+        stores.clock.advance(60)
+        lease = await stores.acquire(zombie.thread_id)
+        await stores.store.open_turn(lease, turn(lease))
+        await stores.store.put_message(lease, said(lease, "mine"))
 
         with pytest.raises(LeaseLost):
-            await house.store.put_message(zombie, said(zombie, "overwritten"))
+            await stores.store.put_message(zombie, said(zombie, "overwritten"))
         with pytest.raises(LeaseLost):
-            await house.store.reopen_turn(zombie, turn(zombie))
-        assert await house.store.open_turn(zombie, turn(zombie)) == turn(lease)
-        messages = await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=None)
+            await stores.store.reopen_turn(zombie, turn(zombie))
+        assert await stores.store.open_turn(zombie, turn(zombie)) == turn(lease)
+        messages = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)
         assert texts(messages) == ["mine"]
 
-    async def test_a_zombie_cannot_change_what_its_successor_committed(self, house: House) -> None:
-        zombie = await house.acquire(new_thread_id())
-        house.clock.advance(60)
-        lease = await house.acquire(zombie.thread_id)
-        await house.commit(lease, said(lease, "mine"))
+    async def test_a_zombie_cannot_change_what_its_successor_committed(self, stores: Stores) -> None:
+        zombie = await stores.acquire(new_thread_id())
+        stores.clock.advance(60)
+        lease = await stores.acquire(zombie.thread_id)
+        await stores.commit(lease, said(lease, "mine"))
 
         with pytest.raises(LeaseLost):
-            await house.store.put_message(zombie, said(zombie, "overwritten"))
-        await house.store.put_message(zombie, answered(zombie, "beyond the pointer"))
+            await stores.store.put_message(zombie, said(zombie, "overwritten"))
+        await stores.store.put_message(zombie, answered(zombie, "beyond the pointer"))
         with pytest.raises(LeaseLost):
-            await house.commit(zombie)
+            await stores.commit(zombie)
 
-        thread = await house.store.get_thread(house.ada, lease.thread_id)
-        page = await house.store.read_messages(house.ada, thread, limit=10, before=None)
+        thread = await stores.store.get_thread(stores.ada, lease.thread_id)
+        page = await stores.store.read_messages(stores.ada, thread, limit=10, before=None)
         assert texts(page.messages) == ["mine"]
 
-    async def test_a_zombie_cannot_write_over_its_successors_log(self, house: House) -> None:
-        zombie = await house.acquire(new_thread_id())
-        await house.store.abandon(zombie)
-        lease = await house.acquire(zombie.thread_id, message_id="m2", run_id="r2")
-        lease = await house.store.begin_run(lease, run_id="r2", message_id="m2")
-        await house.log.append(lease, LogPiece("r2", 1, zombie.first_seq, ({"type": "A"},)))
+    async def test_a_zombie_cannot_write_over_its_successors_log(self, stores: Stores) -> None:
+        zombie = await stores.acquire(new_thread_id())
+        await stores.store.abandon(zombie)
+        lease = await stores.acquire(zombie.thread_id, message_id="m2", run_id="r2")
+        lease = await stores.store.begin_run(lease, run_id="r2", message_id="m2")
+        await stores.log.append(lease, LogPiece("r2", 1, zombie.first_seq, ({"type": "A"},)))
 
         with pytest.raises(LeaseLost):
-            await house.log.append(zombie, LogPiece("r1", 1, zombie.first_seq, ({"type": "Z"},)))
-        [piece] = await house.log.read(house.ada, lease.thread_id, after=0)
+            await stores.log.append(zombie, LogPiece("r1", 1, zombie.first_seq, ({"type": "Z"},)))
+        [piece] = await stores.log.read(stores.ada, lease.thread_id, after=0)
         assert piece.run_id == "r2"
 
-    async def test_whoever_released_the_lease_does_not_hold_it(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        await house.store.release(lease)
+    async def test_whoever_released_the_lease_does_not_hold_it(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        await stores.store.release(lease)
         with pytest.raises(LeaseLost):
-            await house.store.renew(lease, used_seq=lease.first_seq)
+            await stores.store.renew(lease, used_seq=lease.first_seq)
         with pytest.raises(LeaseLost):
-            await house.commit(lease)
+            await stores.commit(lease)
 
-    async def test_whoever_committed_does_not_hold_the_lease(self, house: House) -> None:
-        lease = await house.turn(new_thread_id())
+    async def test_whoever_committed_does_not_hold_the_lease(self, stores: Stores) -> None:
+        lease = await stores.turn(new_thread_id())
         with pytest.raises(LeaseLost):
-            await house.store.renew(lease, used_seq=lease.first_seq)
+            await stores.store.renew(lease, used_seq=lease.first_seq)
         with pytest.raises(LeaseLost):
-            await house.store.begin_run(lease, run_id="r9", message_id="m9")
-        await house.store.release(lease)
-        await house.store.abandon(lease)
-        assert (await house.store.get_thread(house.ada, lease.thread_id)).run is None
+            await stores.store.begin_run(lease, run_id="r9", message_id="m9")
+        await stores.store.release(lease)
+        await stores.store.abandon(lease)
+        assert (await stores.store.get_thread(stores.ada, lease.thread_id)).run is None
 
 
 class TurnContract:
     """A message id is taken up once."""
 
-    async def test_a_turn_is_recorded_once(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        assert await house.store.get_turn(house.ada, lease.thread_id, "m1") is None
-        assert await house.store.open_turn(lease, turn(lease)) is None
-        assert await house.store.get_turn(house.ada, lease.thread_id, "m1") == turn(lease)
+    async def test_a_turn_is_recorded_once(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        assert await stores.store.get_turn(stores.ada, lease.thread_id, "m1") is None
+        assert await stores.store.open_turn(lease, turn(lease)) is None
+        assert await stores.store.get_turn(stores.ada, lease.thread_id, "m1") == turn(lease)
 
-    async def test_a_retry_of_the_same_attempt_is_the_first(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        assert await house.store.open_turn(lease, turn(lease)) is None
-        assert await house.store.open_turn(lease, turn(lease)) is None
+    async def test_a_retry_of_the_same_attempt_is_the_first(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        assert await stores.store.open_turn(lease, turn(lease)) is None
+        assert await stores.store.open_turn(lease, turn(lease)) is None
 
-    async def test_a_later_attempt_sees_the_earlier_and_claims_the_message_anew(self, house: House) -> None:
-        dead = await house.acquire(new_thread_id())
-        await house.store.open_turn(dead, turn(dead))
-        house.clock.advance(60)
-        lease = await house.acquire(dead.thread_id)
+    async def test_a_later_attempt_sees_the_earlier_and_claims_the_message_anew(self, stores: Stores) -> None:
+        dead = await stores.acquire(new_thread_id())
+        await stores.store.open_turn(dead, turn(dead))
+        stores.clock.advance(60)
+        lease = await stores.acquire(dead.thread_id)
 
-        assert await house.store.open_turn(lease, turn(lease)) == turn(dead)
-        assert await house.store.get_turn(house.ada, lease.thread_id, "m1") == turn(dead)
-        await house.store.reopen_turn(lease, turn(lease))
-        assert await house.store.get_turn(house.ada, lease.thread_id, "m1") == turn(lease)
+        assert await stores.store.open_turn(lease, turn(lease)) == turn(dead)
+        assert await stores.store.get_turn(stores.ada, lease.thread_id, "m1") == turn(dead)
+        await stores.store.reopen_turn(lease, turn(lease))
+        assert await stores.store.get_turn(stores.ada, lease.thread_id, "m1") == turn(lease)
 
-    async def test_every_thread_has_message_ids_of_its_own(self, house: House) -> None:
-        first, second = await house.acquire(new_thread_id()), await house.acquire(new_thread_id())
-        assert await house.store.open_turn(first, turn(first)) is None
-        assert await house.store.open_turn(second, turn(second)) is None
+    async def test_every_thread_has_message_ids_of_its_own(self, stores: Stores) -> None:
+        first, second = await stores.acquire(new_thread_id()), await stores.acquire(new_thread_id())
+        assert await stores.store.open_turn(first, turn(first)) is None
+        assert await stores.store.open_turn(second, turn(second)) is None
 
     @pytest.mark.parametrize("message_id", ["a#b", "TURN#1", "日本語" * 42, "😀" * 128, "..", "'\"\\"])
-    async def test_any_printable_message_id_will_do(self, house: House, message_id: str) -> None:
-        lease = await house.acquire(new_thread_id(), message_id=message_id)
-        await house.store.open_turn(lease, turn(lease))
-        known = await house.store.get_turn(house.ada, lease.thread_id, message_id)
+    async def test_any_printable_message_id_will_do(self, stores: Stores, message_id: str) -> None:
+        lease = await stores.acquire(new_thread_id(), message_id=message_id)
+        await stores.store.open_turn(lease, turn(lease))
+        known = await stores.store.get_turn(stores.ada, lease.thread_id, message_id)
         assert known == turn(lease)
         assert lease.thread.run == Run("r1", message_id, attempt=1)

@@ -10,7 +10,7 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.thread import Thread
 from baton.domain.usage import Usage
-from tests.contracts.house import House, answered, new_thread_id, said, texts
+from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
 
 PARTS = (
     TextPart(text="What is this?"),
@@ -23,8 +23,8 @@ PARTS = (
 class MessageContract:
     """Messages come back as they went in, in order, in pages."""
 
-    async def test_a_message_comes_back_whole(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_a_message_comes_back_whole(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         end = RunEnd(
             OutcomeType.ERROR,
             Usage(3, 4),
@@ -45,130 +45,130 @@ class MessageContract:
             end=end,
         )
         result = replace(said(lease, "42", index=2), role=Role.TOOL, is_tool_result=True, tool_name="add")
-        await house.commit(lease, question, answer, result)
+        await stores.commit(lease, question, answer, result)
 
-        thread = await house.store.get_thread(house.ada, lease.thread_id)
-        page = await house.store.read_messages(house.ada, thread, limit=10, before=None)
+        thread = await stores.store.get_thread(stores.ada, lease.thread_id)
+        page = await stores.store.read_messages(stores.ada, thread, limit=10, before=None)
         assert page.messages == (question, answer, result)
 
-    async def test_messages_of_any_size_come_back(self, house: House) -> None:
+    async def test_messages_of_any_size_come_back(self, stores: Stores) -> None:
         noise = _random_text(1024 * 1024, 0x21, 0x7E)
         dense = _random_text(340_000, 0x4E00, 0x9FFF)  # three bytes each in UTF-8
         long = "word " * 200_000
-        lease = await house.acquire(new_thread_id())
+        lease = await stores.acquire(new_thread_id())
         messages = [said(lease, text, index=index) for index, text in enumerate((noise, dense, long, "short"))]
-        await house.commit(lease, *messages)
+        await stores.commit(lease, *messages)
 
-        thread = await house.store.get_thread(house.ada, lease.thread_id)
+        thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         read: list[StoredMessage] = []
         before = None
         while True:  # long messages may come in shorter pages
-            page = await house.store.read_messages(house.ada, thread, limit=10, before=before)
+            page = await stores.store.read_messages(stores.ada, thread, limit=10, before=before)
             read, before = [*page.messages, *read], page.next_before
             if before is None:
                 break
         assert read == messages
-        assert list(await house.store.recent_messages(house.ada, thread, token_budget=10**6)) == messages
-        found = await house.store.run_messages(house.ada, thread.id, first_ordinal=0, below=thread.next_ordinal)
+        assert list(await stores.store.recent_messages(stores.ada, thread, token_budget=10**6)) == messages
+        found = await stores.store.run_messages(stores.ada, thread.id, first_ordinal=0, below=thread.next_ordinal)
         assert list(found) == messages
 
-    async def test_a_large_message_can_be_replaced(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_a_large_message_can_be_replaced(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         large = said(lease, _random_text(600_000, 0x21, 0x7E))
-        await house.store.put_message(lease, large)
-        await house.commit(lease, replace(large, end=RunEnd(OutcomeType.ERROR, Usage())))
-        [message] = await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=1)
+        await stores.store.put_message(lease, large)
+        await stores.commit(lease, replace(large, end=RunEnd(OutcomeType.ERROR, Usage())))
+        [message] = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=1)
         assert message.end == RunEnd(OutcomeType.ERROR, Usage())
 
-    async def test_recent_messages_fill_the_budget_from_the_newest(self, house: House) -> None:
-        thread = await _conversation(house, [100, 1, 20, 30, 40])
-        recent = house.store.recent_messages
-        assert texts(await recent(house.ada, thread, token_budget=1_000)) == ["0", "1", "2", "3", "4"]
-        assert texts(await recent(house.ada, thread, token_budget=191)) == ["0", "1", "2", "3", "4"]
+    async def test_recent_messages_fill_the_budget_from_the_newest(self, stores: Stores) -> None:
+        thread = await _conversation(stores, [100, 1, 20, 30, 40])
+        recent = stores.store.recent_messages
+        assert texts(await recent(stores.ada, thread, token_budget=1_000)) == ["0", "1", "2", "3", "4"]
+        assert texts(await recent(stores.ada, thread, token_budget=191)) == ["0", "1", "2", "3", "4"]
 
-    async def test_recent_messages_end_with_the_first_that_did_not_fit(self, house: House) -> None:
-        thread = await _conversation(house, [100, 1, 20, 30, 40])
-        recent = house.store.recent_messages
-        assert texts(await recent(house.ada, thread, token_budget=190)) == ["0", "1", "2", "3", "4"]
-        assert texts(await recent(house.ada, thread, token_budget=89)) == ["2", "3", "4"]
-        assert texts(await recent(house.ada, thread, token_budget=70)) == ["2", "3", "4"]
-        assert texts(await recent(house.ada, thread, token_budget=69)) == ["3", "4"]
-        assert texts(await recent(house.ada, thread, token_budget=0)) == ["4"]
+    async def test_recent_messages_end_with_the_first_that_did_not_fit(self, stores: Stores) -> None:
+        thread = await _conversation(stores, [100, 1, 20, 30, 40])
+        recent = stores.store.recent_messages
+        assert texts(await recent(stores.ada, thread, token_budget=190)) == ["0", "1", "2", "3", "4"]
+        assert texts(await recent(stores.ada, thread, token_budget=89)) == ["2", "3", "4"]
+        assert texts(await recent(stores.ada, thread, token_budget=70)) == ["2", "3", "4"]
+        assert texts(await recent(stores.ada, thread, token_budget=69)) == ["3", "4"]
+        assert texts(await recent(stores.ada, thread, token_budget=0)) == ["4"]
 
-    async def test_recent_messages_can_begin_further_back(self, house: House) -> None:
-        thread = await _conversation(house, [100, 1, 20, 30, 40])
-        recent = house.store.recent_messages
-        assert texts(await recent(house.ada, thread, token_budget=25, before=3)) == ["0", "1", "2"]
-        assert texts(await recent(house.ada, thread, token_budget=1_000, before=99)) == ["0", "1", "2", "3", "4"]
-        assert texts(await recent(house.ada, thread, token_budget=1_000, before=0)) == []
+    async def test_recent_messages_can_begin_further_back(self, stores: Stores) -> None:
+        thread = await _conversation(stores, [100, 1, 20, 30, 40])
+        recent = stores.store.recent_messages
+        assert texts(await recent(stores.ada, thread, token_budget=25, before=3)) == ["0", "1", "2"]
+        assert texts(await recent(stores.ada, thread, token_budget=1_000, before=99)) == ["0", "1", "2", "3", "4"]
+        assert texts(await recent(stores.ada, thread, token_budget=1_000, before=0)) == []
 
-    async def test_a_new_thread_has_no_recent_messages(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        assert list(await house.store.recent_messages(house.ada, lease.thread, token_budget=1_000)) == []
+    async def test_a_new_thread_has_no_recent_messages(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        assert list(await stores.store.recent_messages(stores.ada, lease.thread, token_budget=1_000)) == []
 
-    async def test_recent_messages_reach_far_back_when_they_are_short(self, house: House) -> None:
-        thread = await _conversation(house, [1_000] * 5 + [1] * 40)
-        assert len(await house.store.recent_messages(house.ada, thread, token_budget=41)) == 41
+    async def test_recent_messages_reach_far_back_when_they_are_short(self, stores: Stores) -> None:
+        thread = await _conversation(stores, [1_000] * 5 + [1] * 40)
+        assert len(await stores.store.recent_messages(stores.ada, thread, token_budget=41)) == 41
 
-    async def test_pages_go_back_in_time_each_in_order(self, house: House) -> None:
-        thread = await _conversation(house, [1] * 5)
+    async def test_pages_go_back_in_time_each_in_order(self, stores: Stores) -> None:
+        thread = await _conversation(stores, [1] * 5)
         pages = []
         before: int | None = None
         while True:
-            page = await house.store.read_messages(house.ada, thread, limit=2, before=before)
+            page = await stores.store.read_messages(stores.ada, thread, limit=2, before=before)
             pages.append(texts(page.messages))
             before = page.next_before
             if before is None:
                 break
         assert pages == [["3", "4"], ["1", "2"], ["0"]]
 
-    async def test_a_page_that_ends_at_the_beginning_is_the_last(self, house: House) -> None:
-        thread = await _conversation(house, [1] * 4)
-        page = await house.store.read_messages(house.ada, thread, limit=4, before=None)
+    async def test_a_page_that_ends_at_the_beginning_is_the_last(self, stores: Stores) -> None:
+        thread = await _conversation(stores, [1] * 4)
+        page = await stores.store.read_messages(stores.ada, thread, limit=4, before=None)
         assert (len(page.messages), page.next_before) == (4, None)
-        assert (await house.store.read_messages(house.ada, thread, limit=4, before=0)).messages == ()
-        page = await house.store.read_messages(house.ada, thread, limit=1, before=10**11)
+        assert (await stores.store.read_messages(stores.ada, thread, limit=4, before=0)).messages == ()
+        page = await stores.store.read_messages(stores.ada, thread, limit=1, before=10**11)
         assert texts(page.messages) == ["3"]
 
-    async def test_the_pages_of_a_thread_do_not_shift_while_it_grows(self, house: House) -> None:
+    async def test_the_pages_of_a_thread_do_not_shift_while_it_grows(self, stores: Stores) -> None:
         thread_id = new_thread_id()
-        await house.turn(thread_id, 1)
-        thread = await house.store.get_thread(house.ada, thread_id)
-        await house.turn(thread_id, 2)
-        page = await house.store.read_messages(house.ada, thread, limit=10, before=None)
+        await stores.turn(thread_id, 1)
+        thread = await stores.store.get_thread(stores.ada, thread_id)
+        await stores.turn(thread_id, 2)
+        page = await stores.store.read_messages(stores.ada, thread, limit=10, before=None)
         assert texts(page.messages) == ["q1", "a1"]
 
-    async def test_a_run_is_found_by_its_first_ordinal(self, house: House) -> None:
+    async def test_a_run_is_found_by_its_first_ordinal(self, stores: Stores) -> None:
         thread_id = new_thread_id()
         for number in (1, 2, 3):
-            await house.turn(thread_id, number)
-        messages = await house.store.run_messages(house.ada, thread_id, first_ordinal=2, below=6)
+            await stores.turn(thread_id, number)
+        messages = await stores.store.run_messages(stores.ada, thread_id, first_ordinal=2, below=6)
         assert texts(messages) == ["q2", "a2"]
-        assert texts(await house.store.run_messages(house.ada, thread_id, first_ordinal=2, below=3)) == ["q2"]
-        assert texts(await house.store.run_messages(house.ada, thread_id, first_ordinal=2, below=2)) == []
-        assert texts(await house.store.run_messages(house.ada, thread_id, first_ordinal=9, below=None)) == []
+        assert texts(await stores.store.run_messages(stores.ada, thread_id, first_ordinal=2, below=3)) == ["q2"]
+        assert texts(await stores.store.run_messages(stores.ada, thread_id, first_ordinal=2, below=2)) == []
+        assert texts(await stores.store.run_messages(stores.ada, thread_id, first_ordinal=9, below=None)) == []
 
-    async def test_a_run_of_many_messages_is_found_whole(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        await house.commit(lease, *(said(lease, str(n), index=n) for n in range(25)))
-        messages = await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=25)
+    async def test_a_run_of_many_messages_is_found_whole(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        await stores.commit(lease, *(said(lease, str(n), index=n) for n in range(25)))
+        messages = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=25)
         assert texts(messages) == [str(n) for n in range(25)]
 
-    async def test_every_thread_has_messages_of_its_own(self, house: House) -> None:
+    async def test_every_thread_has_messages_of_its_own(self, stores: Stores) -> None:
         first, second = new_thread_id(), new_thread_id()
-        await house.turn(first, 1)
-        await house.turn(second, 2)
-        thread = await house.store.get_thread(house.ada, second)
-        page = await house.store.read_messages(house.ada, thread, limit=10, before=None)
+        await stores.turn(first, 1)
+        await stores.turn(second, 2)
+        thread = await stores.store.get_thread(stores.ada, second)
+        page = await stores.store.read_messages(stores.ada, thread, limit=10, before=None)
         assert texts(page.messages) == ["q2", "a2"]
 
 
-async def _conversation(house: House, tokens: list[int]) -> Thread:
+async def _conversation(stores: Stores, tokens: list[int]) -> Thread:
     """A thread whose message ``n`` says its number and takes ``tokens[n]``."""
-    lease = await house.acquire(new_thread_id())
+    lease = await stores.acquire(new_thread_id())
     messages: list[StoredMessage] = [said(lease, str(n), index=n, tokens=cost) for n, cost in enumerate(tokens)]
-    await house.commit(lease, *messages)
-    return await house.store.get_thread(house.ada, lease.thread_id)
+    await stores.commit(lease, *messages)
+    return await stores.store.get_thread(stores.ada, lease.thread_id)
 
 
 def _random_text(length: int, first: int, last: int) -> str:

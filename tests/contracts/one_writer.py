@@ -20,7 +20,7 @@ from baton.domain.thread import RunStatus, ThreadStatus
 from baton.domain.usage import Usage
 from baton.ports.stream_log import LogPiece
 from baton.ports.thread_store import Commit, Lease, LeaseBusy, TurnRecord
-from tests.contracts.house import House, new_thread_id, said, turn
+from tests.contracts.stores import Stores, new_thread_id, said, turn
 
 T = TypeVar("T")
 workers = st.integers(0, 3)
@@ -52,9 +52,9 @@ class OneWriter(RuleBasedStateMachine):
     Every answer of the store is compared with what the rules say, and every commit with what readers see.
     """
 
-    def __init__(self, make_house: Callable[[], House]) -> None:
+    def __init__(self, make_stores: Callable[[], Stores]) -> None:
         super().__init__()
-        self.house = make_house()
+        self.stores = make_stores()
         self.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self.thread_id = new_thread_id()
         self.workers: dict[int, Worker] = {}
@@ -88,21 +88,21 @@ class OneWriter(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.runner.run(self.house.turn(self.thread_id, 0))
+        self.runner.run(self.stores.turn(self.thread_id, 0))
         [question, answer] = self.seen()
         self.committed = [question, answer]
         self.fence, self.last_seq, self.usage = 1, 5, Usage(10, 5)
 
     @rule(seconds=st.sampled_from([0.001, 5, 29, 30, 31, 600, -1, -45]))
     def jump(self, seconds: float) -> None:
-        self.house.clock.advance(seconds)
+        self.stores.clock.advance(seconds)
 
     @rule(number=workers, message_id=message_ids, delivery=deliveries)
     def acquire(self, number: int, message_id: str, delivery: RecordDelivery | None) -> None:
         self.number += 1
         run_id = f"run-{self.number}"
-        answer = self.do(self.house.acquire(self.thread_id, message_id=message_id, run_id=run_id, delivery=delivery))
-        if self.holder is not None and self.holder.until >= self.house.clock.now():
+        answer = self.do(self.stores.acquire(self.thread_id, message_id=message_id, run_id=run_id, delivery=delivery))
+        if self.holder is not None and self.holder.until >= self.stores.clock.now():
             held = self.holder.delivery
             if held is None or delivery is None or held.record_id != delivery.record_id:
                 assert answer is LeaseBusy
@@ -132,7 +132,7 @@ class OneWriter(RuleBasedStateMachine):
     def renew(self, data: st.DataObject, used: int, alone: bool) -> None:
         worker = self.any_worker(data)
         used_seq = worker.lease.first_seq + used
-        answer = self.do(self.house.store.renew(worker.lease, used_seq=used_seq, without_record=alone))
+        answer = self.do(self.stores.store.renew(worker.lease, used_seq=used_seq, without_record=alone))
         if self.holder is None or not self.holds(worker):
             assert answer is LeaseLost
             return
@@ -148,7 +148,7 @@ class OneWriter(RuleBasedStateMachine):
             return  # only a run of which nothing was stored is replaced
         self.number += 1
         run_id = f"run-{self.number}"
-        answer = self.do(self.house.store.begin_run(worker.lease, run_id=run_id, message_id="m4"))
+        answer = self.do(self.stores.store.begin_run(worker.lease, run_id=run_id, message_id="m4"))
         if not self.holds(worker):
             assert answer is LeaseLost
             return
@@ -162,7 +162,7 @@ class OneWriter(RuleBasedStateMachine):
         wanted = turn(lease)
         known = self.turns.setdefault(wanted.message_id, wanted)
         own = (known.fence, known.run_id) == (wanted.fence, wanted.run_id)
-        assert self.do(self.house.store.open_turn(lease, wanted)) == (None if own else known)
+        assert self.do(self.stores.store.open_turn(lease, wanted)) == (None if own else known)
 
     @precondition(lambda self: self.workers)
     @rule(data=st.data())
@@ -170,7 +170,7 @@ class OneWriter(RuleBasedStateMachine):
         lease = self.any_worker(data).lease
         wanted = turn(lease)
         known = self.turns.get(wanted.message_id)
-        answer = self.do(self.house.store.reopen_turn(lease, wanted))
+        answer = self.do(self.stores.store.reopen_turn(lease, wanted))
         if known is not None and known.fence > lease.fence:
             assert answer is LeaseLost
         else:
@@ -186,7 +186,7 @@ class OneWriter(RuleBasedStateMachine):
         self.number += 1
         index = data.draw(st.integers(0, len(worker.put)), "index")
         message = said(worker.lease, f"text {self.number}", index=index)
-        answer = self.do(self.house.store.put_message(worker.lease, message))
+        answer = self.do(self.stores.store.put_message(worker.lease, message))
         if self.fences.get(message.ordinal, 0) > worker.lease.fence:
             assert answer is LeaseLost
         else:
@@ -201,7 +201,7 @@ class OneWriter(RuleBasedStateMachine):
         lease = self.any_worker(data).lease
         first_seq = lease.first_seq + data.draw(st.integers(0, 2), "offset")
         piece = LogPiece("r", 1, first_seq, ({"type": "X", "fence": lease.fence},))
-        answer = self.do(self.house.log.append(lease, piece))
+        answer = self.do(self.stores.log.append(lease, piece))
         if self.log_fences.get(first_seq, 0) > lease.fence:
             assert answer is LeaseLost
         else:
@@ -221,7 +221,7 @@ class OneWriter(RuleBasedStateMachine):
             tokens=sum(message.tokens for message in worker.put),
             pending=self.waiting() if waits else None,
         )
-        answer = self.do(self.house.store.commit(lease, wanted))
+        answer = self.do(self.stores.store.commit(lease, wanted))
         if again:
             # A repeated commit is the first one, as long as the store can know; it changes nothing either way.
             assert answer in (None, LeaseLost)
@@ -243,7 +243,7 @@ class OneWriter(RuleBasedStateMachine):
     def keep_pending(self, data: st.DataObject) -> None:
         worker = self.any_worker(data)
         waiting = self.waiting()
-        answer = self.do(self.house.store.keep_pending(worker.lease, waiting))
+        answer = self.do(self.stores.store.keep_pending(worker.lease, waiting))
         if not self.holds(worker):
             assert answer is LeaseLost
             return
@@ -256,10 +256,10 @@ class OneWriter(RuleBasedStateMachine):
         number = data.draw(st.sampled_from(sorted(self.workers)), "worker")
         worker = self.workers[number]
         lease = worker.lease
-        ended = ended_session(lease.thread, lease.thread.next_ordinal, EndReason.TIMEOUT, self.house.clock.now())
+        ended = ended_session(lease.thread, lease.thread.next_ordinal, EndReason.TIMEOUT, self.stores.clock.now())
         if worker.commits is not None:
             return
-        answer = self.do(self.house.store.close(lease, last_seq=lease.first_seq, ended=ended))
+        answer = self.do(self.stores.store.close(lease, last_seq=lease.first_seq, ended=ended))
         if not self.holds(worker):
             assert answer is LeaseLost
             return
@@ -273,7 +273,7 @@ class OneWriter(RuleBasedStateMachine):
     def waiting(self) -> PendingInterrupts:
         """Something to wait for, told apart by its number."""
         self.number += 1
-        at = self.house.clock.now().replace(microsecond=0)
+        at = self.stores.clock.now().replace(microsecond=0)
         interrupt = Interrupt(f"i.{self.number}", f"call-{self.number}", "delete", "May I?", at)
         return PendingInterrupts("run", "answer.i", "assistant", ("wiki:write",), 0, (interrupt,))
 
@@ -281,7 +281,7 @@ class OneWriter(RuleBasedStateMachine):
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
         worker = self.any_worker(data)
-        assert self.do(self.house.store.release(worker.lease)) is None
+        assert self.do(self.stores.store.release(worker.lease)) is None
         if self.holds(worker):
             self.holder = self.run = None
 
@@ -289,15 +289,15 @@ class OneWriter(RuleBasedStateMachine):
     @rule(data=st.data())
     def abandon(self, data: st.DataObject) -> None:
         worker = self.any_worker(data)
-        assert self.do(self.house.store.abandon(worker.lease)) is None
+        assert self.do(self.stores.store.abandon(worker.lease)) is None
         if self.holder is not None and self.holds(worker):
-            self.holder.until = self.house.clock.now().replace(year=1970)
+            self.holder.until = self.stores.clock.now().replace(year=1970)
 
     @invariant()
     def the_thread_is_what_was_committed_and_the_run_in_progress(self) -> None:
         if not self.committed:
             return
-        thread = self.runner.run(self.house.store.get_thread(self.house.ada, self.thread_id))
+        thread = self.runner.run(self.stores.store.get_thread(self.stores.ada, self.thread_id))
         assert (thread.next_ordinal, thread.last_seq) == (len(self.committed), self.last_seq)
         assert thread.usage == self.usage
         assert thread.stored_tokens == sum(message.tokens for message in self.committed)
@@ -306,14 +306,14 @@ class OneWriter(RuleBasedStateMachine):
         shown = (thread.run.run_id, thread.run.attempt) if thread.run else None
         assert shown == self.run
         if thread.run is not None and self.holder is not None:
-            alive = self.holder.until >= self.house.clock.now()
+            alive = self.holder.until >= self.stores.clock.now()
             assert thread.run.status is (RunStatus.RUNNING if alive else RunStatus.INTERRUPTED)
 
     def seen(self) -> list[StoredMessage]:
         """The messages as a reader finds them."""
 
         async def read() -> list[StoredMessage]:
-            store, ada = self.house.store, self.house.ada
+            store, ada = self.stores.store, self.stores.ada
             thread = await store.get_thread(ada, self.thread_id)
             return list((await store.read_messages(ada, thread, limit=200, before=None)).messages)
 

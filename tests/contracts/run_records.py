@@ -13,7 +13,7 @@ from baton.domain.task import Task, TaskMessage, TaskStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
 from baton.ports.thread_store import Lease
-from tests.contracts.house import House, answered, new_thread_id, said
+from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 LARGE = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))
 """More than an item holds, however it is packed."""
@@ -24,87 +24,87 @@ LONG = "word " * 120_000
 class ToolCallContract:
     """Records of tool calls."""
 
-    async def test_a_call_comes_back_whole(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_a_call_comes_back_whole(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         arguments: dict[str, Any] = {"city": "Zürich 😀", "days": [1, 2.5, None, True, {}], "": ""}
-        made = replace(call(house, lease, "c1"), input=arguments, task_id="task-1")
+        made = replace(call(stores, lease, "c1"), input=arguments, task_id="task-1")
         refused = replace(
-            call(house, lease, "c2"), input="no {json", output=None, succeeded=False, error_message="Not allowed."
+            call(stores, lease, "c2"), input="no {json", output=None, succeeded=False, error_message="Not allowed."
         )
         for one in (made, refused):
-            await house.records.put_call(lease, one)
-        assert await of_run(house, lease) == [made, refused]
+            await stores.records.put_call(lease, one)
+        assert await of_run(stores, lease) == [made, refused]
 
-    async def test_times_are_kept_to_the_millisecond(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        one = call(house, lease, "c1")
+    async def test_times_are_kept_to_the_millisecond(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        one = call(stores, lease, "c1")
         exact = replace(
             one, called_at=one.called_at + timedelta(microseconds=7), duration=timedelta(seconds=1, microseconds=7)
         )
-        await house.records.put_call(lease, exact)
-        assert await of_run(house, lease) == [replace(one, duration=timedelta(seconds=1))]
+        await stores.records.put_call(lease, exact)
+        assert await of_run(stores, lease) == [replace(one, duration=timedelta(seconds=1))]
 
-    async def test_large_inputs_and_outputs_are_kept_whole(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        small, large = call(house, lease, "c1"), replace(call(house, lease, "c2"), output=LARGE, input={"x": LARGE})
+    async def test_large_inputs_and_outputs_are_kept_whole(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        small, large = call(stores, lease, "c1"), replace(call(stores, lease, "c2"), output=LARGE, input={"x": LARGE})
         for one in (large, small):
-            await house.records.put_call(lease, one)
-        assert await of_run(house, lease) == [small, large]
-        assert await house.records.calls(house.ada, lease.thread_id, limit=5, cursor=None) == ([large, small], None)
+            await stores.records.put_call(lease, one)
+        assert await of_run(stores, lease) == [small, large]
+        assert await stores.records.calls(stores.ada, lease.thread_id, limit=5, cursor=None) == ([large, small], None)
 
-    async def test_calls_of_a_run_come_in_the_order_they_were_made(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        made = [call(house, lease, call_id, after=n) for n, call_id in enumerate(("c9", "c1", "c5"))]
+    async def test_calls_of_a_run_come_in_the_order_they_were_made(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        made = [call(stores, lease, call_id, after=n) for n, call_id in enumerate(("c9", "c1", "c5"))]
         for one in made[::-1]:
-            await house.records.put_call(lease, one)
-        assert await of_run(house, lease) == made
+            await stores.records.put_call(lease, one)
+        assert await of_run(stores, lease) == made
 
-    async def test_another_attempt_replaces_what_it_calls_again(self, house: House) -> None:
-        dead = await house.acquire(new_thread_id())
+    async def test_another_attempt_replaces_what_it_calls_again(self, stores: Stores) -> None:
+        dead = await stores.acquire(new_thread_id())
         for call_id in ("c1", "c2"):
-            await house.records.put_call(dead, call(house, dead, call_id))
-        house.clock.advance(60)
-        lease = await house.acquire(dead.thread_id)
-        again = replace(call(house, lease, "c1"), output="Another.")
-        await house.records.put_call(lease, again)
-        assert await of_run(house, lease) == [call(house, dead, "c2", after=-60), again]
-        assert await all_calls(house, lease.thread_id) == ["c1", "c2"]
+            await stores.records.put_call(dead, call(stores, dead, call_id))
+        stores.clock.advance(60)
+        lease = await stores.acquire(dead.thread_id)
+        again = replace(call(stores, lease, "c1"), output="Another.")
+        await stores.records.put_call(lease, again)
+        assert await of_run(stores, lease) == [call(stores, dead, "c2", after=-60), again]
+        assert await all_calls(stores, lease.thread_id) == ["c1", "c2"]
 
-    async def test_a_zombie_replaces_nothing(self, house: House) -> None:
-        zombie = await house.acquire(new_thread_id())
-        await house.records.put_call(zombie, call(house, zombie, "c1"))
-        house.clock.advance(60)
-        lease = await house.acquire(zombie.thread_id)
-        again = call(house, lease, "c1")
-        await house.records.put_call(lease, again)
+    async def test_a_zombie_replaces_nothing(self, stores: Stores) -> None:
+        zombie = await stores.acquire(new_thread_id())
+        await stores.records.put_call(zombie, call(stores, zombie, "c1"))
+        stores.clock.advance(60)
+        lease = await stores.acquire(zombie.thread_id)
+        again = call(stores, lease, "c1")
+        await stores.records.put_call(lease, again)
         with pytest.raises(LeaseLost):
-            await house.records.put_call(zombie, replace(again, output="Too late."))
-        assert await of_run(house, lease) == [again]
+            await stores.records.put_call(zombie, replace(again, output="Too late."))
+        assert await of_run(stores, lease) == [again]
 
-    async def test_every_run_has_calls_of_its_own(self, house: House) -> None:
-        first = await run(house, new_thread_id(), 1, "a", "b")
-        second = await run(house, first.thread_id, 2, "c")
-        third = await run(house, first.thread_id, 3)
-        assert [one.id for one in await of_run(house, first)] == ["a", "b"]
-        assert [one.id for one in await of_run(house, second)] == ["c"]
-        assert await of_run(house, third) == []
+    async def test_every_run_has_calls_of_its_own(self, stores: Stores) -> None:
+        first = await run(stores, new_thread_id(), 1, "a", "b")
+        second = await run(stores, first.thread_id, 2, "c")
+        third = await run(stores, first.thread_id, 3)
+        assert [one.id for one in await of_run(stores, first)] == ["a", "b"]
+        assert [one.id for one in await of_run(stores, second)] == ["c"]
+        assert await of_run(stores, third) == []
 
-    async def test_the_run_that_took_another_ones_place_has_none_of_its_calls(self, house: House) -> None:
-        refused = await house.acquire(new_thread_id())
-        await house.records.put_call(refused, call(house, refused, "a"))
-        await house.store.release(refused)
-        lease = await run(house, refused.thread_id, 2, "b")
+    async def test_the_run_that_took_another_ones_place_has_none_of_its_calls(self, stores: Stores) -> None:
+        refused = await stores.acquire(new_thread_id())
+        await stores.records.put_call(refused, call(stores, refused, "a"))
+        await stores.store.release(refused)
+        lease = await run(stores, refused.thread_id, 2, "b")
         assert lease.thread.next_ordinal == refused.thread.next_ordinal
-        assert [one.id for one in await of_run(house, lease)] == ["b"]
+        assert [one.id for one in await of_run(stores, lease)] == ["b"]
 
-    async def test_the_calls_of_a_session_are_those_of_its_ordinals(self, house: House) -> None:
-        first = await run(house, new_thread_id(), 1, "a", "b")
+    async def test_the_calls_of_a_session_are_those_of_its_ordinals(self, stores: Stores) -> None:
+        first = await run(stores, new_thread_id(), 1, "a", "b")
         for number, call_id in enumerate("cde", start=2):
-            await run(house, first.thread_id, number, call_id)
+            await run(stores, first.thread_id, number, call_id)
 
         async def between(first_ordinal: int, end_ordinal: int) -> list[str]:
-            calls = await house.records.calls_between(
-                house.ada, first.thread_id, first_ordinal=first_ordinal, end_ordinal=end_ordinal
+            calls = await stores.records.calls_between(
+                stores.ada, first.thread_id, first_ordinal=first_ordinal, end_ordinal=end_ordinal
             )
             return [one.id for one in calls]
 
@@ -115,131 +115,131 @@ class ToolCallContract:
         assert await between(4, 4) == []
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6, 100])
-    async def test_pages_go_back_in_time(self, house: House, limit: int) -> None:
+    async def test_pages_go_back_in_time(self, stores: Stores, limit: int) -> None:
         thread_id = new_thread_id()
         for number, ids in enumerate(("za", "", "ymb", "x"), start=1):  # within a run, not in the order of ids
-            await run(house, thread_id, number, *ids)
-        assert await all_calls(house, thread_id, limit=limit) == ["x", "b", "m", "y", "a", "z"]
+            await run(stores, thread_id, number, *ids)
+        assert await all_calls(stores, thread_id, limit=limit) == ["x", "b", "m", "y", "a", "z"]
 
-    async def test_a_page_of_long_calls_ends_early(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_a_page_of_long_calls_ends_early(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         for after, call_id in enumerate("abc"):
-            await house.records.put_call(lease, replace(call(house, lease, call_id, after=after), output=LONG))
-        newest, cursor = await house.records.calls(house.ada, lease.thread_id, limit=100, cursor=None)
-        others, end = await house.records.calls(house.ada, lease.thread_id, limit=100, cursor=cursor)
+            await stores.records.put_call(lease, replace(call(stores, lease, call_id, after=after), output=LONG))
+        newest, cursor = await stores.records.calls(stores.ada, lease.thread_id, limit=100, cursor=None)
+        others, end = await stores.records.calls(stores.ada, lease.thread_id, limit=100, cursor=cursor)
         assert [[one.id for one in page] for page in (newest, others)] == [["c", "b"], ["a"]]
         assert end is None
 
-    async def test_calls_of_one_moment_are_each_shown_once(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_calls_of_one_moment_are_each_shown_once(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         ids = [f"c{n:02d}" for n in range(12)]
         for call_id in ids:
-            await house.records.put_call(lease, call(house, lease, call_id))
-        assert sorted(await all_calls(house, lease.thread_id, limit=5)) == ids
+            await stores.records.put_call(lease, call(stores, lease, call_id))
+        assert sorted(await all_calls(stores, lease.thread_id, limit=5)) == ids
 
-    async def test_a_thread_without_calls_has_an_empty_page(self, house: House) -> None:
-        assert await house.records.calls(house.ada, new_thread_id(), limit=5, cursor=None) == ([], None)
+    async def test_a_thread_without_calls_has_an_empty_page(self, stores: Stores) -> None:
+        assert await stores.records.calls(stores.ada, new_thread_id(), limit=5, cursor=None) == ([], None)
 
     @pytest.mark.parametrize("cursor", ["garbage", "e30", "eyJhZnRlciI6IngifQ"])
-    async def test_a_made_up_cursor_is_refused(self, house: House, cursor: str) -> None:
+    async def test_a_made_up_cursor_is_refused(self, stores: Stores, cursor: str) -> None:
         with pytest.raises(InvalidRequest):
-            await house.records.calls(house.ada, new_thread_id(), limit=5, cursor=cursor)
+            await stores.records.calls(stores.ada, new_thread_id(), limit=5, cursor=cursor)
         with pytest.raises(InvalidRequest):
-            await house.records.tasks(house.ada, new_thread_id(), limit=5, cursor=cursor)
+            await stores.records.tasks(stores.ada, new_thread_id(), limit=5, cursor=cursor)
 
-    async def test_every_tenant_has_calls_of_its_own(self, house: House) -> None:
-        lease = await run(house, new_thread_id(), 1, "a")
-        stranger = house.stranger
-        assert await house.records.calls(stranger, lease.thread_id, limit=5, cursor=None) == ([], None)
-        assert await house.records.calls_of_run(stranger, lease.thread_id, "r1", first_ordinal=0) == []
+    async def test_every_tenant_has_calls_of_its_own(self, stores: Stores) -> None:
+        lease = await run(stores, new_thread_id(), 1, "a")
+        stranger = stores.stranger
+        assert await stores.records.calls(stranger, lease.thread_id, limit=5, cursor=None) == ([], None)
+        assert await stores.records.calls_of_run(stranger, lease.thread_id, "r1", first_ordinal=0) == []
 
 
 class TaskContract:
     """Records of sub-tasks."""
 
-    async def test_a_task_comes_back_whole(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        working, done = task(house, lease, "t1"), ended(house, task(house, lease, "t2"))
+    async def test_a_task_comes_back_whole(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        working, done = task(stores, lease, "t1"), ended(stores, task(stores, lease, "t2"))
         for one in (working, done):
-            await house.records.put_task(lease, one)
+            await stores.records.put_task(lease, one)
         for one in (working, done):
-            assert await house.records.task(house.ada, lease.thread_id, one.id) == one
+            assert await stores.records.task(stores.ada, lease.thread_id, one.id) == one
 
-    async def test_a_task_is_replaced_as_it_goes_on(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        await house.records.put_task(lease, task(house, lease, "t1"))
-        house.clock.advance(5)
-        done = ended(house, task(house, lease, "t1", after=-5))
-        await house.records.put_task(lease, done)
-        assert await house.records.task(house.ada, lease.thread_id, "t1") == done
-        assert await all_tasks(house, lease.thread_id) == [replace(done, messages=())]
+    async def test_a_task_is_replaced_as_it_goes_on(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        await stores.records.put_task(lease, task(stores, lease, "t1"))
+        stores.clock.advance(5)
+        done = ended(stores, task(stores, lease, "t1", after=-5))
+        await stores.records.put_task(lease, done)
+        assert await stores.records.task(stores.ada, lease.thread_id, "t1") == done
+        assert await all_tasks(stores, lease.thread_id) == [replace(done, messages=())]
 
-    async def test_large_messages_and_results_are_kept_whole(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_large_messages_and_results_are_kept_whole(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         half = LARGE[: len(LARGE) // 4]
-        talkative = ended(house, task(house, lease, "t1"), content=LARGE)
-        thorough = replace(ended(house, task(house, lease, "t2")), result=LARGE)
-        both = replace(ended(house, task(house, lease, "t3"), content=half), result=half)
+        talkative = ended(stores, task(stores, lease, "t1"), content=LARGE)
+        thorough = replace(ended(stores, task(stores, lease, "t2")), result=LARGE)
+        both = replace(ended(stores, task(stores, lease, "t3"), content=half), result=half)
         tasks = [talkative, thorough, both]
         for one in tasks:
-            await house.records.put_task(lease, one)
+            await stores.records.put_task(lease, one)
         for one in tasks:
-            assert await house.records.task(house.ada, lease.thread_id, one.id) == one
-        assert await all_tasks(house, lease.thread_id) == [replace(one, messages=()) for one in tasks[::-1]]
+            assert await stores.records.task(stores.ada, lease.thread_id, one.id) == one
+        assert await all_tasks(stores, lease.thread_id) == [replace(one, messages=()) for one in tasks[::-1]]
 
-    async def test_another_attempt_replaces_the_task_and_a_zombie_does_not(self, house: House) -> None:
-        zombie = await house.acquire(new_thread_id())
-        await house.records.put_task(zombie, task(house, zombie, "t1"))
-        house.clock.advance(60)
-        lease = await house.acquire(zombie.thread_id)
-        again = task(house, lease, "t1")
-        await house.records.put_task(lease, again)
+    async def test_another_attempt_replaces_the_task_and_a_zombie_does_not(self, stores: Stores) -> None:
+        zombie = await stores.acquire(new_thread_id())
+        await stores.records.put_task(zombie, task(stores, zombie, "t1"))
+        stores.clock.advance(60)
+        lease = await stores.acquire(zombie.thread_id)
+        again = task(stores, lease, "t1")
+        await stores.records.put_task(lease, again)
         with pytest.raises(LeaseLost):
-            await house.records.put_task(zombie, ended(house, task(house, zombie, "t1")))
-        assert await house.records.task(house.ada, lease.thread_id, "t1") == again
-        assert await all_tasks(house, lease.thread_id) == [again]
+            await stores.records.put_task(zombie, ended(stores, task(stores, zombie, "t1")))
+        assert await stores.records.task(stores.ada, lease.thread_id, "t1") == again
+        assert await all_tasks(stores, lease.thread_id) == [again]
 
-    async def test_tasks_are_listed_newest_first_in_pages_whatever_their_ids(self, house: House) -> None:
+    async def test_tasks_are_listed_newest_first_in_pages_whatever_their_ids(self, stores: Stores) -> None:
         thread_id = new_thread_id()
         for number, ids in enumerate(("ta", "zmb", "x"), start=1):
-            lease = await house.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
+            lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
             for after, task_id in enumerate(ids):
-                await house.records.put_task(lease, task(house, lease, task_id, after=after))
-            await house.commit(lease, said(lease), answered(lease))
+                await stores.records.put_task(lease, task(stores, lease, task_id, after=after))
+            await stores.commit(lease, said(lease), answered(lease))
         for limit in (1, 2, 4, 6):
-            listed = await all_tasks(house, thread_id, limit=limit)
+            listed = await all_tasks(stores, thread_id, limit=limit)
             assert [one.id for one in listed] == ["x", "b", "m", "z", "a", "t"]
-        found = await house.records.task(house.ada, thread_id, "m")
+        found = await stores.records.task(stores.ada, thread_id, "m")
         assert found is not None
         assert found.run_id == "r2"
 
-    async def test_a_page_of_long_tasks_ends_early(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_a_page_of_long_tasks_ends_early(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         for after, task_id in enumerate("abc"):
-            done = replace(ended(house, task(house, lease, task_id, after=after)), result=LONG)
-            await house.records.put_task(lease, done)
-        newest, cursor = await house.records.tasks(house.ada, lease.thread_id, limit=100, cursor=None)
-        others, end = await house.records.tasks(house.ada, lease.thread_id, limit=100, cursor=cursor)
+            done = replace(ended(stores, task(stores, lease, task_id, after=after)), result=LONG)
+            await stores.records.put_task(lease, done)
+        newest, cursor = await stores.records.tasks(stores.ada, lease.thread_id, limit=100, cursor=None)
+        others, end = await stores.records.tasks(stores.ada, lease.thread_id, limit=100, cursor=cursor)
         assert [[one.id for one in page] for page in (newest, others)] == [["c", "b"], ["a"]]
         assert end is None
 
-    async def test_an_unknown_task_is_none(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        await house.records.put_task(lease, task(house, lease, "t1"))
-        assert await house.records.task(house.ada, lease.thread_id, "t") is None
-        assert await house.records.task(house.ada, new_thread_id(), "t1") is None
-        assert await house.records.task(house.stranger, lease.thread_id, "t1") is None
+    async def test_an_unknown_task_is_none(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        await stores.records.put_task(lease, task(stores, lease, "t1"))
+        assert await stores.records.task(stores.ada, lease.thread_id, "t") is None
+        assert await stores.records.task(stores.ada, new_thread_id(), "t1") is None
+        assert await stores.records.task(stores.stranger, lease.thread_id, "t1") is None
 
-    async def test_calls_and_tasks_are_told_apart(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        one, other = call(house, lease, "same"), task(house, lease, "same")
-        await house.records.put_call(lease, one)
-        await house.records.put_task(lease, other)
-        assert await of_run(house, lease) == [one]
-        assert await all_tasks(house, lease.thread_id) == [other]
+    async def test_calls_and_tasks_are_told_apart(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        one, other = call(stores, lease, "same"), task(stores, lease, "same")
+        await stores.records.put_call(lease, one)
+        await stores.records.put_task(lease, other)
+        assert await of_run(stores, lease) == [one]
+        assert await all_tasks(stores, lease.thread_id) == [other]
 
 
-def call(house: House, lease: Lease, call_id: str, *, after: float = 0) -> ToolCallRecord:
+def call(stores: Stores, lease: Lease, call_id: str, *, after: float = 0) -> ToolCallRecord:
     """A call of the lease's run, made ``after`` seconds from now."""
     run = lease.thread.run
     assert run is not None
@@ -252,12 +252,12 @@ def call(house: House, lease: Lease, call_id: str, *, after: float = 0) -> ToolC
         output="Sunny.",
         succeeded=True,
         error_message=None,
-        called_at=house.clock.now() + timedelta(seconds=after),
+        called_at=stores.clock.now() + timedelta(seconds=after),
         duration=timedelta(milliseconds=1234),
     )
 
 
-def task(house: House, lease: Lease, task_id: str, *, after: float = 0) -> Task:
+def task(stores: Stores, lease: Lease, task_id: str, *, after: float = 0) -> Task:
     """A task of the lease's run that began ``after`` seconds from now and goes on."""
     run = lease.thread.run
     assert run is not None
@@ -267,13 +267,13 @@ def task(house: House, lease: Lease, task_id: str, *, after: float = 0) -> Task:
         tool_call_id=f"call-of-{task_id}",
         agent_id="librarian",
         message="Find it.",
-        started_at=house.clock.now() + timedelta(seconds=after),
+        started_at=stores.clock.now() + timedelta(seconds=after),
     )
 
 
-def ended(house: House, task: Task, *, content: str = "Found.") -> Task:
+def ended(stores: Stores, task: Task, *, content: str = "Found.") -> Task:
     """The task, completed now, with its messages."""
-    now = house.clock.now()
+    now = stores.clock.now()
     return replace(
         task,
         status=TaskStatus.COMPLETED,
@@ -288,44 +288,44 @@ def ended(house: House, task: Task, *, content: str = "Found.") -> Task:
     )
 
 
-async def run(house: House, thread_id: str, number: int, *call_ids: str) -> Lease:
+async def run(stores: Stores, thread_id: str, number: int, *call_ids: str) -> Lease:
     """A committed run of two messages that made calls, a second apart."""
-    lease = await house.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
+    lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
     for after, call_id in enumerate(call_ids):
-        await house.records.put_call(lease, call(house, lease, call_id, after=after))
-    await house.commit(lease, said(lease), answered(lease))
+        await stores.records.put_call(lease, call(stores, lease, call_id, after=after))
+    await stores.commit(lease, said(lease), answered(lease))
     return lease
 
 
-async def of_run(house: House, lease: Lease) -> list[ToolCallRecord]:
+async def of_run(stores: Stores, lease: Lease) -> list[ToolCallRecord]:
     """The calls of the lease's run."""
     run = lease.thread.run
     assert run is not None
     return list(
-        await house.records.calls_of_run(
-            house.ada, lease.thread_id, run.run_id, first_ordinal=lease.thread.next_ordinal
+        await stores.records.calls_of_run(
+            stores.ada, lease.thread_id, run.run_id, first_ordinal=lease.thread.next_ordinal
         )
     )
 
 
-async def all_calls(house: House, thread_id: str, *, limit: int = 100) -> list[str]:
+async def all_calls(stores: Stores, thread_id: str, *, limit: int = 100) -> list[str]:
     """The ids of the thread's calls, page by page."""
     found: list[str] = []
     cursor = None
     while True:
-        page, cursor = await house.records.calls(house.ada, thread_id, limit=limit, cursor=cursor)
+        page, cursor = await stores.records.calls(stores.ada, thread_id, limit=limit, cursor=cursor)
         assert len(page) == limit or cursor is None
         found += [one.id for one in page]
         if cursor is None:
             return found
 
 
-async def all_tasks(house: House, thread_id: str, *, limit: int = 100) -> list[Task]:
+async def all_tasks(stores: Stores, thread_id: str, *, limit: int = 100) -> list[Task]:
     """The thread's tasks, page by page."""
     found: list[Task] = []
     cursor = None
     while True:
-        page, cursor = await house.records.tasks(house.ada, thread_id, limit=limit, cursor=cursor)
+        page, cursor = await stores.records.tasks(stores.ada, thread_id, limit=limit, cursor=cursor)
         assert len(page) == limit or cursor is None
         found += page
         if cursor is None:

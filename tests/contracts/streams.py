@@ -9,7 +9,7 @@ from baton.domain.thread import LeaseMark
 from baton.ports.audit import Once
 from baton.ports.live import Live
 from baton.ports.stream_log import LogPiece
-from tests.contracts.house import House, new_thread_id
+from tests.contracts.stores import Stores, new_thread_id
 
 DAY = 24 * 3600
 
@@ -17,30 +17,30 @@ DAY = 24 * 3600
 class StreamLogContract:
     """Pieces of events, by their sequence numbers."""
 
-    async def test_pieces_come_back_in_order(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_pieces_come_back_in_order(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         pieces = [piece(1, 3), piece(4, 1), piece(5, 10)]
         for one in pieces[::-1]:
-            await house.log.append(lease, one)
-        assert list(await house.log.read(house.ada, lease.thread_id, after=0)) == pieces
+            await stores.log.append(lease, one)
+        assert list(await stores.log.read(stores.ada, lease.thread_id, after=0)) == pieces
 
-    async def test_events_come_back_whole(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_events_come_back_whole(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         events: tuple[dict[str, Any], ...] = (
             {"type": "TEXT_MESSAGE_CONTENT", "delta": "Grüße \x00 😀\u2028", "messageId": "m"},
             {"type": "STATE_SNAPSHOT", "snapshot": {"a": [1, 2.5, None, True, {}], "": ""}},
         )
-        await house.log.append(lease, LogPiece("r1", 2, 7, events))
-        assert list(await house.log.read(house.ada, lease.thread_id, after=0)) == [LogPiece("r1", 2, 7, events)]
+        await stores.log.append(lease, LogPiece("r1", 2, 7, events))
+        assert list(await stores.log.read(stores.ada, lease.thread_id, after=0)) == [LogPiece("r1", 2, 7, events)]
 
-    async def test_reading_begins_with_the_piece_that_holds_the_next_event(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_reading_begins_with_the_piece_that_holds_the_next_event(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         pieces = [piece(1, 3), piece(4, 3), piece(7, 3)]
         for one in pieces:
-            await house.log.append(lease, one)
+            await stores.log.append(lease, one)
 
         async def first_seqs(after: int) -> list[int]:
-            return [one.first_seq for one in await house.log.read(house.ada, lease.thread_id, after=after)]
+            return [one.first_seq for one in await stores.log.read(stores.ada, lease.thread_id, after=after)]
 
         assert await first_seqs(2) == [1, 4, 7]
         assert await first_seqs(3) == [4, 7]
@@ -51,127 +51,127 @@ class StreamLogContract:
         assert await first_seqs(9) == []
         assert await first_seqs(10**9) == []
 
-    async def test_a_log_with_a_jump_is_read_from_before_and_after_it(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        await house.log.append(lease, piece(1, 3))
-        await house.log.append(lease, piece(10_001, 2))
+    async def test_a_log_with_a_jump_is_read_from_before_and_after_it(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        await stores.log.append(lease, piece(1, 3))
+        await stores.log.append(lease, piece(10_001, 2))
         for after, expected in ((0, [1, 10_001]), (3, [10_001]), (5_000, [10_001]), (10_001, [10_001]), (10_002, [])):
-            pieces = await house.log.read(house.ada, lease.thread_id, after=after)
+            pieces = await stores.log.read(stores.ada, lease.thread_id, after=after)
             assert [one.first_seq for one in pieces] == expected
 
-    async def test_a_log_of_many_pieces_is_read_whole(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_a_log_of_many_pieces_is_read_whole(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         long = {"type": "X", "text": "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(30_000))}
         for number in range(15):  # more than one page of a query, which ends at 1 MB
-            await house.log.append(lease, LogPiece("r1", 1, number + 1, (long,)))
-        pieces = await house.log.read(house.ada, lease.thread_id, after=1)
+            await stores.log.append(lease, LogPiece("r1", 1, number + 1, (long,)))
+        pieces = await stores.log.read(stores.ada, lease.thread_id, after=1)
         assert [one.first_seq for one in pieces] == list(range(2, 16))
 
-    async def test_a_piece_written_again_is_there_once(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
+    async def test_a_piece_written_again_is_there_once(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
         for _ in range(2):
-            await house.log.append(lease, piece(1, 3))
-        assert list(await house.log.read(house.ada, lease.thread_id, after=0)) == [piece(1, 3)]
+            await stores.log.append(lease, piece(1, 3))
+        assert list(await stores.log.read(stores.ada, lease.thread_id, after=0)) == [piece(1, 3)]
 
-    async def test_an_empty_log_has_nothing(self, house: House) -> None:
-        assert list(await house.log.read(house.ada, new_thread_id(), after=0)) == []
+    async def test_an_empty_log_has_nothing(self, stores: Stores) -> None:
+        assert list(await stores.log.read(stores.ada, new_thread_id(), after=0)) == []
 
-    async def test_the_log_is_kept_for_a_day(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        await house.log.append(lease, piece(1, 3))
-        house.clock.advance(DAY - 1)
-        await house.log.append(lease, piece(4, 3))
-        assert len(await house.log.read(house.ada, lease.thread_id, after=0)) == 2
-        house.clock.advance(1)
-        assert [one.first_seq for one in await house.log.read(house.ada, lease.thread_id, after=0)] == [4]
-        house.clock.advance(DAY)
-        assert list(await house.log.read(house.ada, lease.thread_id, after=0)) == []
+    async def test_the_log_is_kept_for_a_day(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        await stores.log.append(lease, piece(1, 3))
+        stores.clock.advance(DAY - 1)
+        await stores.log.append(lease, piece(4, 3))
+        assert len(await stores.log.read(stores.ada, lease.thread_id, after=0)) == 2
+        stores.clock.advance(1)
+        assert [one.first_seq for one in await stores.log.read(stores.ada, lease.thread_id, after=0)] == [4]
+        stores.clock.advance(DAY)
+        assert list(await stores.log.read(stores.ada, lease.thread_id, after=0)) == []
 
-    async def test_every_tenant_has_a_log_of_its_own(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        await house.log.append(lease, piece(1, 3))
-        assert list(await house.log.read(house.stranger, lease.thread_id, after=0)) == []
+    async def test_every_tenant_has_a_log_of_its_own(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        await stores.log.append(lease, piece(1, 3))
+        assert list(await stores.log.read(stores.stranger, lease.thread_id, after=0)) == []
 
 
 class LiveContract:
     """Connections attached to threads."""
 
-    async def test_nobody_is_attached_at_first(self, house: House) -> None:
-        assert await house.live.live(house.ada, new_thread_id()) == Live({})
+    async def test_nobody_is_attached_at_first(self, stores: Stores) -> None:
+        assert await stores.live.live(stores.ada, new_thread_id()) == Live({})
 
-    async def test_what_a_lease_is_asked_about_is_live_until_it_is_asked_about_anew(self, house: House) -> None:
-        thread_id, now = new_thread_id(), house.clock.now()
-        await house.live.ask(house.ada, thread_id, LeaseMark(3, now))
-        await house.live.ask(house.ada, thread_id, LeaseMark(4, now))
-        await house.live.ask(house.ada, thread_id, LeaseMark(3, now + timedelta(seconds=10)))
+    async def test_what_a_lease_is_asked_about_is_live_until_it_is_asked_about_anew(self, stores: Stores) -> None:
+        thread_id, now = new_thread_id(), stores.clock.now()
+        await stores.live.ask(stores.ada, thread_id, LeaseMark(3, now))
+        await stores.live.ask(stores.ada, thread_id, LeaseMark(4, now))
+        await stores.live.ask(stores.ada, thread_id, LeaseMark(3, now + timedelta(seconds=10)))
         expected = {LeaseMark(3, now + timedelta(seconds=10)), LeaseMark(4, now)}
-        assert await house.live.live(house.ada, thread_id) == Live({}, asked=frozenset(expected))
-        assert (await house.live.live(house.ada, new_thread_id())).asked == frozenset()
-        house.clock.advance(61)
-        assert (await house.live.live(house.ada, thread_id)).asked == frozenset()
+        assert await stores.live.live(stores.ada, thread_id) == Live({}, asked=frozenset(expected))
+        assert (await stores.live.live(stores.ada, new_thread_id())).asked == frozenset()
+        stores.clock.advance(61)
+        assert (await stores.live.live(stores.ada, thread_id)).asked == frozenset()
 
-    async def test_attached_connections_are_live_with_their_tokens_end(self, house: House) -> None:
+    async def test_attached_connections_are_live_with_their_tokens_end(self, stores: Stores) -> None:
         thread_id = new_thread_id()
-        early, late = house.clock.now() + timedelta(minutes=5), house.clock.now() + timedelta(hours=1)
-        await house.live.attach(house.ada, thread_id, "c1", early)
-        await house.live.attach(house.ada, thread_id, "c2=", late)
-        assert await house.live.live(house.ada, thread_id) == Live({"c1": early, "c2=": late})
+        early, late = stores.clock.now() + timedelta(minutes=5), stores.clock.now() + timedelta(hours=1)
+        await stores.live.attach(stores.ada, thread_id, "c1", early)
+        await stores.live.attach(stores.ada, thread_id, "c2=", late)
+        assert await stores.live.live(stores.ada, thread_id) == Live({"c1": early, "c2=": late})
 
-    async def test_attaching_again_renews(self, house: House) -> None:
-        thread_id, end = new_thread_id(), house.clock.now() + timedelta(hours=9)
-        await house.live.attach(house.ada, thread_id, "c1", house.clock.now())
-        house.clock.advance(2 * 3600)
-        await house.live.attach(house.ada, thread_id, "c1", end)
-        house.clock.advance(2 * 3600)
-        assert (await house.live.live(house.ada, thread_id)).connections == {"c1": end}
+    async def test_attaching_again_renews(self, stores: Stores) -> None:
+        thread_id, end = new_thread_id(), stores.clock.now() + timedelta(hours=9)
+        await stores.live.attach(stores.ada, thread_id, "c1", stores.clock.now())
+        stores.clock.advance(2 * 3600)
+        await stores.live.attach(stores.ada, thread_id, "c1", end)
+        stores.clock.advance(2 * 3600)
+        assert (await stores.live.live(stores.ada, thread_id)).connections == {"c1": end}
 
-    async def test_a_detached_connection_keeps_its_other_threads(self, house: House) -> None:
-        first, second, end = new_thread_id(), new_thread_id(), house.clock.now() + timedelta(hours=1)
+    async def test_a_detached_connection_keeps_its_other_threads(self, stores: Stores) -> None:
+        first, second, end = new_thread_id(), new_thread_id(), stores.clock.now() + timedelta(hours=1)
         for thread_id in (first, second):
-            await house.live.attach(house.ada, thread_id, f"c-{house.tenant}", end)
-        await house.live.detach(house.ada, first, f"c-{house.tenant}")
-        await house.live.detach(house.ada, first, "never-there")
-        assert (await house.live.live(house.ada, first)).connections == {}
-        assert list((await house.live.live(house.ada, second)).connections) == [f"c-{house.tenant}"]
+            await stores.live.attach(stores.ada, thread_id, f"c-{stores.tenant}", end)
+        await stores.live.detach(stores.ada, first, f"c-{stores.tenant}")
+        await stores.live.detach(stores.ada, first, "never-there")
+        assert (await stores.live.live(stores.ada, first)).connections == {}
+        assert list((await stores.live.live(stores.ada, second)).connections) == [f"c-{stores.tenant}"]
 
-    async def test_a_disconnected_connection_is_attached_nowhere(self, house: House) -> None:
-        threads, end = [new_thread_id() for _ in range(3)], house.clock.now() + timedelta(hours=1)
+    async def test_a_disconnected_connection_is_attached_nowhere(self, stores: Stores) -> None:
+        threads, end = [new_thread_id() for _ in range(3)], stores.clock.now() + timedelta(hours=1)
         for thread_id in threads:
-            await house.live.attach(house.ada, thread_id, f"c-{house.tenant}", end)
-            await house.live.attach(house.ada, thread_id, "other", end)
-        await house.live.disconnect(f"c-{house.tenant}")
-        await house.live.disconnect(f"c-{house.tenant}")
+            await stores.live.attach(stores.ada, thread_id, f"c-{stores.tenant}", end)
+            await stores.live.attach(stores.ada, thread_id, "other", end)
+        await stores.live.disconnect(f"c-{stores.tenant}")
+        await stores.live.disconnect(f"c-{stores.tenant}")
         for thread_id in threads:
-            assert list((await house.live.live(house.ada, thread_id)).connections) == ["other"]
+            assert list((await stores.live.live(stores.ada, thread_id)).connections) == ["other"]
 
-    async def test_connections_are_forgotten_after_the_gateways_two_hours(self, house: House) -> None:
-        thread_id, end = new_thread_id(), house.clock.now() + timedelta(hours=9)
-        await house.live.attach(house.ada, thread_id, "c1", end)
-        house.clock.advance(2 * 3600)
-        assert list((await house.live.live(house.ada, thread_id)).connections) == ["c1"]
-        house.clock.advance(15 * 60)
-        assert (await house.live.live(house.ada, thread_id)).connections == {}
+    async def test_connections_are_forgotten_after_the_gateways_two_hours(self, stores: Stores) -> None:
+        thread_id, end = new_thread_id(), stores.clock.now() + timedelta(hours=9)
+        await stores.live.attach(stores.ada, thread_id, "c1", end)
+        stores.clock.advance(2 * 3600)
+        assert list((await stores.live.live(stores.ada, thread_id)).connections) == ["c1"]
+        stores.clock.advance(15 * 60)
+        assert (await stores.live.live(stores.ada, thread_id)).connections == {}
 
-    async def test_every_tenants_thread_has_connections_of_its_own(self, house: House) -> None:
-        thread_id, end = new_thread_id(), house.clock.now() + timedelta(hours=1)
-        await house.live.attach(house.ada, thread_id, "c1", end)
-        assert (await house.live.live(house.stranger, thread_id)).connections == {}
+    async def test_every_tenants_thread_has_connections_of_its_own(self, stores: Stores) -> None:
+        thread_id, end = new_thread_id(), stores.clock.now() + timedelta(hours=1)
+        await stores.live.attach(stores.ada, thread_id, "c1", end)
+        assert (await stores.live.live(stores.stranger, thread_id)).connections == {}
 
 
 class AuditContract:
     """Audit records."""
 
-    async def test_records_come_back_oldest_first(self, house: House) -> None:
+    async def test_records_come_back_oldest_first(self, stores: Stores) -> None:
         thread_id = new_thread_id()
         for action in ("thread.read", "thread.write"):
-            await house.audit.record(house.ada, action, thread_id=thread_id, outcome="denied", detail={"n": action})
-            house.clock.advance(1)
-        assert await house.audit_records(house.ada) == [
+            await stores.audit.record(stores.ada, action, thread_id=thread_id, outcome="denied", detail={"n": action})
+            stores.clock.advance(1)
+        assert await stores.audit_records(stores.ada) == [
             {"user_id": "ada", "action": a, "outcome": "denied", "thread_id": thread_id, "detail": {"n": a}}
             for a in ("thread.read", "thread.write")
         ]
 
-    async def test_any_detail_is_kept(self, house: House) -> None:
+    async def test_any_detail_is_kept(self, stores: Stores) -> None:
         detail: dict[str, Any] = {
             "score": 0.25,
             "none": None,
@@ -180,29 +180,29 @@ class AuditContract:
             "text": "Ü😀",
             "big": 10**40,
         }
-        await house.audit.record(house.ada, "x", thread_id=new_thread_id(), outcome="ok", detail=detail)
-        [record] = await house.audit_records(house.ada)
+        await stores.audit.record(stores.ada, "x", thread_id=new_thread_id(), outcome="ok", detail=detail)
+        [record] = await stores.audit_records(stores.ada)
         assert record["detail"] == detail
 
-    async def test_what_is_recorded_once_is_one_record_however_often_it_is_tried(self, house: House) -> None:
-        thread_id, once = new_thread_id(), Once(new_thread_id(), house.clock.now())
+    async def test_what_is_recorded_once_is_one_record_however_often_it_is_tried(self, stores: Stores) -> None:
+        thread_id, once = new_thread_id(), Once(new_thread_id(), stores.clock.now())
         for outcome in ("closed", "closed again"):
-            await house.audit.record(
-                house.ada, "thread.close", thread_id=thread_id, outcome=outcome, detail={}, once=once
+            await stores.audit.record(
+                stores.ada, "thread.close", thread_id=thread_id, outcome=outcome, detail={}, once=once
             )
-            house.clock.advance(60)
-        assert [record["outcome"] for record in await house.audit_records(house.ada)] == ["closed"]
-        [record], _ = await house.audit.of_thread(house.ada, thread_id, limit=10, cursor=None)
+            stores.clock.advance(60)
+        assert [record["outcome"] for record in await stores.audit_records(stores.ada)] == ["closed"]
+        [record], _ = await stores.audit.of_thread(stores.ada, thread_id, limit=10, cursor=None)
         assert record.at == once.at
 
-    async def test_a_record_may_be_about_no_thread(self, house: House) -> None:
-        await house.audit.record(house.ada, "audit.read", thread_id=None, outcome="denied", detail={"n": 1})
-        [record], _ = await house.audit.of_tenant(house.ada, {"action": "audit.read"}, limit=10, cursor=None)
+    async def test_a_record_may_be_about_no_thread(self, stores: Stores) -> None:
+        await stores.audit.record(stores.ada, "audit.read", thread_id=None, outcome="denied", detail={"n": 1})
+        [record], _ = await stores.audit.of_tenant(stores.ada, {"action": "audit.read"}, limit=10, cursor=None)
         assert (record.thread_id, record.user_id, dict(record.detail)) == (None, "ada", {"n": 1})
 
-    async def test_every_tenant_has_records_of_its_own(self, house: House) -> None:
-        await house.audit.record(house.ada, "x", thread_id=new_thread_id(), outcome="ok", detail={})
-        assert await house.audit_records(house.stranger) == []
+    async def test_every_tenant_has_records_of_its_own(self, stores: Stores) -> None:
+        await stores.audit.record(stores.ada, "x", thread_id=new_thread_id(), outcome="ok", detail={})
+        assert await stores.audit_records(stores.stranger) == []
 
 
 def piece(first_seq: int, count: int) -> LogPiece:

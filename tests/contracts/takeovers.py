@@ -10,7 +10,7 @@ from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark, Run
 from baton.ports.thread_store import LeaseBusy, NoSuchThread
-from tests.contracts.house import House, answered, new_thread_id, said, turn
+from tests.contracts.stores import Stores, answered, new_thread_id, said, turn
 
 FIRST, SECOND = RecordDelivery("record-1", 1), RecordDelivery("record-1", 2)
 """One record, delivered and delivered again."""
@@ -19,47 +19,47 @@ FIRST, SECOND = RecordDelivery("record-1", 1), RecordDelivery("record-1", 2)
 class TakeoverContract:
     """A lease taken without a run, and a dead worker's run found with it."""
 
-    async def test_a_lease_for_something_else_begins_no_run(self, house: House) -> None:
-        thread_id = (await house.turn(new_thread_id())).thread_id
-        lease = await house.lease(thread_id)
+    async def test_a_lease_for_something_else_begins_no_run(self, stores: Stores) -> None:
+        thread_id = (await stores.turn(new_thread_id())).thread_id
+        lease = await stores.lease(thread_id)
         assert lease.thread.run is None
         assert lease.first_seq == lease.thread.last_seq + 1
-        assert (await house.store.get_thread(house.ada, thread_id)).run is None
+        assert (await stores.store.get_thread(stores.ada, thread_id)).run is None
 
-    async def test_only_a_thread_that_exists_is_leased_for_something_else(self, house: House) -> None:
+    async def test_only_a_thread_that_exists_is_leased_for_something_else(self, stores: Stores) -> None:
         with pytest.raises(NoSuchThread):
-            await house.lease(new_thread_id())
-        thread_id = (await house.turn(new_thread_id())).thread_id
-        for other in (house.bob, house.stranger):
+            await stores.lease(new_thread_id())
+        thread_id = (await stores.turn(new_thread_id())).thread_id
+        for other in (stores.bob, stores.stranger):
             with pytest.raises((ThreadUnavailable, NoSuchThread)):
-                await house.lease(thread_id, scope=other)
+                await stores.lease(thread_id, scope=other)
 
-    async def test_a_dead_workers_run_is_found_as_it_was_and_taken_over_by_name(self, house: House) -> None:
-        dead = await house.acquire(new_thread_id())
-        house.clock.advance(60)
-        lease = await house.lease(dead.thread_id)
+    async def test_a_dead_workers_run_is_found_as_it_was_and_taken_over_by_name(self, stores: Stores) -> None:
+        dead = await stores.acquire(new_thread_id())
+        stores.clock.advance(60)
+        lease = await stores.lease(dead.thread_id)
         assert lease.thread.run == Run("r1", "m1", attempt=1)
 
-        lease = await house.store.take_over(lease)
+        lease = await stores.store.take_over(lease)
 
         assert lease.thread.run == Run("r1", "m1", attempt=2)
-        assert (await house.store.get_thread(house.ada, dead.thread_id)).run == Run("r1", "m1", attempt=2)
+        assert (await stores.store.get_thread(stores.ada, dead.thread_id)).run == Run("r1", "m1", attempt=2)
 
-    async def test_a_record_that_comes_again_takes_over_from_its_worker_at_once(self, house: House) -> None:
-        lost = await house.acquire(new_thread_id(), delivery=FIRST)
+    async def test_a_record_that_comes_again_takes_over_from_its_worker_at_once(self, stores: Stores) -> None:
+        lost = await stores.acquire(new_thread_id(), delivery=FIRST)
 
-        lease = await house.acquire(lost.thread_id, delivery=SECOND)
+        lease = await stores.acquire(lost.thread_id, delivery=SECOND)
 
         assert lease.fence > lost.fence
         assert lease.first_seq == lost.end_seq
         assert lease.thread.run == Run("r1", "m1", attempt=2)
         with pytest.raises(LeaseLost):
-            await house.store.renew(lost, used_seq=lost.first_seq)
+            await stores.store.renew(lost, used_seq=lost.first_seq)
 
-    async def test_a_record_that_comes_again_for_something_else_takes_over_at_once(self, house: House) -> None:
-        thread_id = (await house.turn(new_thread_id())).thread_id
-        lost = await house.lease(thread_id, delivery=FIRST)
-        assert (await house.lease(thread_id, delivery=SECOND)).fence == lost.fence + 1
+    async def test_a_record_that_comes_again_for_something_else_takes_over_at_once(self, stores: Stores) -> None:
+        thread_id = (await stores.turn(new_thread_id())).thread_id
+        lost = await stores.lease(thread_id, delivery=FIRST)
+        assert (await stores.lease(thread_id, delivery=SECOND)).fence == lost.fence + 1
 
     @pytest.mark.parametrize(
         ("held", "comes"),
@@ -73,105 +73,105 @@ class TakeoverContract:
         ids=["the same delivery", "an earlier one", "another record", "a lease over HTTP", "a caller over HTTP"],
     )
     async def test_no_living_lease_is_taken_over_without_proof(
-        self, held: RecordDelivery | None, comes: RecordDelivery | None, house: House
+        self, held: RecordDelivery | None, comes: RecordDelivery | None, stores: Stores
     ) -> None:
-        lease = await house.acquire(new_thread_id(), delivery=held)
+        lease = await stores.acquire(new_thread_id(), delivery=held)
         with pytest.raises(LeaseBusy):
-            await house.acquire(lease.thread_id, delivery=comes)
-        assert await house.store.renew(lease, used_seq=lease.first_seq)
+            await stores.acquire(lease.thread_id, delivery=comes)
+        assert await stores.store.renew(lease, used_seq=lease.first_seq)
 
-    async def test_a_lease_that_goes_on_without_its_record_is_not_taken_over_by_it(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id(), delivery=FIRST)
+    async def test_a_lease_that_goes_on_without_its_record_is_not_taken_over_by_it(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id(), delivery=FIRST)
         assert lease.delivery == FIRST
-        lease = await house.store.renew(lease, used_seq=lease.first_seq)
+        lease = await stores.store.renew(lease, used_seq=lease.first_seq)
         assert lease.delivery == FIRST
 
-        lease = await house.store.renew(lease, used_seq=lease.first_seq, without_record=True)
+        lease = await stores.store.renew(lease, used_seq=lease.first_seq, without_record=True)
 
         assert lease.delivery is None
         with pytest.raises(LeaseBusy):
-            await house.acquire(lease.thread_id, delivery=SECOND)
-        house.clock.advance(60)
-        assert (await house.acquire(lease.thread_id, delivery=SECOND)).delivery == SECOND
+            await stores.acquire(lease.thread_id, delivery=SECOND)
+        stores.clock.advance(60)
+        assert (await stores.acquire(lease.thread_id, delivery=SECOND)).delivery == SECOND
 
-    async def test_a_record_proves_nothing_about_a_lease_after_the_one_it_was_taken_for(self, house: House) -> None:
-        dead = await house.acquire(new_thread_id(), delivery=FIRST)
-        house.clock.advance(60)
-        over_http = await house.acquire(dead.thread_id)
+    async def test_a_record_proves_nothing_about_a_lease_after_the_one_it_was_taken_for(self, stores: Stores) -> None:
+        dead = await stores.acquire(new_thread_id(), delivery=FIRST)
+        stores.clock.advance(60)
+        over_http = await stores.acquire(dead.thread_id)
         with pytest.raises(LeaseBusy):
-            await house.acquire(dead.thread_id, delivery=SECOND)
-        await house.store.release(over_http)
-        assert (await house.acquire(dead.thread_id, delivery=FIRST)).fence == over_http.fence + 1
+            await stores.acquire(dead.thread_id, delivery=SECOND)
+        await stores.store.release(over_http)
+        assert (await stores.acquire(dead.thread_id, delivery=FIRST)).fence == over_http.fence + 1
 
-    async def test_a_lease_whose_holder_gave_no_sign_of_life_is_taken_over_at_once(self, house: House) -> None:
-        silent = await house.acquire(new_thread_id())
-        thread = await house.store.get_thread(house.ada, silent.thread_id)
+    async def test_a_lease_whose_holder_gave_no_sign_of_life_is_taken_over_at_once(self, stores: Stores) -> None:
+        silent = await stores.acquire(new_thread_id())
+        thread = await stores.store.get_thread(stores.ada, silent.thread_id)
         assert thread.lease == LeaseMark(silent.fence, silent.until)
 
-        lease = await house.acquire(silent.thread_id, presumed_dead=thread.lease)
+        lease = await stores.acquire(silent.thread_id, presumed_dead=thread.lease)
 
         assert (lease.fence, lease.thread.run) == (silent.fence + 1, Run("r1", "m1", attempt=2))
         with pytest.raises(LeaseLost):
-            await house.store.renew(silent, used_seq=silent.first_seq)
+            await stores.store.renew(silent, used_seq=silent.first_seq)
 
-    async def test_a_lease_is_named_by_the_same_end_by_its_holder_and_by_everybody_else(self, house: House) -> None:
+    async def test_a_lease_is_named_by_the_same_end_by_its_holder_and_by_everybody_else(self, stores: Stores) -> None:
         """Or its holder would not know that it is asked for a sign of life."""
-        house.clock.time += timedelta(microseconds=789)
-        lease = await house.acquire(new_thread_id())
+        stores.clock.time += timedelta(microseconds=789)
+        lease = await stores.acquire(new_thread_id())
         for _ in range(2):
-            thread = await house.store.get_thread(house.ada, lease.thread_id)
+            thread = await stores.store.get_thread(stores.ada, lease.thread_id)
             assert thread.lease == LeaseMark(lease.fence, lease.until)
-            house.clock.advance(1)
-            lease = await house.store.renew(lease, used_seq=lease.first_seq)
+            stores.clock.advance(1)
+            lease = await stores.store.renew(lease, used_seq=lease.first_seq)
 
-    async def test_a_renewed_lease_is_not_the_one_that_was_presumed_dead(self, house: House) -> None:
-        lease = await house.acquire(new_thread_id())
-        seen = (await house.store.get_thread(house.ada, lease.thread_id)).lease
-        house.clock.advance(1)
-        await house.store.renew(lease, used_seq=lease.first_seq)
+    async def test_a_renewed_lease_is_not_the_one_that_was_presumed_dead(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        seen = (await stores.store.get_thread(stores.ada, lease.thread_id)).lease
+        stores.clock.advance(1)
+        await stores.store.renew(lease, used_seq=lease.first_seq)
         with pytest.raises(LeaseBusy) as busy:
-            await house.acquire(lease.thread_id, presumed_dead=seen)
-        await house.acquire(lease.thread_id, presumed_dead=busy.value.lease)
+            await stores.acquire(lease.thread_id, presumed_dead=seen)
+        await stores.acquire(lease.thread_id, presumed_dead=busy.value.lease)
         with pytest.raises(LeaseBusy):
-            await house.acquire(lease.thread_id, presumed_dead=busy.value.lease)
+            await stores.acquire(lease.thread_id, presumed_dead=busy.value.lease)
 
-    async def test_a_takeover_that_is_repeated_counts_once(self, house: House) -> None:
-        dead = await house.acquire(new_thread_id())
-        await house.store.abandon(dead)
-        lease = await house.lease(dead.thread_id)
-        assert await house.store.take_over(lease) == await house.store.take_over(lease)
+    async def test_a_takeover_that_is_repeated_counts_once(self, stores: Stores) -> None:
+        dead = await stores.acquire(new_thread_id())
+        await stores.store.abandon(dead)
+        lease = await stores.lease(dead.thread_id)
+        assert await stores.store.take_over(lease) == await stores.store.take_over(lease)
 
-    async def test_a_zombie_takes_nothing_over(self, house: House) -> None:
-        dead = await house.acquire(new_thread_id())
-        await house.store.abandon(dead)
-        zombie = await house.lease(dead.thread_id)
-        house.clock.advance(60)
-        await house.acquire(dead.thread_id)
+    async def test_a_zombie_takes_nothing_over(self, stores: Stores) -> None:
+        dead = await stores.acquire(new_thread_id())
+        await stores.store.abandon(dead)
+        zombie = await stores.lease(dead.thread_id)
+        stores.clock.advance(60)
+        await stores.acquire(dead.thread_id)
         with pytest.raises(LeaseLost):
-            await house.store.take_over(zombie)
+            await stores.store.take_over(zombie)
 
-    async def test_a_release_gives_back_its_own_numbers_only(self, house: House) -> None:
-        dead = await house.lease((await house.turn(new_thread_id())).thread_id)
-        house.clock.advance(60)
-        await house.store.release(await house.acquire(dead.thread_id, message_id="m2", run_id="r2"))
+    async def test_a_release_gives_back_its_own_numbers_only(self, stores: Stores) -> None:
+        dead = await stores.lease((await stores.turn(new_thread_id())).thread_id)
+        stores.clock.advance(60)
+        await stores.store.release(await stores.acquire(dead.thread_id, message_id="m2", run_id="r2"))
 
-        lease = await house.acquire(dead.thread_id, message_id="m3", run_id="r3")
+        lease = await stores.acquire(dead.thread_id, message_id="m3", run_id="r3")
 
         assert lease.first_seq == dead.end_seq
         assert lease.thread.last_seq < dead.first_seq
 
-    async def test_an_answer_tells_under_which_fence_it_was_written(self, house: House) -> None:
-        dead = await house.acquire(new_thread_id())
-        await house.store.open_turn(dead, turn(dead))
+    async def test_an_answer_tells_under_which_fence_it_was_written(self, stores: Stores) -> None:
+        dead = await stores.acquire(new_thread_id())
+        await stores.store.open_turn(dead, turn(dead))
         for message in (said(dead), answered(dead, "complete")):
-            await house.store.put_message(dead, message)
-        await house.store.abandon(dead)
-        lease = await house.acquire(dead.thread_id)
-        before = await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=None)
-        await house.store.put_message(lease, said(lease))
+            await stores.store.put_message(dead, message)
+        await stores.store.abandon(dead)
+        lease = await stores.acquire(dead.thread_id)
+        before = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)
+        await stores.store.put_message(lease, said(lease))
 
-        known = await house.store.get_turn(house.ada, lease.thread_id, "m1")
-        messages = await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=None)
+        known = await stores.store.get_turn(stores.ada, lease.thread_id, "m1")
+        messages = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)
 
         assert known is not None
         assert [message.fence for message in before] == [dead.fence] * 2, "one attempt's own: it may be adopted"

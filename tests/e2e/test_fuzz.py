@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from baton.conversation.actions import ACTIONS
+from baton.entry.actions import ACTIONS
 from tests.e2e.ag_ui_rules import check_ag_ui
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.problems import check_any_problem

@@ -9,7 +9,7 @@ from typing import Any
 
 from baton.ports.connections import ConnectionBusy, ConnectionGone
 
-LARGEST_FRAME = 32 * 1024
+MAX_FRAME = 32 * 1024
 """API Gateway's limit, in bytes."""
 
 
@@ -33,7 +33,7 @@ class FakeConnections:
     async def post(self, connection_id: str, frame: str) -> None:
         if connection_id in self.gone:
             raise ConnectionGone
-        if len(frame.encode()) > LARGEST_FRAME:
+        if len(frame.encode()) > MAX_FRAME:
             raise ValueError("API Gateway closes the connection on frames over 32 KB")
         script = self._script[connection_id]
         outcome = script.popleft() if script else None

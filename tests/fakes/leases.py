@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
-from baton.domain.floor import Floor
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.queued import RecordDelivery
@@ -154,7 +154,7 @@ class FakeLeases:
             status=ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE,
             last_activity_at=now,
             pending=commit.pending,
-            floor=commit.floor if commit.floor is not None else thread.floor,
+            conversation=commit.conversation if commit.conversation is not None else thread.conversation,
         )
         row.next_seq, row.committed_fence = commit.last_seq + 1, lease.fence
         if commit.ended is not None:
@@ -174,8 +174,8 @@ class FakeLeases:
         if row.committed_fence == lease.fence:
             return
         self._mine(lease)
-        floor = Floor(row.thread.agent_id, resumable=tuple(resumable))
-        row.thread = replace(row.thread, status=ThreadStatus.CLOSED, last_seq=last_seq, floor=floor)
+        conversation = ConversationState(row.thread.agent_id, resumable=tuple(resumable))
+        row.thread = replace(row.thread, status=ThreadStatus.CLOSED, last_seq=last_seq, conversation=conversation)
         row.next_seq, row.committed_fence = last_seq + 1, lease.fence
         if ended is not None:
             row.end_session(ended, row.thread.next_ordinal, self._now())
@@ -230,7 +230,7 @@ def _new_row(scope: Scope, request: LeaseRequest, now: datetime) -> Row:
         id=request.thread_id,
         user_id=scope.user_id,
         agent_id=request.agent_id,
-        floor=Floor(request.agent_id),
+        conversation=ConversationState(request.agent_id),
         status=ThreadStatus.ACTIVE,
         episode=1,
         usage=Usage(),

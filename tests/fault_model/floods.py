@@ -1,4 +1,4 @@
-"""Endpoints that send more than anybody asked for, and go on until their listener leaves."""
+"""Endpoints that send more than anybody asked for, and go on until their subscriber leaves."""
 
 from __future__ import annotations
 

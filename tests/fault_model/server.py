@@ -30,13 +30,13 @@ class ThreadedServer:
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, name="test-server", daemon=True)
-        self._listener: socket.socket | None = None
+        self._subscriber: socket.socket | None = None
 
     def start(self) -> int:
         """Start; returns the port."""
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._subscriber = socket.create_server(("127.0.0.1", 0))
         self._thread.start()
-        port: int = self._listener.getsockname()[1]
+        port: int = self._subscriber.getsockname()[1]
         return port
 
     def stop(self) -> None:
@@ -45,7 +45,7 @@ class ThreadedServer:
         self._thread.join()
 
     def _run(self) -> None:
-        self._server.run([self._listener] if self._listener else None)
+        self._server.run([self._subscriber] if self._subscriber else None)
 
 
 @dataclass

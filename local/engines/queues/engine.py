@@ -33,15 +33,15 @@ class Queues:
 
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``EngineFailed`` when another local cloud has the folder."""
-        listener = claim(0)
-        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        subscriber = claim(0)
+        endpoint = f"http://127.0.0.1:{subscriber.getsockname()[1]}"
         with ExitStack() as starting:
-            starting.callback(listener.close)
+            starting.callback(subscriber.close)
             journal = Journal(self._data_dir / "queues.db") if self._data_dir else None
             if journal:
                 starting.callback(journal.close)
             service = SqsService(endpoint, journal)
-            server = Server(sqs_app(service), listener, name="queues")
+            server = Server(sqs_app(service), subscriber, name="queues")
             starting.callback(server.stop)
             server.start()
             starting.callback(server.call, service.release)

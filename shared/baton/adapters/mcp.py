@@ -31,7 +31,7 @@ MAX_EVENT_BYTES = 8 * 1024 * 1024
 """Of one event in a stream; below the limit of a whole answer, whose excess the SDK does not tell."""
 MAX_TOOLS = 200
 MAX_PAGES = 20
-LONGEST_SCHEMA = 64 * 1024
+MAX_SCHEMA = 64 * 1024
 """Characters of a tool's schema, which goes into every prompt."""
 DESCRIPTION = 2000
 """Of a tool, in characters."""
@@ -159,7 +159,7 @@ def _key(definition: McpServer) -> str:
 def _usable(tool: types.Tool) -> Mapping[str, Any] | None:
     schema = {"type": "object", "properties": {}, **tool.input_schema}
     try:
-        if len(json.dumps(schema)) > LONGEST_SCHEMA:
+        if len(json.dumps(schema)) > MAX_SCHEMA:
             return None
         Draft202012Validator.check_schema(schema)
     except (SchemaError, RecursionError):

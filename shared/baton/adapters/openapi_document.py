@@ -13,7 +13,7 @@ import yaml
 
 MAX_NODES = 20_000
 """Of an operation's schema with all references in place."""
-MOST_TOLD = 10
+MAX_TOLD = 10
 """Operations that an error names."""
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 _NOT_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
@@ -129,7 +129,7 @@ def _found(document: Mapping[str, Any], operation_id: str) -> tuple[str, str, di
         for method in METHODS
         if isinstance(found := item.get(method), dict) and "operationId" in found
     ]
-    there_are = f" It has: {', '.join(known[:MOST_TOLD])}{', ...' if len(known) > MOST_TOLD else '.'}" if known else ""
+    there_are = f" It has: {', '.join(known[:MAX_TOLD])}{', ...' if len(known) > MAX_TOLD else '.'}" if known else ""
     raise UnusableDocument(f"The document has no operation {operation_id}.{there_are}")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from baton.domain.json_values import ValueCount
 
-LONGEST_PIECE = 8 * 1024
+MAX_PIECE = 8 * 1024
 """Bytes that are given on at once: what parsers make of them keeps the event loop for some milliseconds at most."""
 
 IDLE_LINE_BYTES = 1024
@@ -37,10 +37,10 @@ async def metered(parts: AsyncIterable[bytes], limits: StreamLimits) -> AsyncGen
     """Yield ``parts`` in small pieces, with a pause for everybody else between them. Raises ``StreamTooLong``."""
     meter, given = StreamMeter(limits), 0
     async for part in parts:
-        for start in range(0, len(part), LONGEST_PIECE):
-            piece = part[start : start + LONGEST_PIECE]
+        for start in range(0, len(part), MAX_PIECE):
+            piece = part[start : start + MAX_PIECE]
             meter.feed(piece)
-            if given >= LONGEST_PIECE:  # what has arrived already is given out without any wait
+            if given >= MAX_PIECE:  # what has arrived already is given out without any wait
                 await asyncio.sleep(0)
                 given = 0
             given += len(piece)

@@ -27,7 +27,7 @@ PATTERN = "|".join(
 )
 """How o200k_base cuts text before merging, as in ``tiktoken_ext.openai_public`` (a test compares the two)."""
 
-LONGEST_COUNTED = 32 * 1024
+MAX_COUNTED = 32 * 1024
 """Characters that are counted one by one: at most 12 ms, whatever they are (on the machine of the benchmarks)."""
 SAMPLES = 16
 """Places of a longer text that are counted instead of all of it, equally far from each other."""
@@ -54,12 +54,12 @@ class TiktokenCounter:
         Raises ``RuntimeError`` if the vocabulary file is missing or damaged.
         """
         encoding = self._encoding or self.load()
-        if len(text) <= LONGEST_COUNTED:
+        if len(text) <= MAX_COUNTED:
             return len(encoding.encode_ordinary(text))
-        size = LONGEST_COUNTED // SAMPLES
+        size = MAX_COUNTED // SAMPLES
         starts = [number * (len(text) - size) // (SAMPLES - 1) for number in range(SAMPLES)]
         counted = sum(len(encoding.encode_ordinary(text[start : start + size])) for start in starts)
-        return counted * len(text) // LONGEST_COUNTED
+        return counted * len(text) // MAX_COUNTED
 
     def load(self) -> tiktoken.Encoding:
         """Load the vocabulary, unless it is loaded. Raises as ``count`` does."""

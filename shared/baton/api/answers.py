@@ -7,13 +7,13 @@ from typing import Any
 
 from baton.api.runs import TURN_SECONDS
 from baton.api.services import ApiServices
-from baton.conversation.requests import TurnRequest
-from baton.conversation.run import FinishedRun
 from baton.domain.errors import error_from_code
 from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, RunEnd
 from baton.domain.thread import thread_state
 from baton.domain.usage import Usage
+from baton.requests.requests import TurnRequest
+from baton.turns.run import FinishedRun
 
 
 async def whole_answer(services: ApiServices, scope: Scope, asked: TurnRequest) -> dict[str, Any]:

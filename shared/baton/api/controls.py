@@ -12,7 +12,6 @@ from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
 from baton.api.schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest, MessageAnswer
 from baton.api.services import Services
-from baton.conversation.requests import optional_run_id
 from baton.domain.errors import (
     HandoffInProgress,
     InvalidRequest,
@@ -29,6 +28,7 @@ from baton.domain.errors import (
     WorkflowUnavailable,
 )
 from baton.domain.identity import thread_ref
+from baton.requests.requests import optional_run_id
 
 router = APIRouter(prefix="/threads", tags=["threads"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from baton.adapters.emf import tell
+from baton.composition.metrics import write_metrics
 from baton.domain.metrics import counting
 
 
@@ -19,5 +19,5 @@ class CountedRequests:
             await self._app(scope, receive, send)
             return
         # A run may outlast its request: what happens then is written down when it does.
-        with counting(tell):
+        with counting(write_metrics):
             await self._app(scope, receive, send)

@@ -12,8 +12,8 @@ from baton.api.problems import responses
 from baton.api.runs import TURN_ERRORS
 from baton.api.schemas import MessageAnswer, MessageRequest
 from baton.api.services import Services
-from baton.conversation.requests import message_request
 from baton.domain.errors import ModelError, ThreadBusy
+from baton.requests.requests import message_request
 
 router = APIRouter(tags=["messages"])
 

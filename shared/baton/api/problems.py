@@ -172,7 +172,7 @@ def install(app: FastAPI) -> None:
 
 
 async def _record_denial(request: Request, error: Forbidden) -> None:
-    """Audit that a permission was missing (S3), for every route alike."""
+    """Audit that a permission was missing, for every route alike."""
     scope: Scope = request.state.scope
     thread_id = None
     with contextlib.suppress(InvalidRequest):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-MOST_ENTRIES = 1_000
+MAX_ENTRIES = 1_000
 """Of tools, of context and of answers to interrupts: each is validated."""
 
 
@@ -16,8 +16,8 @@ def newest_only(body: Any) -> Any:
     if not isinstance(body, dict):
         return body
     for name in ("tools", "context", "resume"):
-        if isinstance(body.get(name), list) and len(body[name]) > MOST_ENTRIES:
-            raise ValueError(f"{name} must have at most {MOST_ENTRIES} entries")
+        if isinstance(body.get(name), list) and len(body[name]) > MAX_ENTRIES:
+            raise ValueError(f"{name} must have at most {MAX_ENTRIES} entries")
     messages = body.get("messages")
     if not isinstance(messages, list):
         return body

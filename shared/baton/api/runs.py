@@ -17,14 +17,6 @@ from baton.api.problems import request_id, responses
 from baton.api.run_input import newest_only
 from baton.api.schemas import RUN_ID, THREAD_ID
 from baton.api.services import ApiServices, Services
-from baton.conversation.reading_access import audit_read
-from baton.conversation.requests import (
-    TurnRequest,
-    answer_request,
-    interrupt_answer,
-    message_request,
-    named_thread,
-)
 from baton.domain.errors import (
     AgentMismatch,
     InterruptUnavailable,
@@ -41,6 +33,14 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.identity import Permission, Scope
+from baton.requests.requests import (
+    TurnRequest,
+    answer_request,
+    interrupt_answer,
+    message_request,
+    named_thread,
+)
+from baton.sessions.thread_access import audit_read
 
 TURN_SECONDS = 840.0
 """Lambda's fifteen minutes, less what it takes to commit and to say goodbye."""

@@ -7,13 +7,12 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
-from baton.conversation.agents import Agents
-from baton.conversation.approvals import Approvals
-from baton.conversation.controls import Controls
-from baton.conversation.follow import Follower
-from baton.conversation.forks import Forks
-from baton.conversation.replay import Replays
-from baton.conversation.turns import Turns
+from baton.agents.approvals import Approvals
+from baton.entry.controls import Controls
+from baton.handoffs.agent_registry import AgentRegistry
+from baton.handoffs.forks import Forks
+from baton.outbox.follow import Follower
+from baton.outbox.replay import Replays
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.files import Files
@@ -22,6 +21,7 @@ from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.workflows import WorkflowStore
+from baton.turns.turns import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ApiServices:
     controls: Controls
     forks: Forks
     approvals: Approvals
-    agents: Agents
+    agents: AgentRegistry
     files: Files
     audit: AuditLog
     clock: Clock

@@ -18,7 +18,6 @@ from baton.api.problems import request_id, responses
 from baton.api.schemas import THREAD_ID, Listing, MessageListing, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
-from baton.conversation.replay import Replay
 from baton.domain.content import DOWNLOAD_URL, without_download_url
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
@@ -34,11 +33,12 @@ from baton.domain.identity import Permission, Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import LeaseMark
 from baton.domain.thread import Thread as ThreadRecord
+from baton.outbox.replay import Replay
 
 MAX_SEQ = 10**12
 PAGE_CHARACTERS = 1024 * 1024
 """Characters from which on a page of messages is full, however many were asked for."""
-MOST_READS = 10
+MAX_READS = 10
 """Reads of the store for one page, each of as many messages as the page may hold."""
 
 router = APIRouter(prefix="/threads", tags=["threads"])
@@ -130,7 +130,7 @@ async def list_messages(
     before = decode_ordinal(cursor) if cursor else None
     thread = await readable_thread(services, caller, thread_id)
     found: list[StoredMessage] = []
-    for _ in range(MOST_READS):
+    for _ in range(MAX_READS):
         page = await services.store.read_messages(caller, thread, limit=limit, before=before)
         found = [*(message for message in page.messages if _is_listed(message, wanted)), *found]
         before = page.next_before
@@ -261,7 +261,7 @@ def _roles(roles: str) -> set[Role]:
 async def _with_downloads(
     services: ApiServices, scope: Scope, thread: ThreadRecord, message: StoredMessage
 ) -> dict[str, Any]:
-    """The message with a download address in every part that refers to an upload (T8)."""
+    """The message with a download address in every part that refers to an upload."""
     shown = message.as_ag_ui().model_dump(by_alias=True, mode="json")
     if isinstance(shown.get("content"), list):  # absent where there is nothing but tool calls
         shown["content"] = [without_download_url(part) for part in shown["content"]]

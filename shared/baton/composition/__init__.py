@@ -27,20 +27,17 @@ if TYPE_CHECKING:
     from baton.adapters.step_functions import StepFunctionsClosings
     from baton.adapters.token_counter import TiktokenCounter
     from baton.adapters.tokens import JwtVerifier
-    from baton.conversation.actions import Actions
-    from baton.conversation.approvals import Approvals
-    from baton.conversation.closing import Closer, EpisodeWriter
-    from baton.conversation.controls import Controls
-    from baton.conversation.floors import Floors
-    from baton.conversation.follow import Follower
-    from baton.conversation.forks import Forks
-    from baton.conversation.merging import Merges
-    from baton.conversation.queued_turns import QueuedTurns
-    from baton.conversation.replay import Replays
-    from baton.conversation.run_context import RunServices
-    from baton.conversation.sessions import Sessions
-    from baton.conversation.sweep import Sweeper
-    from baton.conversation.turns import Turns
+    from baton.agents.approvals import Approvals
+    from baton.agents.run_context import RunServices
+    from baton.entry.actions import Actions
+    from baton.entry.controls import Controls
+    from baton.entry.merges import Merges
+    from baton.entry.queued_turns import QueuedTurns
+    from baton.entry.sweep import Sweeper
+    from baton.handoffs.conversations import Conversations
+    from baton.handoffs.forks import Forks
+    from baton.outbox.follow import Follower
+    from baton.outbox.replay import Replays
     from baton.ports.audit import AuditLog
     from baton.ports.chat_model import ChatModel
     from baton.ports.handoffs import HandoffStore
@@ -48,6 +45,9 @@ if TYPE_CHECKING:
     from baton.ports.run_records import RunRecords
     from baton.ports.skills import SkillStore
     from baton.ports.workflows import WorkflowStore
+    from baton.sessions.sessions import Sessions
+    from baton.turns.closing import Closer, EpisodeWriter
+    from baton.turns.turns import Turns
 
 clock = SystemClock()
 
@@ -69,7 +69,7 @@ def authorizer() -> JwtVerifier:
 @cache
 def sockets() -> Actions:
     """Takes WebSocket frames."""
-    from baton.conversation.actions import Actions, ActionServices
+    from baton.entry.actions import Actions, ActionServices
 
     return Actions(
         ActionServices(
@@ -92,7 +92,7 @@ def queued_turns() -> QueuedTurns:
     """Runs turns from the queue."""
     from baton.adapters.aws import client
     from baton.adapters.sqs import SqsRecords
-    from baton.conversation.queued_turns import QueuedTurns
+    from baton.entry.queued_turns import QueuedTurns
     from baton.settings import QueueSettings
 
     records = SqsRecords(client("sqs"), QueueSettings().turns_queue_url)
@@ -117,7 +117,7 @@ def _counter() -> TiktokenCounter:
 @cache
 def dead_turns() -> QueuedTurns:
     """Ends turns that the queue has given up."""
-    from baton.conversation.queued_turns import QueuedTurns
+    from baton.entry.queued_turns import QueuedTurns
 
     return QueuedTurns(turns(), closer(), _connections(), None, clock)
 
@@ -125,7 +125,7 @@ def dead_turns() -> QueuedTurns:
 @cache
 def closing() -> EpisodeWriter:
     """Makes episodes of ended sessions."""
-    from baton.conversation.closing import EpisodeWriter
+    from baton.turns.closing import EpisodeWriter
 
     return EpisodeWriter(store(), _episodes())
 
@@ -134,18 +134,18 @@ def closing() -> EpisodeWriter:
 def sweeper() -> Sweeper:
     """Looks at threads that are due."""
     from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
-    from baton.conversation.endings import Endings
-    from baton.conversation.sweep import Sweeper
+    from baton.entry.sweep import Sweeper
+    from baton.sessions.endings import Endings
 
     idle = DynamoIdleThreads(_table(), clock)
-    endings = Endings(store(), _stream_log(), _live(), _connections(), _sessions(), floors(), clock)
+    endings = Endings(store(), _stream_log(), _live(), _connections(), _sessions(), conversations(), clock)
     return Sweeper(idle, store(), endings, controls(), _episodes(), _sessions(), clock)
 
 
 @cache
 def closer() -> Closer:
     """Closes threads."""
-    from baton.conversation.closing import Closer
+    from baton.turns.closing import Closer
 
     return Closer(run_services(), turns(), audit())
 
@@ -153,7 +153,7 @@ def closer() -> Closer:
 @cache
 def approvals() -> Approvals:
     """Lets people answer what runs wait for."""
-    from baton.conversation.approvals import Approvals
+    from baton.agents.approvals import Approvals
 
     return Approvals(store(), audit())
 
@@ -161,15 +161,15 @@ def approvals() -> Approvals:
 @cache
 def controls() -> Controls:
     """Carries out what users wish besides talking."""
-    from baton.conversation.controls import Controls
+    from baton.entry.controls import Controls
 
-    return Controls(store(), _live(), _turn_queue(), floors(), audit())
+    return Controls(store(), _live(), _turn_queue(), conversations(), audit())
 
 
 @cache
 def follower() -> Follower:
     """Follows runs that other workers carry out."""
-    from baton.conversation.follow import Follower
+    from baton.outbox.follow import Follower
 
     return Follower(store(), _live(), replays())
 
@@ -177,7 +177,7 @@ def follower() -> Follower:
 @cache
 def turns() -> Turns:
     """Runs turns, whoever asks for them."""
-    from baton.conversation.turns import Turns
+    from baton.turns.turns import Turns
 
     services = run_services()
     return Turns(services, services.agents, replays(), audit())
@@ -187,10 +187,10 @@ def turns() -> Turns:
 def run_services() -> RunServices:
     """The ports a run needs."""
     from baton.adapters.deferred_agents import DeferredAgentClient
+    from baton.agents.run_context import RunServices
     from baton.composition import outside
-    from baton.conversation.active_skills import ActiveSkills
-    from baton.conversation.agents import Agents
-    from baton.conversation.run_context import RunServices
+    from baton.handoffs.active_skills import ActiveSkills
+    from baton.handoffs.agent_registry import AgentRegistry
     from baton.settings import ModelSettings
 
     settings = ModelSettings()
@@ -199,14 +199,14 @@ def run_services() -> RunServices:
         log=_stream_log(),
         live=_live(),
         connections=_connections(),
-        agents=Agents(_agent_files()),
+        agents=AgentRegistry(_agent_files()),
         model=_chat_model(),
         default_model=settings.chat_model,
         light_model=settings.light_model or settings.chat_model,
         counter=_counter(),
         files=files(),
         sessions=_sessions(),
-        floors=floors(),
+        conversations=conversations(),
         forks=forks(),
         active_skills=ActiveSkills(_skills(), clock),
         records=run_records(),
@@ -262,27 +262,27 @@ def run_records() -> RunRecords:
 
 
 @cache
-def floors() -> Floors:
-    """Who has the floor in threads."""
-    from baton.conversation.agents import Agents
-    from baton.conversation.floors import Floors
+def conversations() -> Conversations:
+    """Which agent is active in threads."""
+    from baton.handoffs.agent_registry import AgentRegistry
+    from baton.handoffs.conversations import Conversations
 
-    return Floors(handoffs(), workflows(), _skills(), Agents(_agent_files()), audit(), clock)
+    return Conversations(handoffs(), workflows(), _skills(), AgentRegistry(_agent_files()), audit(), clock)
 
 
 @cache
 def forks() -> Forks:
     """Branches conversations."""
-    from baton.conversation.agents import Agents
-    from baton.conversation.forks import Forks
+    from baton.handoffs.agent_registry import AgentRegistry
+    from baton.handoffs.forks import Forks
 
-    return Forks(store(), Agents(_agent_files()), audit(), _counter(), clock)
+    return Forks(store(), AgentRegistry(_agent_files()), audit(), _counter(), clock)
 
 
 @cache
 def merges() -> Merges:
     """Takes answers of forks over into their parents; for programs that use Baton as a library."""
-    from baton.conversation.merging import Merges
+    from baton.entry.merges import Merges
 
     return Merges(turns(), forks())
 
@@ -322,7 +322,7 @@ def _bodies() -> S3Bodies:
 @cache
 def replays() -> Replays:
     """Rebuilds events for clients that were away."""
-    from baton.conversation.replay import Replays
+    from baton.outbox.replay import Replays
 
     return Replays(store(), _stream_log(), clock)
 
@@ -361,7 +361,7 @@ def _closings() -> StepFunctionsClosings:
 
 @cache
 def _sessions() -> Sessions:
-    from baton.conversation.sessions import Sessions
+    from baton.sessions.sessions import Sessions
 
     return Sessions(_episodes(), _closings(), audit())
 

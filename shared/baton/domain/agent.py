@@ -44,7 +44,7 @@ class ModelChoice(Definition):
 
 
 class MemorySettings(Definition):
-    """How much of each memory goes into a prompt (M2)."""
+    """How much of each memory goes into a prompt."""
 
     max_working_memory_tokens: int = Field(default=16_000, ge=500, le=1_000_000)
     """Budget of the whole prompt: system prompt, retrieved blocks, history and current message."""
@@ -61,9 +61,9 @@ class Timeouts(Definition):
     turn_seconds: float = Field(default=300, gt=0, le=840)
     """A turn is ended with ``turn_timeout`` after this time; the Lambda's own limit may be nearer."""
     consult_seconds: float = Field(default=60, gt=0, le=600)
-    """How long the agent may work when another one consults it (O5)."""
+    """How long the agent may work when another one consults it."""
     idle_minutes: float = Field(default=30, gt=0, le=60 * 24 * 30)
-    """A thread without messages for this long is closed (T4)."""
+    """A thread without messages for this long is closed."""
 
 
 class ToolLimits(Definition):
@@ -125,7 +125,7 @@ class AgentDefinition(Definition):
     sentences: dict[Locale, dict[str, Text]] = Field(default_factory=dict)
     """The fixed sentences Baton says for this agent, by locale and name; never left to a model."""
     ends_conversations: bool = False
-    """Whether the agent may close the conversation by itself, with the tool ``end_conversation`` (T4)."""
+    """Whether the agent may close the conversation by itself, with the tool ``end_conversation``."""
     main: bool = False
     """Whether a conversation may begin with this agent."""
     tools: tuple[ToolDefinition, ...] = ()
@@ -134,13 +134,13 @@ class AgentDefinition(Definition):
     handoffs: tuple[HandoffDefinition, ...] = ()
     """Agents it may hand the conversation over to."""
     triggers: tuple[Trigger, ...] = Field(default=(), max_length=50)
-    """Phrases and patterns by which a user's message asks for this agent, where another hands over to it (H1)."""
+    """Phrases and patterns by which a user's message asks for this agent, where another hands over to it."""
     triggers_in_session: tuple[Trigger, ...] = Field(default=(), max_length=50)
-    """Phrases and patterns by which a message asks for another session while this agent has the conversation (H5)."""
+    """Phrases and patterns by which a message asks for another session while this agent has the conversation."""
     exit_words: dict[Locale, tuple[ExitWord, ...]] = Field(default_factory=_english_exit_words)
     """What a user says, and nothing else, to leave this agent and return to the main one; by locale."""
     workflow: WorkflowDefinition | None = None
-    """The guided workflow it leads users through (W1)."""
+    """The guided workflow it leads users through."""
 
     @field_validator("system_prompt")
     @classmethod

@@ -1,4 +1,4 @@
-"""What a user's message may contain (T8): text, images and files, checked at the door."""
+"""What a user's message may contain: text, images and files, checked at the door."""
 
 from __future__ import annotations
 

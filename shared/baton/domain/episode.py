@@ -1,4 +1,4 @@
-"""Episodes: one session of a thread, from its first message since the last end to its own end (T4, E2)."""
+"""Episodes: one session of a thread, from its first message since the last end to its own end."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class UnknownAgent(BatonError):
 
 
 class ThreadUnavailable(BatonError):
-    """The thread is another tenant's, another user's or, to a reading call, unknown: which is not told (T3)."""
+    """The thread is another tenant's, another user's or, to a reading call, unknown: which is not told."""
 
     code, status, retryable = "thread_unavailable", 404, False
     title = "Conversation not available"

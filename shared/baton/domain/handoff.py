@@ -1,4 +1,4 @@
-"""Handoffs: how an agent's file declares them, and the request that one leaves behind (H1, H3)."""
+"""Handoffs: how an agent's file declares them, and the request that one leaves behind."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from baton.domain.definition import AgentId, Definition
 from baton.domain.identity import PermissionName
 from baton.domain.times import iso, to_millis
 
-LONGEST_AUDITED = 200
+MAX_AUDITED = 200
 """Characters of a handoff's reason in the audit log."""
 
 
 class ContextMode(StrEnum):
-    """What a specialist is told of the conversation so far (H3)."""
+    """What a specialist is told of the conversation so far."""
 
     SUMMARY = "summary"
     """The handoff's summary and the user's message."""
@@ -145,7 +145,7 @@ class HandoffRequest:
             "handoffId": self.id,
             "sourceAgentId": self.source_agent_id,
             "targetAgentId": self.target_agent_id,
-            "reason": self.handoff_reason[:LONGEST_AUDITED],
+            "reason": self.handoff_reason[:MAX_AUDITED],
         }
 
     @property

@@ -1,4 +1,4 @@
-"""Who may be handed over to, and whom a message asks for (H1, H5, H6)."""
+"""Who may be handed over to, and whom a message asks for."""
 
 from __future__ import annotations
 

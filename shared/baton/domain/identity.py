@@ -26,7 +26,7 @@ _THREADS = uuid.UUID("5f0c8d5e-0a53-5c55-9d0e-6a1f6f8a7b11")
 
 
 class Permission(StrEnum):
-    """The permissions Baton itself asks for; agents may require any other by name (S2)."""
+    """The permissions Baton itself asks for; agents may require any other by name."""
 
     SKILL_CREATE = "skill:create"
     AGENT_WRITE = "agent:write"
@@ -69,7 +69,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ThreadRef:
-    """A thread as a caller names it, resolved to its canonical id (T2)."""
+    """A thread as a caller names it, resolved to its canonical id."""
 
     id: str
     """Canonical lower-case UUID."""

@@ -14,8 +14,8 @@ from baton.domain.patterns import compiled
 
 Schema = Mapping[str, Any]
 
-MOST_PROBLEMS = 5
-LONGEST_MESSAGE = 200
+MAX_PROBLEMS = 5
+MAX_MESSAGE = 200
 _ONE = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
 _SEVERAL = ("allOf", "anyOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "$defs", "dependentSchemas")
@@ -58,7 +58,7 @@ ObjectSchema = Annotated[dict[str, Any], AfterValidator(checked_object_schema)]
 def problems(schema: Schema, value: Any) -> list[Problem]:
     """Why ``value`` does not fit, the first few reasons; empty if it fits."""
     errors = sorted(_validator()(schema).iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
-    return [_problem(error) for error in errors[:MOST_PROBLEMS]]
+    return [_problem(error) for error in errors[:MAX_PROBLEMS]]
 
 
 def foreign_schema_problem(schema: Schema, value: Any) -> str | None:
@@ -91,8 +91,8 @@ def partial(schema: Schema) -> Schema:
 def _problem(error: Any) -> Problem:
     path = ".".join(str(part) for part in error.absolute_path)
     message = error.message
-    if len(message) > LONGEST_MESSAGE:  # It quotes the value, and says what is wrong at the end.
-        message = f"{message[: LONGEST_MESSAGE // 2]}...{message[-LONGEST_MESSAGE // 2 :]}"
+    if len(message) > MAX_MESSAGE:  # It quotes the value, and says what is wrong at the end.
+        message = f"{message[: MAX_MESSAGE // 2]}...{message[-MAX_MESSAGE // 2 :]}"
     missing: tuple[str, ...] = ()
     if error.validator == "required":
         # One error a missing field, of which only the text says which; the value tells as well.

@@ -1,4 +1,4 @@
-"""Messages: what was said, by whom, and what is known about it (T5)."""
+"""Messages: what was said, by whom, and what is known about it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ag_ui.core import (
 )
 from ag_ui.core import ToolCall as ShownToolCall
 
-from baton.domain.floor import FloorChange
+from baton.domain.conversation_state import ConversationChange
 from baton.domain.interrupt import Interrupt
 from baton.domain.times import iso
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
@@ -34,7 +34,7 @@ LENGTH = "length"
 
 
 class Role(StrEnum):
-    """Who speaks. System and context messages are rebuilt every turn and never stored (M7)."""
+    """Who speaks. System and context messages are rebuilt every turn and never stored."""
 
     SYSTEM = "system"
     CONTEXT = "context"
@@ -79,8 +79,8 @@ class RunEnd:
     """What the run waits for, if its outcome says so."""
     parent_run_id: str | None = None
     """The run whose interrupts this one answers."""
-    change: FloorChange | None = None
-    """What the run does to who has the floor; None: nothing. Carried out by whoever commits the run."""
+    change: ConversationChange | None = None
+    """What the run does to which agent is active; None: nothing. Carried out by whoever commits the run."""
 
     @property
     def last_seq(self) -> int:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-MOST_MEMORY = 1 << 20
+MAX_MEMORY = 1 << 20
 """Bytes a compiled pattern may take: one that needs more is refused."""
 
 
@@ -23,7 +23,7 @@ def compiled(pattern: str, *, ignores_case: bool = False) -> Any:
     options = re2.Options()
     options.case_sensitive = not ignores_case
     options.log_errors = False
-    options.max_mem = MOST_MEMORY
+    options.max_mem = MAX_MEMORY
     try:
         return re2.compile(pattern, options)
     except re2.error as error:

@@ -70,7 +70,7 @@ class QueuedAnswer(_Queued):
     answered_by: str
 
 
-class QueuedFloorAction(_Queued):
+class QueuedAction(_Queued):
     """A user's wish to leave the specialist, or to continue a workflow."""
 
     action: Literal["exit", "continue"]
@@ -87,7 +87,7 @@ class QueuedTakeover(_Queued):
     """The lease of the worker, which was found to have run out or was asked about in vain."""
 
 
-Queued = QueuedMessage | QueuedAnswer | QueuedFloorAction | QueuedClose | QueuedTakeover
+Queued = QueuedMessage | QueuedAnswer | QueuedAction | QueuedClose | QueuedTakeover
 
 _QUEUED: TypeAdapter[Queued] = TypeAdapter(Annotated[Queued, Field(discriminator="action")])
 

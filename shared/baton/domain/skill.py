@@ -1,4 +1,4 @@
-"""Skills: what users teach an agent to do step by step when a message asks for it (W3, M4)."""
+"""Skills: what users teach an agent to do step by step when a message asks for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from baton.domain.identity import is_printable
 from baton.domain.json_schema import problems
 from baton.domain.tool import OWN_TOOLS
-from baton.domain.triggers import LONGEST_TRIGGER, checked_trigger, matching
+from baton.domain.triggers import MAX_TRIGGER, checked_trigger, matching
 
 SKILL_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -27,7 +27,7 @@ SKILL_SCHEMA: dict[str, Any] = {
             "type": "array",
             "minItems": 1,
             "maxItems": 20,
-            "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_TRIGGER},
+            "items": {"type": "string", "minLength": 1, "maxLength": MAX_TRIGGER},
         },
         "allowed_tools": {
             "type": "array",

@@ -24,7 +24,7 @@ import yaml
 
 from baton.domain.skill import InvalidSkill, SkillDraft, draft_from
 
-MOST_BYTES = 64 * 1024
+MAX_BYTES = 64 * 1024
 _FRONT = {"name": "name", "description": "description", "triggers": "triggers", "allowed-tools": "allowed_tools"}
 """Fields of the front matter, and what a draft calls them."""
 _FILE = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$(.*)\Z", re.MULTILINE | re.DOTALL)
@@ -67,8 +67,8 @@ def numbered_steps(draft: SkillDraft) -> str:
 
 def parse_skill_markdown(text: str) -> SkillDraft:
     """The draft that a SKILL.md holds. Raises ``InvalidSkill``."""
-    if len(text.encode("utf-8", "replace")) > MOST_BYTES:
-        raise InvalidSkill([f"a SKILL.md has at most {MOST_BYTES // 1024} KB"])
+    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
+        raise InvalidSkill([f"a SKILL.md has at most {MAX_BYTES // 1024} KB"])
     parts = _FILE.match(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     if parts is None:
         raise InvalidSkill(["a SKILL.md begins with front matter between two lines of ---"])

@@ -1,4 +1,4 @@
-"""Sub-tasks: what one agent asked another to do, and what came of it (O3)."""
+"""Sub-tasks: what one agent asked another to do, and what came of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thread: one conversation, shared by every agent that takes part (T1)."""
+"""A thread: one conversation, shared by every agent that takes part."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.floor import Floor
+from baton.domain.conversation_state import ConversationState
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.times import iso
 from baton.domain.usage import Usage
@@ -20,7 +20,7 @@ Describe = Callable[[str], AgentDefinition | None]
 
 
 class ThreadStatus(StrEnum):
-    """Whether the conversation goes on; a message to a closed thread reopens it (T4)."""
+    """Whether the conversation goes on; a message to a closed thread reopens it."""
 
     ACTIVE = "active"
     CLOSED = "closed"
@@ -69,7 +69,7 @@ class Thread:
     user_id: str
     agent_id: str
     """The main agent."""
-    floor: Floor
+    conversation: ConversationState
     status: ThreadStatus
     episode: int
     """Number of the session in progress, or of the one the next message begins."""
@@ -96,7 +96,7 @@ class Thread:
     @property
     def active_agent_id(self) -> str:
         """The agent that answers the next message."""
-        return self.floor.agent_id
+        return self.conversation.agent_id
 
     @property
     def is_interrupted(self) -> bool:
@@ -105,8 +105,8 @@ class Thread:
 
     @property
     def is_handed_over(self) -> bool:
-        """Whether a specialist has the floor."""
-        return self.floor.handoff is not None
+        """Whether a specialist is active."""
+        return self.conversation.handoff is not None
 
     @property
     def is_new_session(self) -> bool:
@@ -133,23 +133,25 @@ class Thread:
 
 def thread_state(describe: Describe, thread: Thread) -> dict[str, Any]:
     """What every screen of the thread shows: the active agent, the workflow, what can be resumed, the status."""
-    return {**floor_state(describe, thread.floor, thread.agent_id), "status": thread.status.value}
+    return {**conversation_state(describe, thread.conversation, thread.agent_id), "status": thread.status.value}
 
 
-def floor_state(describe: Describe, floor: Floor, main_id: str) -> dict[str, Any]:
-    """The part of the state that the floor decides; ``main_id`` is the thread's main agent."""
-    agent = describe(floor.agent_id)
+def conversation_state(describe: Describe, conversation: ConversationState, main_id: str) -> dict[str, Any]:
+    """The part of the state that the conversation state decides; ``main_id`` is the thread's main agent."""
+    agent = describe(conversation.agent_id)
     leads = agent.workflow if agent is not None else None
     return {
         "activeAgent": {
-            "id": floor.agent_id,
-            "name": agent.name if agent else floor.agent_id,
+            "id": conversation.agent_id,
+            "name": agent.name if agent else conversation.agent_id,
             "description": agent.description if agent else None,
             "avatarUrl": agent.avatar_url if agent else None,
-            "isMain": floor.agent_id == main_id,
+            "isMain": conversation.agent_id == main_id,
         },
-        "workflow": floor.workflow.as_state(leads) if floor.workflow is not None and leads is not None else None,
-        "resumable": [_resumable(describe, workflow) for workflow in floor.resumable],
+        "workflow": conversation.workflow.as_state(leads)
+        if conversation.workflow is not None and leads is not None
+        else None,
+        "resumable": [_resumable(describe, workflow) for workflow in conversation.resumable],
     }
 
 

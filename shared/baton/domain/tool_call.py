@@ -1,4 +1,4 @@
-"""The record of a tool call: for the audit, and for the turns that follow (T6)."""
+"""The record of a tool call: for the audit, and for the turns that follow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RETURN = "return_to_main"
 ADVANCE = "advance_workflow"
 END = "end_conversation"
 OWN_TOOLS = (RETURN, ADVANCE, END)
-MOST_VALUES = 10_000
+MAX_VALUES = 10_000
 """Values that a call's arguments may hold. They are parsed and checked again and again."""
 
 
@@ -118,7 +118,7 @@ def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, argume
 
 def _parsed(arguments: str) -> dict[str, Any] | None:
     try:
-        parsed = json.loads(arguments) if count_values(arguments) <= MOST_VALUES else None
+        parsed = json.loads(arguments) if count_values(arguments) <= MAX_VALUES else None
     except (ValueError, RecursionError):
         return None
     return parsed if isinstance(parsed, dict) else None

@@ -51,7 +51,7 @@ def subagent_started(task_id: str, agent: AgentDefinition, call: ToolCall) -> Su
 
 
 def subagent_finished(task_id: str) -> SubagentFinishedEvent:
-    """The sub-agent has answered; its answer is not sent to the user (O2)."""
+    """The sub-agent has answered; its answer is not sent to the user."""
     return SubagentFinishedEvent(subagent_run_id=task_id, outcome=SubagentFinishedSuccessOutcome(type="success"))
 
 

@@ -18,9 +18,9 @@ from pydantic import AfterValidator
 
 from baton.domain.patterns import compiled
 
-LONGEST_TRIGGER = 200
-LONGEST_EXIT_WORD = 40
-LONGEST_TEXT = 20_000
+MAX_TRIGGER = 200
+MAX_EXIT_WORD = 40
+MAX_TEXT = 20_000
 """Characters of a message that are looked at: an intent stands at its beginning, and what follows is pasted."""
 GAP = 3
 """Words that may stand between two words of a phrase."""
@@ -46,7 +46,7 @@ _Found = Callable[[str], bool]
 
 def matches(trigger: str, text: str) -> bool:
     """Whether a message triggers; ``trigger`` was checked when it was loaded."""
-    return _finder(trigger)(_plain(text[:LONGEST_TEXT]))
+    return _finder(trigger)(_plain(text[:MAX_TEXT]))
 
 
 def matching(triggers: Sequence[str], text: str) -> str | None:
@@ -68,7 +68,7 @@ def exit_locale(words: Mapping[str, Sequence[str]], text: str, preferred: str | 
     ``words`` are the agent's, by locale: all of them count, whichever language the user is thought to speak. The
     ``preferred`` locale wins where several share the word.
     """
-    if len(text) > 2 * LONGEST_EXIT_WORD + 20:
+    if len(text) > 2 * MAX_EXIT_WORD + 20:
         return None
     said = _trimmed(text)
     locales = sorted(words, key=lambda locale: locale != preferred)
@@ -78,8 +78,8 @@ def exit_locale(words: Mapping[str, Sequence[str]], text: str, preferred: str | 
 def checked_trigger(trigger: str) -> str:
     """The trigger without surrounding space. Raises ``ValueError`` that says what is wrong with it."""
     trigger = trigger.strip()
-    if not 1 <= len(trigger) <= LONGEST_TRIGGER:
-        raise ValueError(f"a trigger has 1 to {LONGEST_TRIGGER} characters")
+    if not 1 <= len(trigger) <= MAX_TRIGGER:
+        raise ValueError(f"a trigger has 1 to {MAX_TRIGGER} characters")
     if not trigger.isprintable():
         raise ValueError("a trigger is one line of printable characters")
     found = _finder(trigger)
@@ -89,8 +89,8 @@ def checked_trigger(trigger: str) -> str:
 
 
 def _checked_exit_word(word: str) -> str:
-    if not _trimmed(word) or len(word) > LONGEST_EXIT_WORD:
-        raise ValueError(f"an exit word has 1 to {LONGEST_EXIT_WORD} characters, with a letter or a digit")
+    if not _trimmed(word) or len(word) > MAX_EXIT_WORD:
+        raise ValueError(f"an exit word has 1 to {MAX_EXIT_WORD} characters, with a letter or a digit")
     return word
 
 
@@ -168,7 +168,7 @@ def _sentences(text: str) -> tuple[tuple[str, ...], ...]:
 def _plain(text: str) -> str:
     """Text in one Unicode form (NFKC), encodable: halves of surrogate pairs become ``?``."""
     # One character may become eighteen.
-    return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode())[:LONGEST_TEXT]
+    return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode())[:MAX_TEXT]
 
 
 def _folded(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Guided workflows under way: where one stands and what it has collected (W1). How it moves: ``workflow_moves``."""
+"""Guided workflows under way: where one stands and what it has collected. How it moves: ``workflow_moves``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from baton.domain.times import iso
 from baton.domain.workflow_definition import PLACEHOLDER, Data, WorkflowDefinition
 
-LONGEST_FILLED = 80
+MAX_FILLED = 80
 """Characters of a collected value in a title."""
 
 
@@ -120,5 +120,5 @@ def _value(definition: WorkflowDefinition, data: Data, name: str) -> str | None:
         value = data.get(state.name, {}).get(name)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             line = "".join(c if c.isprintable() else " " for c in str(value))
-            return " ".join(line.split())[:LONGEST_FILLED] or None
+            return " ".join(line.split())[:MAX_FILLED] or None
     return None

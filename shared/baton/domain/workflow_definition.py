@@ -1,4 +1,4 @@
-"""Guided workflows as agents' files declare them: states, what each collects, and the ways between them (W1)."""
+"""Guided workflows as agents' files declare them: states, what each collects, and the ways between them."""
 
 from __future__ import annotations
 

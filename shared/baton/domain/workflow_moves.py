@@ -1,4 +1,4 @@
-"""How guided workflows move: pure functions from a workflow to the next (W1, W2). What is refused changes nothing."""
+"""How guided workflows move: pure functions from a workflow to the next. What is refused changes nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton.domain.json_schema import Problem, partial, problems
 from baton.domain.workflow import UNFINISHED, Workflow, WorkflowStatus, title
 from baton.domain.workflow_definition import Data, WorkflowDefinition, WorkflowState
 
-MOST_DATA = 64 * 1024
+MAX_DATA = 64 * 1024
 """Bytes of collected data, as JSON."""
 
 
@@ -185,8 +185,8 @@ def _added(definition: WorkflowDefinition, workflow: Workflow, here: WorkflowSta
     if found:
         raise IllegalTransition(f"data does not fit: {_told(found)}.", legal=legal)
     collected = {**workflow.data, here.name: {**workflow.data.get(here.name, {}), **given}}
-    if len(json.dumps(collected, ensure_ascii=False).encode("utf-8", "replace")) > MOST_DATA:
-        raise IllegalTransition(f"A workflow keeps at most {MOST_DATA // 1024} KB: say it shorter.", legal=legal)
+    if len(json.dumps(collected, ensure_ascii=False).encode("utf-8", "replace")) > MAX_DATA:
+        raise IllegalTransition(f"A workflow keeps at most {MAX_DATA // 1024} KB: say it shorter.", legal=legal)
     return collected
 
 

@@ -1,4 +1,4 @@
-"""Working memory: the prompt of one model call, in its fixed order and within its budget (M1, M2)."""
+"""Working memory: the prompt of one model call, in its fixed order and within its budget."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def assemble(
 
     ``current`` is what is being answered: the user's message, or all of an exchange that was interrupted and goes on.
     The system prompt and it are always in the prompt, even when they alone exceed the budget. ``reserved`` tokens of
-    the budget are for what stands beside the messages, the tools. ``handoff`` is the one that gave the agent the floor:
+    the budget are for what stands beside the messages, the tools. ``handoff`` is the one that made the agent active:
     ``history`` is then what it may see.
     """
     current_tokens = sum(message.tokens for message in current)
@@ -169,7 +169,7 @@ def prompt_tokens(prompt: Prompt, counter: TokenCounter) -> int:
 def fit(
     prompts: Sequence[Prompt], *, head: int, current_from: int, budget: int, counter: TokenCounter
 ) -> tuple[list[Prompt], int]:
-    """The prompts of a turn that has grown, within the budget again, and where what is being answered begins now (M2).
+    """The prompts of a turn that has grown, within the budget again, and where what is being answered begins now.
 
     The first ``head`` and the question stay. First the oldest exchanges of the history go, then the results of this
     turn's calls are shortened, the oldest first: those the model has most likely read.

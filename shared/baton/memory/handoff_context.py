@@ -1,4 +1,4 @@
-"""What a specialist is told of the conversation so far, by the context mode of its handoff (H3)."""
+"""What a specialist is told of the conversation so far, by the context mode of its handoff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of what was refused and decided (S3)."""
+"""The record of what was refused and decided."""
 
 from __future__ import annotations
 

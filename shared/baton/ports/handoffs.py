@@ -1,4 +1,4 @@
-"""Where handoffs are kept (H1)."""
+"""Where handoffs are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents did in a thread besides talking: tool calls (T6) and sub-tasks (O3)."""
+"""What agents did in a thread besides talking: tool calls and sub-tasks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RunRecords(Protocol):
     ) -> Sequence[ToolCallRecord]:
         """All calls of the runs that begin at or after ``first_ordinal`` and before ``end_ordinal``, in order.
 
-        With the ordinals of an ended session: the calls that belong to its episode (E2).
+        With the ordinals of an ended session: the calls that belong to its episode.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Where skills are kept (W3)."""
+"""Where skills are kept."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
-from baton.domain.floor import Floor
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
@@ -114,8 +114,8 @@ class Commit:
     """The session that this run is the last of, when the agent has ended the conversation."""
     pending: PendingInterrupts | None = None
     """What the thread waits for from now on; None: nothing, also nothing it has waited for before."""
-    floor: Floor | None = None
-    """Who has the floor from now on; None: whoever had it."""
+    conversation: ConversationState | None = None
+    """Which agent is active from now on; None: whoever had it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class ThreadStore(Protocol):
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
     ) -> None:
-        """Close the thread, give the floor to its main agent and the lease back, in one write.
+        """Close the thread, give the conversation state to its main agent and the lease back, in one write.
 
         ``resumable`` are the workflows that can be continued in it when it is reopened. What the thread waits for
         stays: an answer that comes days later reopens it.

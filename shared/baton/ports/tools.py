@@ -14,7 +14,7 @@ from baton.ports.chat_model import ToolSpec
 class ToolFailed(Exception):
     """A call came to nothing; ``message`` is told to the model, so it says what could be tried instead.
 
-    ``is_outage``: the tool could not be reached or did not answer in time, which is nobody's fault here (O4); else it
+    ``is_outage``: the tool could not be reached or did not answer in time, which is nobody's fault here; else it
     answered, with an error. ``is_refused``: it was not even called, for the call made no sense or is not allowed.
     """
 

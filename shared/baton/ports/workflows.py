@@ -1,4 +1,4 @@
-"""Where guided workflows are kept (W1, W2)."""
+"""Where guided workflows are kept."""
 
 from __future__ import annotations
 

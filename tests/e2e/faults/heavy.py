@@ -25,24 +25,24 @@ from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.token_counter import TiktokenCounter
+from baton.agents.approvals import Approvals
+from baton.agents.run_context import RunServices
 from baton.api.application import create_app
 from baton.api.services import ApiServices
-from baton.conversation.active_skills import ActiveSkills
-from baton.conversation.agents import Agents
-from baton.conversation.approvals import Approvals
-from baton.conversation.controls import Controls
-from baton.conversation.floors import Floors
-from baton.conversation.follow import Follower
-from baton.conversation.forks import Forks
-from baton.conversation.listener import Listener
-from baton.conversation.replay import Replays
-from baton.conversation.requests import message_request
-from baton.conversation.run_context import RunServices
-from baton.conversation.sessions import Sessions
-from baton.conversation.turns import Turns
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
+from baton.entry.controls import Controls
+from baton.handoffs.active_skills import ActiveSkills
+from baton.handoffs.agent_registry import AgentRegistry
+from baton.handoffs.conversations import Conversations
+from baton.handoffs.forks import Forks
+from baton.outbox.follow import Follower
+from baton.outbox.replay import Replays
+from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import SystemClock
+from baton.requests.requests import message_request
+from baton.sessions.sessions import Sessions
+from baton.turns.turns import Turns
 from local.engines.clients import client
 from local.resources import create_bucket
 from local.settings import ROOT
@@ -91,8 +91,8 @@ class Heavy:
         log, live, audit = DynamoStreamLog(table, clock), DynamoLiveRegistry(table, clock), DynamoAuditLog(table, clock)
         records, handoffs = DynamoRunRecords(table, bodies), DynamoHandoffs(table, bodies)
         workflows, skills, catalog = DynamoWorkflows(table, clock), DynamoSkills(table), FakeAgentCatalog(ASSISTANT)
-        agents, counter = Agents(catalog), TiktokenCounter(ROOT / "layers" / "tokenizer")
-        floors = Floors(handoffs, workflows, skills, agents, audit, clock)
+        agents, counter = AgentRegistry(catalog), TiktokenCounter(ROOT / "layers" / "tokenizer")
+        conversations = Conversations(handoffs, workflows, skills, agents, audit, clock)
         forks = Forks(self.store, agents, audit, counter, clock)
         self.replays = Replays(self.store, log, clock)
         services = RunServices(
@@ -110,7 +110,7 @@ class Heavy:
             counter=counter,
             files=FakeFiles(),
             sessions=Sessions(DynamoEpisodes(table), FakeClosings(), audit),
-            floors=floors,
+            conversations=conversations,
             forks=forks,
             active_skills=ActiveSkills(skills, clock),
             audit=audit,
@@ -126,7 +126,7 @@ class Heavy:
             workflows=workflows,
             replays=self.replays,
             follower=Follower(self.store, live, self.replays, poll_seconds=0.05),
-            controls=Controls(self.store, live, FakeTurnQueue(), floors, audit),
+            controls=Controls(self.store, live, FakeTurnQueue(), conversations, audit),
             forks=forks,
             approvals=Approvals(self.store, audit),
             agents=agents,
@@ -154,8 +154,8 @@ class Heavy:
             self.ada, thread_id=thread_id, message_id=str(uuid.uuid4()), content=content, agent_id=None, run_id=None
         )
         expires = self.clock.now() + timedelta(hours=1)
-        listener = Listener(connections[0], expires)
-        await self.turns.run(self.ada, request, lambda event: None, seconds=60, listener=listener)
+        subscriber = Subscriber(connections[0], expires)
+        await self.turns.run(self.ada, request, lambda event: None, seconds=60, subscriber=subscriber)
 
 
 def run_input(thread_id: str, content: Any, **more: Any) -> bytes:

@@ -9,23 +9,23 @@ from baton.adapters.agent_files import AgentFiles
 from baton.adapters.api_gateway import ApiGatewayConnections
 from baton.adapters.sqs import SqsRecords, SqsTurnQueue
 from baton.adapters.token_counter import TiktokenCounter
-from baton.conversation.actions import Actions, ActionServices
-from baton.conversation.active_skills import ActiveSkills
-from baton.conversation.agents import Agents
-from baton.conversation.approvals import Approvals
-from baton.conversation.closing import Closer
-from baton.conversation.controls import Controls
-from baton.conversation.floors import Floors
-from baton.conversation.follow import Follower
-from baton.conversation.forks import Forks
-from baton.conversation.queued_turns import QueuedTurns
-from baton.conversation.replay import Replays
-from baton.conversation.run_context import RunServices
-from baton.conversation.sessions import Sessions
-from baton.conversation.turns import Turns
+from baton.agents.approvals import Approvals
+from baton.agents.run_context import RunServices
+from baton.entry.actions import Actions, ActionServices
+from baton.entry.controls import Controls
+from baton.entry.queued_turns import QueuedTurns
+from baton.handoffs.active_skills import ActiveSkills
+from baton.handoffs.agent_registry import AgentRegistry
+from baton.handoffs.conversations import Conversations
+from baton.handoffs.forks import Forks
+from baton.outbox.follow import Follower
+from baton.outbox.replay import Replays
 from baton.ports.chat_model import ChatModel
 from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
+from baton.sessions.sessions import Sessions
+from baton.turns.closing import Closer
+from baton.turns.turns import Turns
 from local.settings import ROOT
 from tests.e2e.faults.witness import Watched
 from tests.fakes.agent_client import ScriptedAgentClient
@@ -53,8 +53,8 @@ class Product:
         queue = SqsTurnQueue(engines.sqs, QUEUE_URL)
         self.replays = Replays(self.store, log, clock)
         self.follower = Follower(self.store, live, self.replays)
-        agents = Agents(_agents())
-        floors = Floors(stores.handoffs, stores.workflows, stores.skills, agents, audit, clock)
+        agents = AgentRegistry(_agents())
+        conversations = Conversations(stores.handoffs, stores.workflows, stores.skills, agents, audit, clock)
         services = RunServices(
             store=self.store,
             log=log,
@@ -64,7 +64,7 @@ class Product:
             model=model,
             default_model="scripted",
             light_model="scripted",
-            floors=floors,
+            conversations=conversations,
             forks=Forks(self.store, agents, audit, _counter(), clock),
             active_skills=ActiveSkills(stores.skills, clock),
             counter=_counter(),
@@ -84,7 +84,7 @@ class Product:
             ActionServices(
                 store=self.store,
                 queue=queue,
-                controls=Controls(self.store, live, queue, floors, audit),
+                controls=Controls(self.store, live, queue, conversations, audit),
                 approvals=Approvals(self.store, audit),
                 live=live,
                 connections=connections,

@@ -92,7 +92,7 @@ async def test_a_poisoned_message_ends_as_an_error_and_its_thread_goes_on(ada: U
             assert await asyncio.to_thread(ada.cloud.deliver, "DeadTurnsFunction", body) == [DONE]
         await viewer.until_answered("m-2")
         poisoned = list(viewer.screen.runs.values())[1]
-        assert [event["type"] for event in poisoned] == ["RUN_STARTED", "RUN_ERROR"]
+        assert [event["type"] for event in poisoned] == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"]
         assert poisoned[-1]["code"] == "interrupted"
         await viewer.send("m-3", "Go on")
         await viewer.until_answered("m-3")

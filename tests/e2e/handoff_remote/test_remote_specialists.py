@@ -26,7 +26,7 @@ def notices(run: list[Json]) -> list[tuple[str, str]]:
 
 
 async def active(user: User, thread_id: str) -> str:
-    """Who has the floor."""
+    """Which agent is active."""
     name: str = (await user.read(f"/threads/{thread_id}"))["state"]["activeAgent"]["id"]
     return name
 

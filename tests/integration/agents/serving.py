@@ -31,12 +31,12 @@ def served(app: ASGIApp, certificate: Path | None = None) -> Iterator[str]:
         ssl_keyfile=certificate,
     )
     server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=server.run, args=([listener],), name="test-agent", daemon=True)
+    with socket.create_server(("127.0.0.1", 0)) as subscriber:
+        thread = threading.Thread(target=server.run, args=([subscriber],), name="test-agent", daemon=True)
         thread.start()
         scheme = "http" if certificate is None else "https"
         try:
-            yield f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
+            yield f"{scheme}://127.0.0.1:{subscriber.getsockname()[1]}"
         finally:
             server.should_exit = True
             thread.join()

@@ -22,7 +22,7 @@ import logging
 
 from aws_lambda_powertools import Logger
 
-from baton import runtime
+from baton.composition import event_loop
 
 logger = Logger(service="{SERVICE}")
 
@@ -37,7 +37,7 @@ def handler(event, context):
     logger.append_keys(**event["keys"])
     event["met"].wait(10)
     logger.warning("in the handler")
-    runtime.run(work(event))
+    event_loop.run(work(event))
 
 
 def plain(event, context):

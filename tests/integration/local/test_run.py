@@ -133,7 +133,7 @@ def test_data_outlives_the_process(stand_in_template: Path, tmp_path: Path) -> N
 CONCIERGE = """\
 id: concierge
 name: Concierge
-description: Knows the house.
+description: Knows the stores.
 system_prompt: Be brief.
 main: true
 tools:

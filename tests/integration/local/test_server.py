@@ -35,10 +35,10 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    listener = claim(0)
-    server = Server(app, listener)
+    subscriber = claim(0)
+    server = Server(app, subscriber)
     server.start()
-    yield listener.getsockname()[1]
+    yield subscriber.getsockname()[1]
     server.stop()
 
 
@@ -125,7 +125,7 @@ def test_a_websocket_outlives_the_time_for_a_request(port: int, monkeypatch: pyt
 
 
 async def test_small_writes_on_accepted_connections_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """asyncio switches Nagle's algorithm off for sockets that name their protocol only, as the listener does."""
+    """asyncio switches Nagle's algorithm off for sockets that name their protocol only, as the subscriber does."""
     accepted: asyncio.Queue[int] = asyncio.Queue()
 
     class Protocol(asyncio.Protocol):
@@ -133,10 +133,10 @@ async def test_small_writes_on_accepted_connections_leave_at_once(monkeypatch: p
             accepted.put_nowait(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
             transport.close()
 
-    listener = claim(0)
-    server = await asyncio.get_running_loop().create_server(Protocol, sock=listener)
+    subscriber = claim(0)
+    server = await asyncio.get_running_loop().create_server(Protocol, sock=subscriber)
     async with server:
-        _, writer = await asyncio.open_connection(*listener.getsockname())
+        _, writer = await asyncio.open_connection(*subscriber.getsockname())
         assert await accepted.get() == 1
         writer.close()
         await writer.wait_closed()

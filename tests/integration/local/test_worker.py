@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from baton import runtime
+from baton.composition import event_loop
 from local.cloud import LocalCloud
 from local.engines.clients import client
 from local.engines.queues import Queues
@@ -220,7 +220,7 @@ async def test_pressure_is_high_while_the_loop_of_the_turns_is_late() -> None:
     async def block() -> None:
         release.wait()
 
-    blocking = threading.Thread(target=lambda: runtime.run(block()))
+    blocking = threading.Thread(target=lambda: event_loop.run(block()))
     blocking.start()
     await eventually(lambda: pressure.is_high)
     release.set()

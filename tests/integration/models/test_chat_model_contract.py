@@ -33,7 +33,7 @@ QUESTION = (Prompt(Role.SYSTEM, "Be kind."), Prompt(Role.USER, "Hello"))
 END = ToolSpec("end_conversation", "Ends it.", {"type": "object", "properties": {"reason": {"type": "string"}}})
 
 
-class Stage(Protocol):
+class Harness(Protocol):
     """A chat model, and the means to tell it what to do."""
 
     @property
@@ -57,7 +57,7 @@ class Stage(Protocol):
 
 
 @dataclass
-class FakeStage:
+class FakeHarness:
     model: ScriptedChatModel
 
     def will_answer(self, *words: str) -> None:
@@ -87,7 +87,7 @@ class FakeStage:
 
 
 @dataclass
-class OpenAIStage:
+class OpenAIHarness:
     model: ChatModel
     server: FaultModel
 
@@ -118,22 +118,22 @@ class OpenAIStage:
 
 
 @pytest.fixture(params=["fake", "openai"])
-def stage(request: pytest.FixtureRequest, fault_model: FaultModel, make_model: Callable[..., ChatModel]) -> Stage:
+def harness(request: pytest.FixtureRequest, fault_model: FaultModel, make_model: Callable[..., ChatModel]) -> Harness:
     if request.param == "fake":
-        return FakeStage(ScriptedChatModel())
-    return OpenAIStage(make_model(), fault_model)
+        return FakeHarness(ScriptedChatModel())
+    return OpenAIHarness(make_model(), fault_model)
 
 
-async def listen(stage: Stage, heard: list[ModelChunk] | None = None) -> list[ModelChunk]:
+async def listen(harness: Harness, heard: list[ModelChunk] | None = None) -> list[ModelChunk]:
     heard = [] if heard is None else heard
-    async for chunk in stage.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles()):
+    async for chunk in harness.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles()):
         heard.append(chunk)
     return heard
 
 
-async def test_an_answer_is_text_and_then_its_end(stage: Stage) -> None:
-    stage.will_answer("One ", "two.")
-    *pieces, end = await listen(stage)
+async def test_an_answer_is_text_and_then_its_end(harness: Harness) -> None:
+    harness.will_answer("One ", "two.")
+    *pieces, end = await listen(harness)
     assert pieces == [TextDelta("One "), TextDelta("two.")]
     assert isinstance(end, Finished)
     assert end.reason is FinishReason.STOP
@@ -141,15 +141,15 @@ async def test_an_answer_is_text_and_then_its_end(stage: Stage) -> None:
     assert end.usage is not None
 
 
-async def test_the_model_is_asked_with_all_prompts_in_order(stage: Stage) -> None:
-    stage.will_answer("Yes.")
-    await listen(stage)
-    assert stage.asked() == [[("system", "Be kind."), ("user", "Hello")]]
+async def test_the_model_is_asked_with_all_prompts_in_order(harness: Harness) -> None:
+    harness.will_answer("Yes.")
+    await listen(harness)
+    assert harness.asked() == [[("system", "Be kind."), ("user", "Hello")]]
 
 
-async def test_tool_calls_come_whole_and_in_order_between_the_text_and_the_end(stage: Stage) -> None:
-    stage.will_call(("add", '{"x": [1, 2]}'), ("end_conversation", "{}"), text="One moment.")
-    heard = await listen(stage)
+async def test_tool_calls_come_whole_and_in_order_between_the_text_and_the_end(harness: Harness) -> None:
+    harness.will_call(("add", '{"x": [1, 2]}'), ("end_conversation", "{}"), text="One moment.")
+    heard = await listen(harness)
     assert "".join(chunk.text for chunk in heard if isinstance(chunk, TextDelta)) == "One moment."
     *calls, end = heard[-3:]
     assert calls == [ToolCall("call_0", "add", '{"x": [1, 2]}'), ToolCall("call_1", "end_conversation", "{}")]
@@ -157,56 +157,56 @@ async def test_tool_calls_come_whole_and_in_order_between_the_text_and_the_end(s
     assert end.reason is FinishReason.TOOL_CALLS
 
 
-async def test_a_tool_call_needs_no_text_and_may_be_nonsense(stage: Stage) -> None:
-    stage.will_call(("no_such_tool", '{"x": '))
-    [call, _] = await listen(stage)
+async def test_a_tool_call_needs_no_text_and_may_be_nonsense(harness: Harness) -> None:
+    harness.will_call(("no_such_tool", '{"x": '))
+    [call, _] = await listen(harness)
     assert isinstance(call, ToolCall)
     assert (call.name, call.arguments.strip()) == ("no_such_tool", '{"x":')
 
 
-async def test_tools_are_offered_only_when_they_are_given(stage: Stage) -> None:
-    stage.will_answer("Yes.")
-    stage.will_answer("Yes.")
-    await listen(stage)
-    async for _ in stage.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles(), tools=(END,)):
+async def test_tools_are_offered_only_when_they_are_given(harness: Harness) -> None:
+    harness.will_answer("Yes.")
+    harness.will_answer("Yes.")
+    await listen(harness)
+    async for _ in harness.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles(), tools=(END,)):
         pass
-    assert stage.offered() == [[], ["end_conversation"]]
+    assert harness.offered() == [[], ["end_conversation"]]
 
 
-async def test_a_failure_in_the_middle_keeps_what_was_said(stage: Stage) -> None:
-    stage.will_break_after("One ", "two ")
+async def test_a_failure_in_the_middle_keeps_what_was_said(harness: Harness) -> None:
+    harness.will_break_after("One ", "two ")
     heard: list[ModelChunk] = []
     with pytest.raises(ModelUnavailable):
-        await listen(stage, heard)
+        await listen(harness, heard)
     assert heard == [TextDelta("One "), TextDelta("two ")]
 
 
-async def test_a_failure_before_the_first_word_is_a_model_error(stage: Stage) -> None:
-    stage.will_be_rate_limited()
+async def test_a_failure_before_the_first_word_is_a_model_error(harness: Harness) -> None:
+    harness.will_be_rate_limited()
     with pytest.raises(ModelError) as caught:
-        await listen(stage)
+        await listen(harness)
     assert caught.value.code == "model_rate_limited"
 
 
-async def test_cancelling_ends_the_answer(stage: Stage) -> None:
-    stage.will_hang_after("One ")
+async def test_cancelling_ends_the_answer(harness: Harness) -> None:
+    harness.will_hang_after("One ")
     heard = asyncio.Event()
 
-    async def listener() -> None:
-        async for _ in stage.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles()):
+    async def subscriber() -> None:
+        async for _ in harness.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles()):
             heard.set()
 
-    task = asyncio.create_task(listener())
+    task = asyncio.create_task(subscriber())
     await heard.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await stage.saw_listener_leave()
+    assert await harness.saw_listener_leave()
 
 
-async def test_closing_the_iterator_ends_the_answer(stage: Stage) -> None:
-    stage.will_hang_after("One ")
-    chunks = stage.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles())
+async def test_closing_the_iterator_ends_the_answer(harness: Harness) -> None:
+    harness.will_hang_after("One ")
+    chunks = harness.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles())
     async with aclosing(chunks):  # type: ignore[type-var]
         assert await anext(chunks) == TextDelta("One ")
-    assert await stage.saw_listener_leave()
+    assert await harness.saw_listener_leave()

@@ -1,4 +1,4 @@
-"""The OpenAI adapter against a real HTTP endpoint: whole answers, dialects, and listeners who leave."""
+"""The OpenAI adapter against a real HTTP endpoint: whole answers, dialects, and subscribers who leave."""
 
 from __future__ import annotations
 

@@ -26,10 +26,10 @@ from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
 from local.engines.clients import client
 from local.resources import create_bucket
-from tests.contracts.house import House
+from tests.contracts.stores import Stores
 from tests.engines import TableAt
 from tests.fakes.clock import FakeClock
-from tests.fakes.house import in_memory
+from tests.fakes.stores import in_memory
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 for contract in (
     "audit",
     "endings",
-    "floors",
+    "conversations",
     "handoffs",
     "leases",
     "one_writer",
@@ -63,7 +63,7 @@ class Engine:
     table: Table
     s3: S3Client
 
-    def house(self, clock: FakeClock | None = None) -> House:
+    def stores(self, clock: FakeClock | None = None) -> Stores:
         """A tenant of its own on this engine."""
         clock = clock or FakeClock()
 
@@ -72,7 +72,7 @@ class Engine:
             found = [await self.table.get({"PK": item["PK"], "SK": item["SK"]}) async for item in entries]
             return [_audit_record(item) for item in found[::-1] if item is not None]
 
-        return House(
+        return Stores(
             DynamoThreadStore(self.table, S3Bodies(self.s3, BUCKET), clock),
             DynamoStreamLog(self.table, clock),
             DynamoLiveRegistry(self.table, clock),
@@ -121,12 +121,12 @@ def on_dynamodb_local(dynamodb_local: str, new_table: Callable[[str], TableAt], 
 
 
 @pytest.fixture(params=["in_memory", "on_moto", "on_dynamodb_local"])
-def house(request: pytest.FixtureRequest) -> House:
+def stores(request: pytest.FixtureRequest) -> Stores:
     """A tenant of its own in each store in turn."""
     if request.param == "in_memory":
         return in_memory()
     engine: Engine = request.getfixturevalue(request.param)
-    return engine.house()
+    return engine.stores()
 
 
 def _engine(at: TableAt, s3: S3Client) -> Iterator[Engine]:

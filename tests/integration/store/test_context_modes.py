@@ -1,15 +1,15 @@
-"""What a handoff grants is found again in later turns, whatever it was kept in (H3)."""
+"""What a handoff grants is found again in later turns, whatever it was kept in."""
 
 from __future__ import annotations
 
 import pytest
 
-from baton.conversation.requests import message_request
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool_call import ToolCall
+from baton.requests.requests import message_request
 from tests.contracts.conversing import Worker
-from tests.contracts.floor_agents import AGENTS, ASSISTANT
-from tests.contracts.house import House, new_thread_id
+from tests.contracts.handoff_agents import AGENTS, ASSISTANT
+from tests.contracts.stores import Stores, new_thread_id
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 
@@ -20,16 +20,16 @@ TRANSFER = ToolCall("c", "transfer_to_helper", '{"reason": "r", "context_summary
     ("mode", "granted"),
     [("summary", []), ("recent", ["eins", "two", "zwei"]), ("full", ["one", "eins", "two", "zwei"])],
 )
-async def test_later_turns_are_given_what_the_handoff_granted(house: House, mode: str, granted: list[str]) -> None:
+async def test_later_turns_are_given_what_the_handoff_granted(stores: Stores, mode: str, granted: list[str]) -> None:
     handoff = {"agent": "helper", "context_mode": mode, "recent_messages": 3}
     assistant = AgentDefinition.model_validate({**ASSISTANT.model_dump(), "handoffs": [handoff]})
     model = ScriptedChatModel()
     model.script("eins", "zwei", Answer.calling(TRANSFER), "How can I help?", "I see.")
-    turns = Worker(house, FakeAgentCatalog(assistant, *AGENTS[1:]), model, None).turns
+    turns = Worker(stores, FakeAgentCatalog(assistant, *AGENTS[1:]), model, None).turns
     thread_id = new_thread_id()
     for text in ("one", "two", "Please help", "Like this"):
-        request = message_request(house.ada, thread_id=thread_id, message_id=text, content=text)
-        await turns.run(house.ada, request, lambda event: None, seconds=20)
+        request = message_request(stores.ada, thread_id=thread_id, message_id=text, content=text)
+        await turns.run(stores.ada, request, lambda event: None, seconds=20)
 
     told = [str(content) for _, content in model.asked[-1].contents]
     assert told[0] == "Be the helper."

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from tests.integration.store.conftest import Engine
-from tests.unit.api.recorded import RecordedStage
+from tests.unit.api.recorded import RecordedHarness
 from tests.unit.api.served import Served
 from tests.unit.api.sweep import Sweep
 from tests.unit.api.test_every_read import AT_ONCE
 
 
 async def test_every_route_answers_as_described_over_dynamodb(on_dynamodb_local: Engine) -> None:
-    stage = RecordedStage(on_dynamodb_local.house())
-    await stage.everything()
-    sweep = Sweep(Served(stage, AT_ONCE))
+    harness = RecordedHarness(on_dynamodb_local.stores())
+    await harness.everything()
+    sweep = Sweep(Served(harness, AT_ONCE))
     await sweep.page_through(5)
     await sweep.ask_as("the user, who may do everything")
     for route in sweep.routes:

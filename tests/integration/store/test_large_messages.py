@@ -11,7 +11,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.errors import StoreUnavailable
-from tests.contracts.house import House, new_thread_id, said, texts
+from tests.contracts.stores import Stores, new_thread_id, said, texts
 from tests.integration.store.conftest import BUCKET, Engine, NotedTable
 
 LARGE = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))
@@ -24,45 +24,45 @@ def engine(on_dynamodb_local: Engine) -> Engine:
 
 
 @pytest.fixture
-def house(engine: Engine) -> House:
-    return engine.house()
+def stores(engine: Engine) -> Stores:
+    return engine.stores()
 
 
-async def test_only_large_messages_go_to_the_bucket(engine: Engine, house: House) -> None:
-    lease = await house.acquire(new_thread_id())
-    await house.commit(lease, said(lease, "small"), said(lease, "word " * 200_000, index=1))
-    assert stored(engine, house, lease.thread_id) == []
+async def test_only_large_messages_go_to_the_bucket(engine: Engine, stores: Stores) -> None:
+    lease = await stores.acquire(new_thread_id())
+    await stores.commit(lease, said(lease, "small"), said(lease, "word " * 200_000, index=1))
+    assert stored(engine, stores, lease.thread_id) == []
 
-    lease = await house.acquire(lease.thread_id, message_id="m2", run_id="r2")
-    await house.commit(lease, said(lease, LARGE))
-    [name] = stored(engine, house, lease.thread_id)
-    item = await engine.table.get(keys.message(house.ada, lease.thread_id, 2))
+    lease = await stores.acquire(lease.thread_id, message_id="m2", run_id="r2")
+    await stores.commit(lease, said(lease, LARGE))
+    [name] = stored(engine, stores, lease.thread_id)
+    item = await engine.table.get(keys.message(stores.ada, lease.thread_id, 2))
     assert item is not None
     assert item["body_sha256"] == name
     assert "body" not in item
 
 
-async def test_the_same_large_message_is_stored_once(engine: Engine, house: House) -> None:
-    lease = await house.acquire(new_thread_id())
+async def test_the_same_large_message_is_stored_once(engine: Engine, stores: Stores) -> None:
+    lease = await stores.acquire(new_thread_id())
     for _ in range(2):
-        await house.store.put_message(lease, said(lease, LARGE))
-    assert len(stored(engine, house, lease.thread_id)) == 1
+        await stores.store.put_message(lease, said(lease, LARGE))
+    assert len(stored(engine, stores, lease.thread_id)) == 1
 
 
-async def test_a_damaged_body_is_never_shown(engine: Engine, house: House) -> None:
-    lease = await house.acquire(new_thread_id())
-    await house.commit(lease, said(lease, LARGE))
-    [name] = stored(engine, house, lease.thread_id)
-    engine.s3.put_object(Bucket=BUCKET, Key=f"{house.tenant}/{lease.thread_id}/bodies/{name}", Body=b"else")
+async def test_a_damaged_body_is_never_shown(engine: Engine, stores: Stores) -> None:
+    lease = await stores.acquire(new_thread_id())
+    await stores.commit(lease, said(lease, LARGE))
+    [name] = stored(engine, stores, lease.thread_id)
+    engine.s3.put_object(Bucket=BUCKET, Key=f"{stores.tenant}/{lease.thread_id}/bodies/{name}", Body=b"else")
     with pytest.raises(StoreUnavailable):
-        await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=None)
+        await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)
 
 
-async def test_a_thread_whose_large_messages_lie_between_small_ones_is_read_in_order(house: House) -> None:
-    lease = await house.acquire(new_thread_id())
+async def test_a_thread_whose_large_messages_lie_between_small_ones_is_read_in_order(stores: Stores) -> None:
+    lease = await stores.acquire(new_thread_id())
     contents = ["a", LARGE, "b", LARGE[::-1], "c"]
-    await house.commit(lease, *(said(lease, text, index=n) for n, text in enumerate(contents)))
-    messages = await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=5)
+    await stores.commit(lease, *(said(lease, text, index=n) for n, text in enumerate(contents)))
+    messages = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=5)
     assert texts(messages) == contents
 
 
@@ -71,21 +71,21 @@ async def test_a_thread_whose_large_messages_lie_between_small_ones_is_read_in_o
     [base64.b64encode(random.Random(1).randbytes(220_000)).decode(), LARGE[:130_000]],  # noqa: S311 - noise
     ids=["of one byte a character", "of three bytes a character"],
 )
-async def test_no_more_is_read_than_a_page_of_messages_holds(engine: Engine, house: House, text: str) -> None:
-    lease = await house.acquire(new_thread_id())
-    await house.commit(lease, *(said(lease, text, index=number) for number in range(16)))
-    thread = await house.store.get_thread(house.ada, lease.thread_id)
+async def test_no_more_is_read_than_a_page_of_messages_holds(engine: Engine, stores: Stores, text: str) -> None:
+    lease = await stores.acquire(new_thread_id())
+    await stores.commit(lease, *(said(lease, text, index=number) for number in range(16)))
+    thread = await stores.store.get_thread(stores.ada, lease.thread_id)
     table = NotedTable(engine.table.client, engine.table.name)
-    store = DynamoThreadStore(table, S3Bodies(engine.s3, BUCKET), house.clock)
-    page = await store.read_messages(house.ada, thread, limit=100, before=None)
+    store = DynamoThreadStore(table, S3Bodies(engine.s3, BUCKET), stores.clock)
+    page = await store.read_messages(stores.ada, thread, limit=100, before=None)
 
     assert len(page.messages) in (4, 5)
     assert page.next_before == 16 - len(page.messages)
     assert len(table.read) <= 8  # the table gives three or four of them at a time
 
 
-def stored(engine: Engine, house: House, thread_id: str) -> list[str]:
+def stored(engine: Engine, stores: Stores, thread_id: str) -> list[str]:
     """The names of the thread's bodies in the bucket."""
-    prefix = f"{house.tenant}/{thread_id}/bodies/"
+    prefix = f"{stores.tenant}/{thread_id}/bodies/"
     answer = engine.s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix)
     return [entry["Key"].removeprefix(prefix) for entry in answer.get("Contents", [])]

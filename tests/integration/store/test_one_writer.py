@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests import fault_counts
-from tests.contracts.house import House
 from tests.contracts.one_writer import OneWriter
-from tests.fakes.house import in_memory
+from tests.contracts.stores import Stores
+from tests.fakes.stores import in_memory
 from tests.integration.store.conftest import Engine
 
 QUICK = settings(
@@ -33,15 +33,15 @@ def test_on_an_engine(request: pytest.FixtureRequest, engine: str, examples: int
     # What is found here is made smaller in memory; here that would take minutes.
     explore(
         engine.removeprefix("on_").replace("_", " "),
-        at.house,
+        at.stores,
         settings(QUICK, max_examples=examples, phases=[Phase.generate]),
     )
 
 
-def explore(store: str, make_house: Callable[[], House], how: settings) -> None:
+def explore(store: str, make_stores: Callable[[], Stores], how: settings) -> None:
     class Machine(OneWriter):
         def __init__(self) -> None:
             fault_counts.store_runs[store] += 1
-            super().__init__(make_house)
+            super().__init__(make_stores)
 
     run_state_machine_as_test(Machine, settings=how)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import ThreadUnavailable
-from tests.contracts.house import new_thread_id
+from tests.contracts.stores import new_thread_id
 from tests.integration.store.conftest import Engine
 from tests.unit.api.served import Served
-from tests.unit.conversation.stage import Stage
+from tests.unit.conversation.harness import Harness
 
 
 @contextmanager
@@ -30,12 +30,12 @@ def requests_to(engine: Engine) -> Iterator[list[str]]:
 
 
 async def test_the_store_refuses_foreign_and_unused_threads_alike(on_dynamodb_local: Engine) -> None:
-    house = on_dynamodb_local.house()
-    thread_id = (await house.turn(new_thread_id())).thread_id
+    stores = on_dynamodb_local.stores()
+    thread_id = (await stores.turn(new_thread_id())).thread_id
     asked = []
-    for scope, wanted in ((house.bob, thread_id), (house.stranger, thread_id), (house.ada, new_thread_id())):
+    for scope, wanted in ((stores.bob, thread_id), (stores.stranger, thread_id), (stores.ada, new_thread_id())):
         with requests_to(on_dynamodb_local) as requests, pytest.raises(ThreadUnavailable):
-            await house.store.get_thread(scope, wanted)
+            await stores.store.get_thread(scope, wanted)
         asked.append(requests)
     assert asked == [["GetItem", "GetItem"]] * 3
 
@@ -44,11 +44,11 @@ async def test_the_store_refuses_foreign_and_unused_threads_alike(on_dynamodb_lo
     "what", ["", "/messages", "/events", "/tool-calls", "/tasks", "/tasks/t-1", "/handoffs", "/audit"]
 )
 async def test_a_request_is_refused_alike(on_dynamodb_local: Engine, what: str) -> None:
-    stage = Stage(house=on_dynamodb_local.house())
-    served = Served(stage)
-    await stage.say()
+    harness = Harness(stores=on_dynamodb_local.stores())
+    served = Served(harness)
+    await harness.say()
     asked = []
-    for thread_id in (stage.thread_id, new_thread_id(), "never-begun"):
+    for thread_id in (harness.thread_id, new_thread_id(), "never-begun"):
         with requests_to(on_dynamodb_local) as requests:
             refused = await served.get(f"/threads/{thread_id}{what}", user="eve")
         assert refused.json()["code"] == "thread_unavailable"

@@ -9,7 +9,7 @@ from baton.domain.thread import Run
 from baton.domain.usage import Usage
 from baton.ports.stream_log import LogPiece
 from baton.ports.thread_store import LeaseBusy
-from tests.contracts.house import House, answered, new_thread_id, said, texts, turn
+from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
 from tests.integration.store.conftest import Engine
 from tests.integration.store.lost_answers import lost_answers
 
@@ -21,115 +21,115 @@ def engine(on_dynamodb_local: Engine) -> Engine:
 
 
 @pytest.fixture
-def house(engine: Engine) -> House:
-    return engine.house()
+def stores(engine: Engine) -> Stores:
+    return engine.stores()
 
 
-async def test_a_lease_is_taken_once(engine: Engine, house: House) -> None:
+async def test_a_lease_is_taken_once(engine: Engine, stores: Stores) -> None:
     with lost_answers(engine.table.client, "UpdateItem") as losses:
-        lease = await house.acquire(new_thread_id())
+        lease = await stores.acquire(new_thread_id())
 
     assert losses.count == 1
     assert (lease.fence, lease.first_seq) == (1, 1)
     assert lease.thread.run == Run("r1", "m1", attempt=1)
-    await house.commit(lease, said(lease), answered(lease))
+    await stores.commit(lease, said(lease), answered(lease))
 
 
-async def test_a_thread_id_is_claimed_once(engine: Engine, house: House) -> None:
+async def test_a_thread_id_is_claimed_once(engine: Engine, stores: Stores) -> None:
     thread_id = new_thread_id()
     with lost_answers(engine.table.client, "PutItem") as losses:
-        await house.acquire(thread_id)
+        await stores.acquire(thread_id)
     assert losses.count == 1
     with pytest.raises(ThreadUnavailable):
-        await house.acquire(thread_id, scope=house.stranger)
+        await stores.acquire(thread_id, scope=stores.stranger)
 
 
-async def test_a_claim_that_failed_is_undone_once(engine: Engine, house: House) -> None:
-    thread_id = (await house.turn(new_thread_id())).thread_id
+async def test_a_claim_that_failed_is_undone_once(engine: Engine, stores: Stores) -> None:
+    thread_id = (await stores.turn(new_thread_id())).thread_id
     with lost_answers(engine.table.client, "DeleteItem") as losses, pytest.raises(ThreadUnavailable):
-        await house.acquire(thread_id, scope=house.stranger)
+        await stores.acquire(thread_id, scope=stores.stranger)
     assert losses.count == 1
     with pytest.raises(ThreadUnavailable):
-        await house.store.get_thread(house.stranger, thread_id)
+        await stores.store.get_thread(stores.stranger, thread_id)
 
 
-async def test_a_turn_is_opened_once(engine: Engine, house: House) -> None:
-    lease = await house.acquire(new_thread_id())
+async def test_a_turn_is_opened_once(engine: Engine, stores: Stores) -> None:
+    lease = await stores.acquire(new_thread_id())
     with lost_answers(engine.table.client, "PutItem") as losses:
-        assert await house.store.open_turn(lease, turn(lease)) is None
+        assert await stores.store.open_turn(lease, turn(lease)) is None
     assert losses.count == 1
 
 
-async def test_a_message_and_a_piece_of_the_log_are_written_once(engine: Engine, house: House) -> None:
-    lease = await house.acquire(new_thread_id())
+async def test_a_message_and_a_piece_of_the_log_are_written_once(engine: Engine, stores: Stores) -> None:
+    lease = await stores.acquire(new_thread_id())
     with lost_answers(engine.table.client, "PutItem") as losses:
-        await house.store.put_message(lease, said(lease, "once"))
+        await stores.store.put_message(lease, said(lease, "once"))
     assert losses.count == 1
     with lost_answers(engine.table.client, "PutItem") as losses:
-        await house.log.append(lease, LogPiece("r1", 1, 1, ({"type": "X"},)))
+        await stores.log.append(lease, LogPiece("r1", 1, 1, ({"type": "X"},)))
     assert losses.count == 1
-    await house.commit(lease)
-    messages = await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=None)
+    await stores.commit(lease)
+    messages = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)
     assert texts(messages) == ["once"]
-    assert len(await house.log.read(house.ada, lease.thread_id, after=0)) == 1
+    assert len(await stores.log.read(stores.ada, lease.thread_id, after=0)) == 1
 
 
-async def test_a_large_message_is_written_once(engine: Engine, house: House) -> None:
-    lease = await house.acquire(new_thread_id())
+async def test_a_large_message_is_written_once(engine: Engine, stores: Stores) -> None:
+    lease = await stores.acquire(new_thread_id())
     text = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))
     with lost_answers(engine.table.client, "PutItem") as losses:
-        await house.store.put_message(lease, said(lease, text))
+        await stores.store.put_message(lease, said(lease, text))
     assert losses.count == 1
-    assert texts(await house.store.run_messages(house.ada, lease.thread_id, first_ordinal=0, below=None)) == [text]
+    assert texts(await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)) == [text]
 
 
-async def test_a_run_is_committed_once(engine: Engine, house: House) -> None:
-    lease = await house.acquire(new_thread_id())
+async def test_a_run_is_committed_once(engine: Engine, stores: Stores) -> None:
+    lease = await stores.acquire(new_thread_id())
     with lost_answers(engine.table.client, "UpdateItem") as losses:
-        await house.commit(lease, said(lease), answered(lease), spent=Usage(100, 20))
+        await stores.commit(lease, said(lease), answered(lease), spent=Usage(100, 20))
     assert losses.count == 1
 
-    thread = await house.store.get_thread(house.ada, lease.thread_id)
+    thread = await stores.store.get_thread(stores.ada, lease.thread_id)
     assert (thread.usage, thread.next_ordinal, thread.stored_tokens, thread.run) == (Usage(100, 20), 2, 20, None)
 
 
-async def test_the_lease_is_renewed_and_given_back(engine: Engine, house: House) -> None:
-    lease = await house.acquire(new_thread_id())
+async def test_the_lease_is_renewed_and_given_back(engine: Engine, stores: Stores) -> None:
+    lease = await stores.acquire(new_thread_id())
     with lost_answers(engine.table.client, "UpdateItem") as losses:
-        lease = await house.store.renew(lease, used_seq=lease.end_seq - 1)
+        lease = await stores.store.renew(lease, used_seq=lease.end_seq - 1)
     with lost_answers(engine.table.client, "UpdateItem"):
-        await house.store.release(lease)
+        await stores.store.release(lease)
     assert losses.count == 1
-    assert (await house.acquire(lease.thread_id)).first_seq == 1
+    assert (await stores.acquire(lease.thread_id)).first_seq == 1
 
 
-async def test_an_answer_lost_for_good_is_an_outage_that_a_takeover_heals(engine: Engine, house: House) -> None:
-    lease = await house.acquire(new_thread_id())
+async def test_an_answer_lost_for_good_is_an_outage_that_a_takeover_heals(engine: Engine, stores: Stores) -> None:
+    lease = await stores.acquire(new_thread_id())
     with lost_answers(engine.table.client, "UpdateItem", every=True) as losses, pytest.raises(StoreUnavailable):
-        await house.commit(lease, said(lease), answered(lease), spent=Usage(100, 20))
+        await stores.commit(lease, said(lease), answered(lease), spent=Usage(100, 20))
     assert losses.count > 1
 
-    await house.store.abandon(lease)
-    following = await house.acquire(lease.thread_id, message_id="m2", run_id="r2")
+    await stores.store.abandon(lease)
+    following = await stores.acquire(lease.thread_id, message_id="m2", run_id="r2")
     assert following.thread.run == Run("r2", "m2", attempt=1)
     assert (following.thread.usage, following.thread.next_ordinal) == (Usage(100, 20), 2)
 
 
-async def test_a_lease_whose_answer_is_lost_for_good_ends_by_itself(engine: Engine, house: House) -> None:
+async def test_a_lease_whose_answer_is_lost_for_good_ends_by_itself(engine: Engine, stores: Stores) -> None:
     thread_id = new_thread_id()
     with lost_answers(engine.table.client, "UpdateItem", every=True), pytest.raises(StoreUnavailable):
-        await house.acquire(thread_id)
+        await stores.acquire(thread_id)
     with pytest.raises(LeaseBusy):
-        await house.acquire(thread_id)
-    house.clock.advance(31)
-    lease = await house.acquire(thread_id)
-    await house.commit(lease, said(lease), answered(lease))
+        await stores.acquire(thread_id)
+    stores.clock.advance(31)
+    lease = await stores.acquire(thread_id)
+    await stores.commit(lease, said(lease), answered(lease))
 
 
-async def test_a_zombies_retry_does_not_look_like_its_own_success(engine: Engine, house: House) -> None:
-    zombie = await house.acquire(new_thread_id())
-    await house.store.abandon(zombie)
-    lease = await house.acquire(zombie.thread_id)
-    await house.commit(lease, said(lease))
+async def test_a_zombies_retry_does_not_look_like_its_own_success(engine: Engine, stores: Stores) -> None:
+    zombie = await stores.acquire(new_thread_id())
+    await stores.store.abandon(zombie)
+    lease = await stores.acquire(zombie.thread_id)
+    await stores.commit(lease, said(lease))
     with lost_answers(engine.table.client, "UpdateItem"), pytest.raises(LeaseLost):
-        await house.commit(zombie)
+        await stores.commit(zombie)

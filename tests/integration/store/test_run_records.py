@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.s3_bodies import S3Bodies
-from tests.contracts.house import answered, new_thread_id, said
 from tests.contracts.run_records import TaskContract, ToolCallContract, call
+from tests.contracts.stores import answered, new_thread_id, said
 from tests.integration.store.conftest import BUCKET, Engine, NotedTable
 
 RUNS = 12
@@ -26,17 +26,17 @@ class TestTasks(TaskContract):
 
 
 async def test_runs_beyond_a_full_page_are_not_read(on_dynamodb_local: Engine) -> None:
-    house, thread_id = on_dynamodb_local.house(), new_thread_id()
+    stores, thread_id = on_dynamodb_local.stores(), new_thread_id()
     for number in range(RUNS):
-        lease = await house.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
-        await house.records.put_call(lease, replace(call(house, lease, f"c{number:02}"), output=NOISE))
-        await house.commit(lease, said(lease), answered(lease))
+        lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
+        await stores.records.put_call(lease, replace(call(stores, lease, f"c{number:02}"), output=NOISE))
+        await stores.commit(lease, said(lease), answered(lease))
     table = NotedTable(on_dynamodb_local.table.client, on_dynamodb_local.table.name)
     records = DynamoRunRecords(table, S3Bodies(on_dynamodb_local.s3, BUCKET))
-    first, cursor = await records.calls(house.ada, thread_id, limit=100, cursor=None)
+    first, cursor = await records.calls(stores.ada, thread_id, limit=100, cursor=None)
     assert len(table.read) < RUNS
     shown = [one.id for one in first]
     while cursor is not None:
-        page, cursor = await records.calls(house.ada, thread_id, limit=100, cursor=cursor)
+        page, cursor = await records.calls(stores.ada, thread_id, limit=100, cursor=cursor)
         shown += [one.id for one in page]
     assert shown == [f"c{number:02}" for number in reversed(range(RUNS))]

@@ -7,22 +7,22 @@ from collections import Counter
 from typing import Any
 
 from baton.adapters.dynamodb import keys
-from tests.contracts.house import House, new_thread_id
+from tests.contracts.stores import Stores, new_thread_id
 from tests.integration.store.conftest import Engine
 
 
 async def test_what_a_tenant_does_is_spread_over_the_partitions_of_its_lists(on_dynamodb_local: Engine) -> None:
-    house = on_dynamodb_local.house()
-    await _begun(house, 60)
-    for partitions in (keys.tenant_listings(house.ada), keys.audit_listings(house.ada)):
+    stores = on_dynamodb_local.stores()
+    await _begun(stores, 60)
+    for partitions in (keys.tenant_listings(stores.ada), keys.audit_listings(stores.ada)):
         held = {partition: await _entries(on_dynamodb_local, partition) for partition in partitions}
         assert sum(held.values()) == 60
         assert max(held.values()) < 30
 
 
 async def test_a_page_reads_a_few_entries_of_each_partition(on_dynamodb_local: Engine) -> None:
-    house = on_dynamodb_local.house()
-    await _begun(house, 300)
+    stores = on_dynamodb_local.stores()
+    await _begun(stores, 300)
     asked: Counter[str] = Counter()
     read: list[int] = []
 
@@ -33,7 +33,7 @@ async def test_a_page_reads_a_few_entries_of_each_partition(on_dynamodb_local: E
     events = on_dynamodb_local.table.client.meta.events
     events.register("after-call.dynamodb", count)
     try:
-        threads, cursor = await house.store.list_threads(house.auditor, limit=20, cursor=None, whole_tenant=True)
+        threads, cursor = await stores.store.list_threads(stores.auditor, limit=20, cursor=None, whole_tenant=True)
     finally:
         events.unregister("after-call.dynamodb", count)
     assert len(threads) == 20
@@ -43,13 +43,13 @@ async def test_a_page_reads_a_few_entries_of_each_partition(on_dynamodb_local: E
     assert sum(read) <= 2 * keys.LISTING_SHARDS * 10
 
 
-async def _begun(house: House, count: int) -> None:
+async def _begun(stores: Stores, count: int) -> None:
     """So many conversations, and an audit record of each."""
 
     async def begin() -> None:
         thread_id = new_thread_id()
-        await house.acquire(thread_id)
-        await house.audit.record(house.ada, "thread.read", thread_id=thread_id, outcome="denied", detail={})
+        await stores.acquire(thread_id)
+        await stores.audit.record(stores.ada, "thread.read", thread_id=thread_id, outcome="denied", detail={})
 
     for start in range(0, count, 20):
         await asyncio.gather(*(begin() for _ in range(min(20, count - start))))

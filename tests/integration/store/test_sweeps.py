@@ -11,12 +11,12 @@ import pytest
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.idle_threads import PAGE, DynamoIdleThreads
 from baton.adapters.dynamodb.table import Item, Table
-from baton.conversation.sweep import Sweeper
 from baton.domain.episode import Episode, EpisodeStatus
 from baton.domain.usage import Usage
+from baton.entry.sweep import Sweeper
 from baton.ports.idle_threads import DueThread
 from tests.contracts.endings import session
-from tests.contracts.house import House, new_thread_id
+from tests.contracts.stores import Stores, new_thread_id
 from tests.integration.store.conftest import Engine
 
 LONG_AGO = datetime(1980, 1, 1, tzinfo=UTC)
@@ -24,53 +24,53 @@ LONG_AGO = datetime(1980, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def house(on_dynamodb_local: Engine) -> House:
-    return on_dynamodb_local.house()
+def stores(on_dynamodb_local: Engine) -> Stores:
+    return on_dynamodb_local.stores()
 
 
-async def due_since(engine: Engine, house: House, thread_id: str, moment: datetime, **changed: object) -> str:
+async def due_since(engine: Engine, stores: Stores, thread_id: str, moment: datetime, **changed: object) -> str:
     """The thread, made due at that moment."""
-    item = await engine.table.get(keys.thread(house.ada, thread_id))
+    item = await engine.table.get(keys.thread(stores.ada, thread_id))
     assert item is not None
     await engine.table.put({**item, "idle_check_at": round(moment.timestamp() * 1000), **changed})
     return thread_id
 
 
-async def in_shard(house: House, shard: str, count: int) -> list[str]:
+async def in_shard(stores: Stores, shard: str, count: int) -> list[str]:
     """Threads of one shard of the index."""
     ids: list[str] = []
     while len(ids) < count:
         thread_id = new_thread_id()
         if keys.idle_shard(thread_id) == shard:
-            ids.append((await house.turn(thread_id)).thread_id)
+            ids.append((await stores.turn(thread_id)).thread_id)
     return ids
 
 
-async def test_no_shard_waits_for_the_end_of_another(on_dynamodb_local: Engine, house: House) -> None:
+async def test_no_shard_waits_for_the_end_of_another(on_dynamodb_local: Engine, stores: Stores) -> None:
     first, *_, last = keys.idle_shards()
-    busy = await in_shard(house, first, 2 * PAGE)
+    busy = await in_shard(stores, first, 2 * PAGE)
     for number, thread_id in enumerate(busy):
-        await due_since(on_dynamodb_local, house, thread_id, LONG_AGO + timedelta(seconds=number))
-    [late] = await in_shard(house, last, 1)
-    await due_since(on_dynamodb_local, house, late, LONG_AGO + timedelta(hours=1))
+        await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
+    [late] = await in_shard(stores, last, 1)
+    await due_since(on_dynamodb_local, stores, late, LONG_AGO + timedelta(hours=1))
 
-    order = [due.thread_id async for due in house.idle.due(LONG_AGO + timedelta(days=1))]
+    order = [due.thread_id async for due in stores.idle.due(LONG_AGO + timedelta(days=1))]
 
     assert sorted(order) == sorted([*busy, late])
     assert order.index(late) == PAGE
     for thread_id in order:
-        await due_since(on_dynamodb_local, house, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
+        await due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
 
 
 async def test_a_record_that_nobody_can_read_is_put_off_and_the_others_are_looked_at(
-    on_dynamodb_local: Engine, house: House
+    on_dynamodb_local: Engine, stores: Stores
 ) -> None:
-    ids = [(await house.turn(new_thread_id())).thread_id for _ in range(3)]
+    ids = [(await stores.turn(new_thread_id())).thread_id for _ in range(3)]
     broken = await due_since(
-        on_dynamodb_local, house, ids[0], LONG_AGO, pending=b"\xff written by a later version of Baton"
+        on_dynamodb_local, stores, ids[0], LONG_AGO, pending=b"\xff written by a later version of Baton"
     )
     for number, thread_id in enumerate(ids[1:]):
-        await due_since(on_dynamodb_local, house, thread_id, LONG_AGO + timedelta(seconds=1 + number))
+        await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=1 + number))
 
     class Since1980(DynamoIdleThreads):
         """What is due of this test, and of no other."""
@@ -78,34 +78,36 @@ async def test_a_record_that_nobody_can_read_is_put_off_and_the_others_are_looke
         def due(self, before: datetime) -> Any:
             return super().due(LONG_AGO + timedelta(days=1))
 
-    idle = Since1980(on_dynamodb_local.table, house.clock)
+    idle = Since1980(on_dynamodb_local.table, stores.clock)
     nobody = cast("Any", None)
-    sweeper = Sweeper(idle, house.store, nobody, nobody, house.episodes, nobody, house.clock)
+    sweeper = Sweeper(idle, stores.store, nobody, nobody, stores.episodes, nobody, stores.clock)
     report = await sweeper.sweep(seconds=60)
 
     assert (report.looked_at, report.failed, report.postponed) == (3, 1, 2)
     assert [due async for due in idle.due(LONG_AGO)] == []
-    item = await on_dynamodb_local.table.get(keys.thread(house.ada, broken))
+    item = await on_dynamodb_local.table.get(keys.thread(stores.ada, broken))
     assert item is not None
     assert item["idle_failures"] == 1
-    assert item["idle_check_at"] == round((house.clock.now() + timedelta(minutes=1)).timestamp() * 1000)
+    assert item["idle_check_at"] == round((stores.clock.now() + timedelta(minutes=1)).timestamp() * 1000)
 
 
-async def test_a_record_that_another_sweep_has_moved_is_not_looked_at(on_dynamodb_local: Engine, house: House) -> None:
-    thread_id = (await house.turn(new_thread_id())).thread_id
-    await due_since(on_dynamodb_local, house, thread_id, LONG_AGO)
-    seen: list[DueThread] = [due async for due in house.idle.due(LONG_AGO)]
+async def test_a_record_that_another_sweep_has_moved_is_not_looked_at(
+    on_dynamodb_local: Engine, stores: Stores
+) -> None:
+    thread_id = (await stores.turn(new_thread_id())).thread_id
+    await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO)
+    seen: list[DueThread] = [due async for due in stores.idle.due(LONG_AGO)]
     assert [due.thread_id for due in seen] == [thread_id]
     later = datetime(2090, 1, 1, tzinfo=UTC)
-    assert await house.idle.postpone(seen[0], later)
-    assert not await house.idle.postpone(seen[0], later)
-    assert [due async for due in house.idle.due(LONG_AGO)] == []
+    assert await stores.idle.postpone(seen[0], later)
+    assert not await stores.idle.postpone(seen[0], later)
+    assert [due async for due in stores.idle.due(LONG_AGO)] == []
 
 
-async def test_a_thread_that_the_index_names_twice_is_looked_at_once(on_dynamodb_local: Engine, house: House) -> None:
-    ids = [(await house.turn(new_thread_id())).thread_id for _ in range(2)]
+async def test_a_thread_that_the_index_names_twice_is_looked_at_once(on_dynamodb_local: Engine, stores: Stores) -> None:
+    ids = [(await stores.turn(new_thread_id())).thread_id for _ in range(2)]
     for number, thread_id in enumerate(ids):
-        await due_since(on_dynamodb_local, house, thread_id, LONG_AGO + timedelta(seconds=number))
+        await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
 
     class NamedTwice(Table):
         """Its index still has the places from which the threads have just moved."""
@@ -115,34 +117,34 @@ async def test_a_thread_that_the_index_names_twice_is_looked_at_once(on_dynamodb
                 yield [place for item in page for place in (item | {"idle_check_at": 0}, item)]
 
     table = on_dynamodb_local.table
-    idle = DynamoIdleThreads(NamedTwice(table.client, table.name), house.clock)
+    idle = DynamoIdleThreads(NamedTwice(table.client, table.name), stores.clock)
     found = [due.thread_id async for due in idle.due(LONG_AGO + timedelta(days=1))]
     for thread_id in ids:
-        await due_since(on_dynamodb_local, house, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
+        await due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
     assert found == ids
 
 
 async def test_the_episode_of_the_session_before_is_known_with_the_thread(
-    on_dynamodb_local: Engine, house: House
+    on_dynamodb_local: Engine, stores: Stores
 ) -> None:
-    stored, pending = [await closed_and_reopened(house, completes=completes) for completes in (True, False)]
+    stored, pending = [await closed_and_reopened(stores, completes=completes) for completes in (True, False)]
     for number, thread_id in enumerate((stored, pending)):
-        await due_since(on_dynamodb_local, house, thread_id, LONG_AGO + timedelta(seconds=number))
-    found = {due.thread_id: due.read() async for due in house.idle.due(LONG_AGO + timedelta(days=1))}
+        await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
+    found = {due.thread_id: due.read() async for due in stores.idle.due(LONG_AGO + timedelta(days=1))}
     for thread_id in found:
-        await due_since(on_dynamodb_local, house, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
+        await due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
     assert {thread_id: idle.has_last_episode for thread_id, idle in found.items()} == {stored: True, pending: False}
 
 
-async def closed_and_reopened(house: House, *, completes: bool) -> str:
+async def closed_and_reopened(stores: Stores, *, completes: bool) -> str:
     """A thread in its second session; whether the first has its episode, the pipeline decides."""
-    thread_id = (await house.turn(new_thread_id())).thread_id
-    lease = await house.lease(thread_id)
-    ended = session(house, lease)
-    await house.episodes.begin(lease, ended)
-    await house.store.close(lease, last_seq=lease.first_seq, ended=ended)
+    thread_id = (await stores.turn(new_thread_id())).thread_id
+    lease = await stores.lease(thread_id)
+    ended = session(stores, lease)
+    await stores.episodes.begin(lease, ended)
+    await stores.store.close(lease, last_seq=lease.first_seq, ended=ended)
     if completes:
-        done = Episode(ended, "ada", ("assistant",), EpisodeStatus.COMPLETE, house.clock.now(), 2, Usage())
-        await house.episodes.complete(house.ada, done)
-    await house.turn(thread_id, 2)
+        done = Episode(ended, "ada", ("assistant",), EpisodeStatus.COMPLETE, stores.clock.now(), 2, Usage())
+        await stores.episodes.complete(stores.ada, done)
+    await stores.turn(thread_id, 2)
     return thread_id

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.tools.harness import Harness, mcp_server
 from tests.integration.tools.http_server import http_server
-from tests.integration.tools.stage import Stage, mcp_server
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -136,13 +136,13 @@ APP = Starlette(
 @contextmanager
 def http_server(**config: Any) -> Iterator[int]:
     """The service in a thread; yields its port."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    subscriber = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(APP, log_level="critical", lifespan="off", **config))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [subscriber]})
     thread.start()
     try:
-        yield listener.getsockname()[1]
+        yield subscriber.getsockname()[1]
     finally:
         server.should_exit = server.force_exit = True
         thread.join()
-        listener.close()
+        subscriber.close()

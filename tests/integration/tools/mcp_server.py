@@ -88,10 +88,10 @@ def server(name: str) -> MCPServer:
 
 
 def main(name: str) -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    print(listener.getsockname()[1], flush=True)  # noqa: T201 - whoever started the process reads it
+    subscriber = socket.create_server(("127.0.0.1", 0))
+    print(subscriber.getsockname()[1], flush=True)  # noqa: T201 - whoever started the process reads it
     app = server(name).streamable_http_app()
-    uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])
+    uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[subscriber])
 
 
 if __name__ == "__main__":

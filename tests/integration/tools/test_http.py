@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from baton.adapters.egress import EgressPolicy
 from baton.ports.tools import ToolFailed
+from tests.integration.tools.harness import ADA, Harness, agent_with, http
 from tests.integration.tools.http_server import http_server
-from tests.integration.tools.stage import ADA, Stage, agent_with, http
 from tests.unit.egress.serving import serving
 
 
@@ -31,18 +31,18 @@ def arguments(*required: str, **others: Any) -> dict[str, Any]:
     }
 
 
-async def test_an_operation_is_offered_as_declared(stage: Stage) -> None:
+async def test_an_operation_is_offered_as_declared(harness: Harness) -> None:
     agent = agent_with(http(1, "/{id}", parameters=arguments("id"), requires_approval=True, timeout_seconds=9))
-    [tool] = (await stage.toolbox.offered(agent, ADA)).tools
+    [tool] = (await harness.toolbox.offered(agent, ADA)).tools
     assert (tool.spec.name, tool.spec.description, tool.origin) == ("fetch", "Fetches.", "http")
     assert (tool.requires_approval, tool.timeout_seconds) == (True, 9)
     assert tool.spec.parameters == arguments("id")
 
 
-async def test_placeholders_take_arguments_and_the_rest_goes_to_the_query(stage: Stage, service: int) -> None:
+async def test_placeholders_take_arguments_and_the_rest_goes_to_the_query(harness: Harness, service: int) -> None:
     agent = agent_with(http(service, "/crm/{id}/notes?v={v}", parameters=arguments("id", "v")))
 
-    told = json.loads((await stage.call(agent, "fetch", id="a/b c?#&%", v="1&admin=1", tag=["x", "y"], on=True)).text)
+    told = json.loads((await harness.call(agent, "fetch", id="a/b c?#&%", v="1&admin=1", tag=["x", "y"], on=True)).text)
 
     assert (told["method"], told["path"]) == ("GET", "/crm/a%2Fb%20c%3F%23%26%25/notes")
     assert told["query"] == [["v", "1&admin=1"], ["tag", "x"], ["tag", "y"], ["on", "true"]]
@@ -57,33 +57,33 @@ async def test_placeholders_take_arguments_and_the_rest_goes_to_the_query(stage:
         *["..;/users", "a/..;v=1/b", ".. /users", "%2e%2e", "..%2Fusers", "%252e%252e%252fusers", "%2525252525252e"],
     ],
 )
-async def test_a_value_that_would_lead_elsewhere_is_refused(stage: Stage, service: int, value: Any) -> None:
+async def test_a_value_that_would_lead_elsewhere_is_refused(harness: Harness, service: int, value: Any) -> None:
     agent = agent_with(http(service, "/crm/{id}/notes", parameters=arguments("id")))
     with pytest.raises(ToolFailed):
-        await stage.call(agent, "fetch", id=value)
+        await harness.call(agent, "fetch", id=value)
 
 
-async def test_other_methods_send_json(stage: Stage, service: int) -> None:
+async def test_other_methods_send_json(harness: Harness, service: int) -> None:
     agent = agent_with(http(service, "/crm/{id}", method="PATCH", parameters=arguments("id", "name")))
-    told = json.loads((await stage.call(agent, "fetch", id="7", name="Grüße")).text)
+    told = json.loads((await harness.call(agent, "fetch", id="7", name="Grüße")).text)
     assert (told["method"], told["path"], json.loads(told["body"])) == ("PATCH", "/crm/7", {"name": "Grüße"})
     assert told["headers"]["content-type"] == "application/json"
 
 
 async def test_secrets_go_into_headers_and_come_back_hidden(
-    stage: Stage, service: int, caplog: pytest.LogCaptureFixture
+    harness: Harness, service: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stage.secrets.values["baton/dev/tools/crm"] = "s3cr3t+key/1\n"
-    stage.parameters.values["/baton/dev/tools/org"] = "org-4711"
+    harness.secrets.values["baton/dev/tools/crm"] = "s3cr3t+key/1\n"
+    harness.parameters.values["/baton/dev/tools/org"] = "org-4711"
     headers = {
-        "Authorization": {"secret": "baton/{stage}/tools/crm", "format": "Bearer {}"},
-        "X-Org": {"parameter": "/baton/{stage}/tools/org"},
+        "Authorization": {"secret": "baton/{harness}/tools/crm", "format": "Bearer {}"},
+        "X-Org": {"parameter": "/baton/{harness}/tools/org"},
         "X-Plain": "shown",
     }
     with caplog.at_level("DEBUG"):
-        answer = await stage.call(agent_with(http(service, "/x", headers=headers)), "fetch")
+        answer = await harness.call(agent_with(http(service, "/x", headers=headers)), "fetch")
         with pytest.raises(ToolFailed) as failure:
-            await stage.call(agent_with(http(service, "/status/500", headers=headers)), "fetch")
+            await harness.call(agent_with(http(service, "/status/500", headers=headers)), "fetch")
 
     told = json.loads(answer.text)["headers"]
     assert (told["authorization"], told["x-org"], told["x-plain"]) == ("Bearer [secret]", "[secret]", "shown")
@@ -92,11 +92,11 @@ async def test_secrets_go_into_headers_and_come_back_hidden(
 
 
 async def test_a_reference_that_leads_nowhere_is_told_without_names(
-    stage: Stage, service: int, caplog: pytest.LogCaptureFixture
+    harness: Harness, service: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent = agent_with(http(service, headers={"Authorization": {"secret": "baton/dev/tools/none"}}))
     with pytest.raises(ToolFailed, match="credentials cannot be read") as failure:
-        await stage.call(agent, "fetch")
+        await harness.call(agent, "fetch")
     assert "none" not in failure.value.message
     assert "baton/dev/tools/none has no value" in caplog.text
 
@@ -116,37 +116,37 @@ async def test_a_reference_that_leads_nowhere_is_told_without_names(
         ("/redirect?to=%2Fredirect%3Fto%3D%252Fredirect%253Fto%253D%252Fx&code=303", ""),
     ],
 )
-async def test_what_a_service_answers_instead_is_told(stage: Stage, service: int, path: str, words: str) -> None:
+async def test_what_a_service_answers_instead_is_told(harness: Harness, service: int, path: str, words: str) -> None:
     agent = agent_with(http(service, path))
     if words:
         with pytest.raises(ToolFailed, match=f"(?s){words}"):
-            await stage.call(agent, "fetch")
+            await harness.call(agent, "fetch")
     else:
-        assert (await stage.call(agent, "fetch")).text
+        assert (await harness.call(agent, "fetch")).text
 
 
-async def test_redirects_at_the_same_place_are_followed_if_they_keep_the_method(stage: Stage, service: int) -> None:
+async def test_redirects_at_the_same_place_are_followed_if_they_keep_the_method(harness: Harness, service: int) -> None:
     agent = agent_with(http(service, "/redirect?to=%2Fmoved&code=307", method="PUT", parameters=arguments("a")))
-    told = json.loads((await stage.call(agent, "fetch", a="1")).text)
+    told = json.loads((await harness.call(agent, "fetch", a="1")).text)
     assert (told["method"], told["path"], told["body"]) == ("PUT", "/moved", '{"a":"1"}')
 
     agent = agent_with(http(service, "/redirect?to=%2Fmoved&code=302", method="PUT"))
     with pytest.raises(ToolFailed, match="another place"):
-        await stage.call(agent, "fetch")
+        await harness.call(agent, "fetch")
 
 
-async def test_redirects_in_a_circle_end(stage: Stage) -> None:
+async def test_redirects_in_a_circle_end(harness: Harness) -> None:
     async def circle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
     async with serving(circle) as port:
         with pytest.raises(ToolFailed, match="again and again"):
-            await stage.call(agent_with(http(port)), "fetch")
+            await harness.call(agent_with(http(port)), "fetch")
 
 
-async def test_pages_are_text_pictures_are_named_and_nothing_is_done(stage: Stage, service: int) -> None:
+async def test_pages_are_text_pictures_are_named_and_nothing_is_done(harness: Harness, service: int) -> None:
     async def told(path: str, **more: Any) -> str:
-        return (await stage.call(agent_with(http(service, path, **more)), "fetch")).text
+        return (await harness.call(agent_with(http(service, path, **more)), "fetch")).text
 
     assert await told("/page") == "<html>Welcome</html>"
     assert await told("/picture") == "[image/png, 4 bytes, not shown]"
@@ -164,13 +164,13 @@ async def test_pages_are_text_pictures_are_named_and_nothing_is_done(stage: Stag
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000 + b"\r\n\r\n",
     ],
 )
-async def test_a_service_that_dies_or_babbles_in_a_call_is_told(stage: Stage, answer: bytes) -> None:
+async def test_a_service_that_dies_or_babbles_in_a_call_is_told(harness: Harness, answer: bytes) -> None:
     async with serving(answer) as port:
         with pytest.raises(ToolFailed, match="cannot be reached, or broke off"):
-            await stage.call(agent_with(http(port)), "fetch")
+            await harness.call(agent_with(http(port)), "fetch")
 
 
-async def test_a_service_that_trickles_ends_at_the_time_limit(stage: Stage) -> None:
+async def test_a_service_that_trickles_ends_at_the_time_limit(harness: Harness) -> None:
     async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
         while True:
@@ -180,10 +180,10 @@ async def test_a_service_that_trickles_ends_at_the_time_limit(stage: Stage) -> N
 
     async with serving(trickle) as port:
         with pytest.raises(ToolFailed, match=r"within 0\.5 seconds"):
-            await stage.call(agent_with(http(port, timeout_seconds=0.5)), "fetch")
+            await harness.call(agent_with(http(port, timeout_seconds=0.5)), "fetch")
 
 
-async def test_private_addresses_are_not_called(stage: Stage) -> None:
+async def test_private_addresses_are_not_called(harness: Harness) -> None:
     for url in (
         "https://169.254.169.254/latest",
         "https://10.0.0.1/",
@@ -192,15 +192,15 @@ async def test_private_addresses_are_not_called(stage: Stage) -> None:
     ):
         agent = agent_with({"type": "http", "name": "fetch", "description": "x", "url": url})
         with pytest.raises(ToolFailed, match="not allowed"):
-            await stage.call(agent, "fetch")
+            await harness.call(agent, "fetch")
 
 
-async def test_a_deployment_calls_only_listed_hosts_and_only_over_https(stage: Stage, service: int) -> None:
+async def test_a_deployment_calls_only_listed_hosts_and_only_over_https(harness: Harness, service: int) -> None:
     agent = agent_with(http(service))
-    assert (await stage.toolbox.offered(agent, ADA)).missing == ()
-    stage.policy = EgressPolicy(("api.example.com",))
+    assert (await harness.toolbox.offered(agent, ADA)).missing == ()
+    harness.policy = EgressPolicy(("api.example.com",))
     with pytest.raises(ToolFailed, match="not allowed"):
-        await stage.call(agent, "fetch")
+        await harness.call(agent, "fetch")
 
 
 @pytest.mark.parametrize(
@@ -210,31 +210,31 @@ async def test_a_deployment_calls_only_listed_hosts_and_only_over_https(stage: S
         ("http://api.example.com/x", "api.example.com must be called over https"),
     ],
 )
-async def test_an_operation_of_a_host_that_may_not_be_called_is_missing(stage: Stage, url: str, why: str) -> None:
-    stage.policy = EgressPolicy(("api.example.com",))
+async def test_an_operation_of_a_host_that_may_not_be_called_is_missing(harness: Harness, url: str, why: str) -> None:
+    harness.policy = EgressPolicy(("api.example.com",))
     tool = {"type": "http", "name": "fetch", "description": "Fetches.", "url": url}
-    [missing] = (await stage.toolbox.offered(agent_with(tool), ADA)).missing
+    [missing] = (await harness.toolbox.offered(agent_with(tool), ADA)).missing
     assert re.match(why, missing.reason)
 
 
-async def test_certificates_are_checked_for_the_hosts_name(stage: Stage, tmp_path: Path) -> None:
+async def test_certificates_are_checked_for_the_hosts_name(harness: Harness, tmp_path: Path) -> None:
     right, wrong = tmp_path / "right.pem", tmp_path / "wrong.pem"
     certificate(right, x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1")))
     certificate(wrong, x509.DNSName("other.example.com"))
-    stage.tls = ssl.create_default_context(cafile=str(right))
-    stage.tls.load_verify_locations(cafile=str(wrong))
+    harness.tls = ssl.create_default_context(cafile=str(right))
+    harness.tls.load_verify_locations(cafile=str(wrong))
 
     async def fetched(pem: Path, host: str) -> str:
         with http_server(ssl_certfile=str(pem), ssl_keyfile=str(pem)) as port:
             url = f"https://{host}:{port}/nothing"
             agent = agent_with({"type": "http", "name": "fetch", "description": "x", "url": url})
-            return (await stage.call(agent, "fetch")).text
+            return (await harness.call(agent, "fetch")).text
 
     assert await fetched(right, "localhost") == "Done (HTTP 204 No Content)."
     assert await fetched(right, "127.0.0.1") == "Done (HTTP 204 No Content)."
     with pytest.raises(ToolFailed, match="cannot be reached"):
         await fetched(wrong, "localhost")
-    stage.tls = ssl.create_default_context()
+    harness.tls = ssl.create_default_context()
     with pytest.raises(ToolFailed, match="cannot be reached"):
         await fetched(right, "localhost")
 

@@ -10,12 +10,12 @@ import pytest
 
 from baton.adapters.egress import EgressPolicy
 from baton.ports.tools import ToolFailed
-from tests.integration.tools.stage import ADA, Stage, agent_with, mcp, mcp_server
+from tests.integration.tools.harness import ADA, Harness, agent_with, mcp, mcp_server
 from tests.unit.egress.serving import reply, serving
 
 
-async def test_a_servers_tools_are_offered_under_names_a_model_accepts(stage: Stage, files_port: int) -> None:
-    offered = await stage.toolbox.offered(agent_with(mcp(files_port, timeout_seconds=7)), ADA)
+async def test_a_servers_tools_are_offered_under_names_a_model_accepts(harness: Harness, files_port: int) -> None:
+    offered = await harness.toolbox.offered(agent_with(mcp(files_port, timeout_seconds=7)), ADA)
 
     tools = {tool.spec.name: tool for tool in offered.tools}
     assert {"add", "files_search", "weather", "hang"} <= set(tools)
@@ -25,29 +25,29 @@ async def test_a_servers_tools_are_offered_under_names_a_model_accepts(stage: St
     assert (tools["add"].origin, tools["add"].timeout_seconds) == ("mcp:files", 7)
 
 
-async def test_only_the_tools_that_are_included_are_offered(stage: Stage, files_port: int) -> None:
+async def test_only_the_tools_that_are_included_are_offered(harness: Harness, files_port: int) -> None:
     agent = agent_with(mcp(files_port, include=["add", "files.search"], requires_approval=["files.search"]))
 
-    offered = await stage.toolbox.offered(agent, ADA)
+    offered = await harness.toolbox.offered(agent, ADA)
 
     assert {tool.spec.name: tool.requires_approval for tool in offered.tools} == {"add": False, "files_search": True}
     with pytest.raises(ToolFailed, match="no tool 'weather'"):
-        await stage.call(agent, "weather", city="Rome")
+        await harness.call(agent, "weather", city="Rome")
 
 
-async def test_a_tools_text_is_its_result(stage: Stage, files_port: int) -> None:
+async def test_a_tools_text_is_its_result(harness: Harness, files_port: int) -> None:
     agent = agent_with(mcp(files_port))
-    assert (await stage.call(agent, "add", a=2, b=3)).text == "5"
-    assert (await stage.call(agent, "files_search", query="notes")).text == "files found notes"
+    assert (await harness.call(agent, "add", a=2, b=3)).text == "5"
+    assert (await harness.call(agent, "files_search", query="notes")).text == "files found notes"
 
 
-async def test_structured_content_is_told_once(stage: Stage, files_port: int) -> None:
-    answer = await stage.call(agent_with(mcp(files_port)), "weather", city="Rome")
+async def test_structured_content_is_told_once(harness: Harness, files_port: int) -> None:
+    answer = await harness.call(agent_with(mcp(files_port)), "weather", city="Rome")
     assert json.loads(answer.text) == {"city": "Rome", "degrees": 21.5}
 
 
-async def test_links_become_sources_and_images_are_named(stage: Stage, files_port: int) -> None:
-    answer = await stage.call(agent_with(mcp(files_port)), "mixed")
+async def test_links_become_sources_and_images_are_named(harness: Harness, files_port: int) -> None:
+    answer = await harness.call(agent_with(mcp(files_port)), "mixed")
 
     assert answer.text.splitlines() == [
         "first",
@@ -61,96 +61,98 @@ async def test_links_become_sources_and_images_are_named(stage: Stage, files_por
     assert dict(source) == {"kind": "resource", "id": url, "title": "Report", "url": url}
 
 
-async def test_a_tools_own_error_is_told_in_its_words(stage: Stage, files_port: int) -> None:
+async def test_a_tools_own_error_is_told_in_its_words(harness: Harness, files_port: int) -> None:
     with pytest.raises(ToolFailed, match="cannot: no reason"):
-        await stage.call(agent_with(mcp(files_port)), "refuse", reason="no reason")
+        await harness.call(agent_with(mcp(files_port)), "refuse", reason="no reason")
 
 
-async def test_bad_arguments_are_told(stage: Stage, files_port: int) -> None:
+async def test_bad_arguments_are_told(harness: Harness, files_port: int) -> None:
     with pytest.raises(ToolFailed, match=r"[Ii]nvalid|valid integer"):
-        await stage.call(agent_with(mcp(files_port)), "add", a="two", b=3)
+        await harness.call(agent_with(mcp(files_port)), "add", a="two", b=3)
 
 
-async def test_a_call_ends_at_its_time_limit(stage: Stage, files_port: int) -> None:
+async def test_a_call_ends_at_its_time_limit(harness: Harness, files_port: int) -> None:
     with pytest.raises(ToolFailed, match=r"within 0\.5 seconds"):
-        await stage.call(agent_with(mcp(files_port, timeout_seconds=0.5)), "hang")
+        await harness.call(agent_with(mcp(files_port, timeout_seconds=0.5)), "hang")
 
 
-async def test_a_call_can_be_cancelled_and_the_next_one_works(stage: Stage, files_port: int) -> None:
+async def test_a_call_can_be_cancelled_and_the_next_one_works(harness: Harness, files_port: int) -> None:
     agent = agent_with(mcp(files_port))
-    call = asyncio.create_task(stage.call(agent, "hang"))
+    call = asyncio.create_task(harness.call(agent, "hang"))
     await asyncio.wait([call], timeout=0.3)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert (await stage.call(agent, "add", a=1, b=1)).text == "2"
+    assert (await harness.call(agent, "add", a=1, b=1)).text == "2"
 
 
-async def test_many_calls_at_once_keep_their_answers_apart(stage: Stage, files_port: int) -> None:
+async def test_many_calls_at_once_keep_their_answers_apart(harness: Harness, files_port: int) -> None:
     agent = agent_with(mcp(files_port))
-    answers = await asyncio.gather(*(stage.call(agent, "add", a=number, b=0) for number in range(8)))
+    answers = await asyncio.gather(*(harness.call(agent, "add", a=number, b=0) for number in range(8)))
     assert [answer.text for answer in answers] == [str(number) for number in range(8)]
 
 
-async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_missing_then(stage: Stage) -> None:
+async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_missing_then(harness: Harness) -> None:
     with mcp_server() as port:
         agent = agent_with(mcp(port))
         with pytest.raises(ToolFailed, match=r"broke off|cannot be reached"):
-            await stage.call(agent, "die")
+            await harness.call(agent, "die")
 
-        stage.time.pass_(300)
-        await stage.toolbox.offered(agent, ADA)
-        await stage.toolbox.settled()
-        offered = await stage.toolbox.offered(agent, ADA)
+        harness.time.pass_(300)
+        await harness.toolbox.offered(agent, ADA)
+        await harness.toolbox.settled()
+        offered = await harness.toolbox.offered(agent, ADA)
         assert offered.tools == ()
         assert [missing.origin for missing in offered.missing] == ["mcp:files"]
 
 
-async def test_a_tool_that_the_server_no_longer_knows_is_gone_from_the_list(stage: Stage) -> None:
+async def test_a_tool_that_the_server_no_longer_knows_is_gone_from_the_list(harness: Harness) -> None:
     with mcp_server() as port:
         agent = agent_with(mcp(port))
-        await stage.toolbox.offered(agent, ADA)
-        await stage.call(agent, "forget")
+        await harness.toolbox.offered(agent, ADA)
+        await harness.call(agent, "forget")
         with pytest.raises(ToolFailed):
-            await stage.call(agent, "add", a=1, b=1)
+            await harness.call(agent, "add", a=1, b=1)
 
-        await stage.toolbox.offered(agent, ADA)
-        await stage.toolbox.settled()
-        names = {tool.spec.name for tool in (await stage.toolbox.offered(agent, ADA)).tools}
+        await harness.toolbox.offered(agent, ADA)
+        await harness.toolbox.settled()
+        names = {tool.spec.name for tool in (await harness.toolbox.offered(agent, ADA)).tools}
         assert "add" not in names
         assert "weather" in names
 
 
-async def test_a_list_is_asked_for_again_after_five_minutes(stage: Stage) -> None:
+async def test_a_list_is_asked_for_again_after_five_minutes(harness: Harness) -> None:
     with mcp_server() as port:
         agent = agent_with(mcp(port))
-        await stage.toolbox.offered(agent, ADA)
-        await stage.call(agent, "forget")
-        assert "add" in {tool.spec.name for tool in (await stage.toolbox.offered(agent, ADA)).tools}
-        stage.time.pass_(300)
-        assert "add" in {tool.spec.name for tool in (await stage.toolbox.offered(agent, ADA)).tools}
-        await stage.toolbox.settled()
-        assert "add" not in {tool.spec.name for tool in (await stage.toolbox.offered(agent, ADA)).tools}
+        await harness.toolbox.offered(agent, ADA)
+        await harness.call(agent, "forget")
+        assert "add" in {tool.spec.name for tool in (await harness.toolbox.offered(agent, ADA)).tools}
+        harness.time.pass_(300)
+        assert "add" in {tool.spec.name for tool in (await harness.toolbox.offered(agent, ADA)).tools}
+        await harness.toolbox.settled()
+        assert "add" not in {tool.spec.name for tool in (await harness.toolbox.offered(agent, ADA)).tools}
 
 
-async def test_tools_of_the_same_name_have_their_servers_name_in_front(stage: Stage, files_port: int) -> None:
+async def test_tools_of_the_same_name_have_their_servers_name_in_front(harness: Harness, files_port: int) -> None:
     with mcp_server("notes") as port:
         agent = agent_with(
             mcp(files_port, include=["files.search"]), mcp(port, "notes", include=["files.search", "add"])
         )
 
-        names = [tool.spec.name for tool in (await stage.toolbox.offered(agent, ADA)).tools]
+        names = [tool.spec.name for tool in (await harness.toolbox.offered(agent, ADA)).tools]
         assert sorted(names) == ["add", "files_files_search", "notes_files_search"]
-        assert (await stage.call(agent, "notes_files_search", query="x")).text == "notes found x"
+        assert (await harness.call(agent, "notes_files_search", query="x")).text == "notes found x"
 
-    stage.time.pass_(300)
-    assert (await stage.call(agent, "files_files_search", query="y")).text == "files found y"
+    harness.time.pass_(300)
+    assert (await harness.call(agent, "files_files_search", query="y")).text == "files found y"
 
 
-async def test_one_source_that_is_out_of_reach_does_not_take_the_others_along(stage: Stage, files_port: int) -> None:
+async def test_one_source_that_is_out_of_reach_does_not_take_the_others_along(
+    harness: Harness, files_port: int
+) -> None:
     agent = agent_with(mcp(files_port, include=["add"]), mcp(9, "gone"))
 
-    offered = await stage.toolbox.offered(agent, ADA)
+    offered = await harness.toolbox.offered(agent, ADA)
 
     assert [tool.spec.name for tool in offered.tools] == ["add"]
     [missing] = offered.missing
@@ -158,14 +160,14 @@ async def test_one_source_that_is_out_of_reach_does_not_take_the_others_along(st
     assert "cannot be reached" in missing.reason
 
 
-async def test_a_server_that_keeps_silent_is_missing_after_the_listing_deadline(stage: Stage) -> None:
-    stage.listing_seconds = 0.3
+async def test_a_server_that_keeps_silent_is_missing_after_the_listing_deadline(harness: Harness) -> None:
+    harness.listing_seconds = 0.3
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
     async with serving(silent) as port:
-        offered = await stage.toolbox.offered(agent_with(mcp(port)), ADA)
+        offered = await harness.toolbox.offered(agent_with(mcp(port)), ADA)
 
     assert [missing.origin for missing in offered.missing] == ["mcp:files"]
 
@@ -184,39 +186,39 @@ async def test_a_server_that_keeps_silent_is_missing_after_the_listing_deadline(
         (b"", "broke off|cannot be reached"),
     ],
 )
-async def test_a_server_that_does_not_speak_mcp_is_missing(stage: Stage, answer: bytes, words: str) -> None:
+async def test_a_server_that_does_not_speak_mcp_is_missing(harness: Harness, answer: bytes, words: str) -> None:
     async with serving(answer) as port:
-        offered = await stage.toolbox.offered(agent_with(mcp(port)), ADA)
+        offered = await harness.toolbox.offered(agent_with(mcp(port)), ADA)
 
     [missing] = offered.missing
     assert re.search(words, missing.reason)
 
 
-async def test_an_answer_that_is_too_large_is_not_read(stage: Stage, files_port: int) -> None:
+async def test_an_answer_that_is_too_large_is_not_read(harness: Harness, files_port: int) -> None:
     agent = agent_with(mcp(files_port))
     with pytest.raises(ToolFailed, match="longer than 10485760 bytes"):
-        await stage.call(agent, "big", size=11 * 1024 * 1024)
-    assert len((await stage.call(agent, "big", size=3 * 1024 * 1024)).text) == 3 * 1024 * 1024
+        await harness.call(agent, "big", size=11 * 1024 * 1024)
+    assert len((await harness.call(agent, "big", size=3 * 1024 * 1024)).text) == 3 * 1024 * 1024
 
 
 async def test_credentials_are_sent_and_never_shown(
-    stage: Stage, files_port: int, caplog: pytest.LogCaptureFixture
+    harness: Harness, files_port: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stage.secrets.values["baton/dev/tools/files"] = json.dumps({"token": "s3cr3t-token"})
-    reference = {"secret": "baton/{stage}/tools/files", "key": "token", "format": "Bearer {}"}
+    harness.secrets.values["baton/dev/tools/files"] = json.dumps({"token": "s3cr3t-token"})
+    reference = {"secret": "baton/{harness}/tools/files", "key": "token", "format": "Bearer {}"}
     agent = agent_with(mcp(files_port, headers={"Authorization": reference}))
 
     with caplog.at_level("DEBUG"):
-        answer = await stage.call(agent, "headers")
+        answer = await harness.call(agent, "headers")
 
     assert answer.text == "Bearer [secret]"
     assert "s3cr3t-token" not in caplog.text
 
 
-async def test_a_server_that_the_deployment_may_not_call_is_missing(stage: Stage, files_port: int) -> None:
-    stage.policy = EgressPolicy(("api.example.com",))
+async def test_a_server_that_the_deployment_may_not_call_is_missing(harness: Harness, files_port: int) -> None:
+    harness.policy = EgressPolicy(("api.example.com",))
     agent = agent_with({"type": "mcp", "name": "files", "url": f"https://127.0.0.1:{files_port}/mcp"})
 
-    [missing] = (await stage.toolbox.offered(agent, ADA)).missing
+    [missing] = (await harness.toolbox.offered(agent, ADA)).missing
 
     assert "not among the hosts that this deployment may call" in missing.reason

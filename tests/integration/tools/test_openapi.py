@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from baton.adapters.openapi_document import UnusableDocument, operation, parsed
 from baton.ports.tools import ToolFailed
+from tests.integration.tools.harness import ADA, Harness, agent_with
 from tests.integration.tools.http_server import SPEC
-from tests.integration.tools.stage import ADA, Stage, agent_with
 from tests.unit.egress.serving import reply, serving
 
 
@@ -22,8 +22,8 @@ def openapi(port: int, operation_id: str = "updatePet", **more: Any) -> dict[str
     return {"type": "openapi", "spec": spec, "operation_id": operation_id, **more}
 
 
-async def test_an_operation_becomes_one_schema_without_references(stage: Stage, service: int) -> None:
-    [tool] = (await stage.toolbox.offered(agent_with(openapi(service)), ADA)).tools
+async def test_an_operation_becomes_one_schema_without_references(harness: Harness, service: int) -> None:
+    [tool] = (await harness.toolbox.offered(agent_with(openapi(service)), ADA)).tools
 
     assert (tool.spec.name, tool.spec.description, tool.origin) == ("updatePet", "Change a pet.", "openapi")
     schema = dict(tool.spec.parameters)
@@ -38,7 +38,7 @@ async def test_an_operation_becomes_one_schema_without_references(stage: Stage, 
     assert schema["properties"]["X-Reason"]["description"] == "Why."
 
 
-async def test_arguments_go_where_the_document_says(stage: Stage, service: int) -> None:
+async def test_arguments_go_where_the_document_says(harness: Harness, service: int) -> None:
     agent = agent_with(openapi(service, headers={"X-Plain": "1", "x-reason": "ours"}))
     arguments: dict[str, Any] = {
         "petId": "a/b",
@@ -48,7 +48,7 @@ async def test_arguments_go_where_the_document_says(stage: Stage, service: int) 
         "body": {"name": "Rex"},
     }
 
-    told = json.loads((await stage.call(agent, "updatePet", **arguments)).text)
+    told = json.loads((await harness.call(agent, "updatePet", **arguments)).text)
 
     assert (told["method"], told["path"]) == ("PUT", "/api/pets/a%2Fb")
     assert told["query"] == [["tags", "x"], ["tags", "y"], ["fields", "p,q"]]
@@ -57,33 +57,33 @@ async def test_arguments_go_where_the_document_says(stage: Stage, service: int) 
     assert "x-evil" not in told["headers"]
 
 
-async def test_a_documents_file_below_the_agents_may_be_yaml(stage: Stage, service: int) -> None:
-    (stage.folder / "specs").mkdir()
-    (stage.folder / "specs" / "pets.yaml").write_text(yaml.safe_dump(SPEC))
+async def test_a_documents_file_below_the_agents_may_be_yaml(harness: Harness, service: int) -> None:
+    (harness.folder / "specs").mkdir()
+    (harness.folder / "specs" / "pets.yaml").write_text(yaml.safe_dump(SPEC))
     base = f"http://127.0.0.1:{service}/v2/"
     tool = {"type": "openapi", "spec": "specs/pets.yaml", "operation_id": "updatePet", "name": "pet", "base_url": base}
 
-    told = json.loads((await stage.call(agent_with(tool), "pet", petId="1", body={"name": "x"})).text)
+    told = json.loads((await harness.call(agent_with(tool), "pet", petId="1", body={"name": "x"})).text)
 
     assert told["path"] == "/v2/pets/1"
 
 
-async def test_a_file_outside_the_folder_is_not_read(stage: Stage, tmp_path: Path) -> None:
+async def test_a_file_outside_the_folder_is_not_read(harness: Harness, tmp_path: Path) -> None:
     outside = tmp_path / "outside.json"
     outside.write_text(json.dumps(SPEC))
-    stage.folder = tmp_path / "agents"
-    stage.folder.mkdir()
-    (stage.folder / "link.json").symlink_to(outside)
+    harness.folder = tmp_path / "agents"
+    harness.folder.mkdir()
+    (harness.folder / "link.json").symlink_to(outside)
     tool = {"type": "openapi", "spec": "link.json", "operation_id": "updatePet"}
 
-    [missing] = (await stage.toolbox.offered(agent_with(tool), ADA)).missing
+    [missing] = (await harness.toolbox.offered(agent_with(tool), ADA)).missing
 
     assert "not below the folder" in missing.reason
 
 
-async def test_a_web_page_instead_of_data_is_a_failure(stage: Stage, service: int) -> None:
+async def test_a_web_page_instead_of_data_is_a_failure(harness: Harness, service: int) -> None:
     with pytest.raises(ToolFailed, match="web page"):
-        await stage.call(agent_with(openapi(service, "getPage")), "getPage")
+        await harness.call(agent_with(openapi(service, "getPage")), "getPage")
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ async def test_a_web_page_instead_of_data_is_a_failure(stage: Stage, service: in
         (b"", "cannot be fetched"),
     ],
 )
-async def test_a_document_that_cannot_be_used_is_missing(stage: Stage, answer: bytes, words: str) -> None:
+async def test_a_document_that_cannot_be_used_is_missing(harness: Harness, answer: bytes, words: str) -> None:
     async with serving(answer) as port:
-        [missing] = (await stage.toolbox.offered(agent_with(openapi(port)), ADA)).missing
+        [missing] = (await harness.toolbox.offered(agent_with(openapi(port)), ADA)).missing
     assert missing.origin == "openapi"
     assert any(word in missing.reason for word in words.split("|")), missing.reason
 

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from baton.domain.identity import Scope
 from baton.ports.tools import ToolFailed
-from tests.integration.tools.stage import ADA, Stage, agent_with
+from tests.integration.tools.harness import ADA, Harness, agent_with
 
 FUNCTIONS = "tests.integration.tools.functions"
 
@@ -24,10 +24,10 @@ def python(function: str, **more: object) -> dict[str, object]:
     }
 
 
-async def test_parameters_come_from_the_signature(stage: Stage) -> None:
+async def test_parameters_come_from_the_signature(harness: Harness) -> None:
     agent = agent_with(python("days_until"), python("greet"), python("whoami"), python("counts"))
 
-    tools = {tool.spec.name: tool for tool in (await stage.toolbox.offered(agent, ADA)).tools}
+    tools = {tool.spec.name: tool for tool in (await harness.toolbox.offered(agent, ADA)).tools}
 
     schema = tools["days_until"].spec.parameters
     Draft202012Validator.check_schema(dict(schema))
@@ -39,66 +39,66 @@ async def test_parameters_come_from_the_signature(stage: Stage) -> None:
     assert tools["greet"].origin == "python"
 
 
-async def test_functions_are_called_with_converted_arguments(stage: Stage) -> None:
+async def test_functions_are_called_with_converted_arguments(harness: Harness) -> None:
     agent = agent_with(python("days_until"), python("greet"), python("counts"))
 
-    answer = json.loads((await stage.call(agent, "days_until", day="2026-03-02", place={"name": "Rome"})).text)
+    answer = json.loads((await harness.call(agent, "days_until", day="2026-03-02", place={"name": "Rome"})).text)
 
     assert (answer["weekday"], answer["place"], answer["times"]) == ("Monday", "Rome", 1)
-    assert (await stage.call(agent, "greet", name="Ada")).text == "Hi Ada"
-    assert (await stage.call(agent, "greet", name="Ada", style="long")).text == "Hello, Ada!"
-    assert (await stage.call(agent, "counts", model_name="m")).text == "m1"
+    assert (await harness.call(agent, "greet", name="Ada")).text == "Hi Ada"
+    assert (await harness.call(agent, "greet", name="Ada", style="long")).text == "Hello, Ada!"
+    assert (await harness.call(agent, "counts", model_name="m")).text == "m1"
 
 
-async def test_a_function_may_know_on_whose_behalf_it_is_called(stage: Stage) -> None:
-    assert (await stage.call(agent_with(python("whoami")), "whoami")).text == "ada key-1"
+async def test_a_function_may_know_on_whose_behalf_it_is_called(harness: Harness) -> None:
+    assert (await harness.call(agent_with(python("whoami")), "whoami")).text == "ada key-1"
 
 
-async def test_the_context_cannot_be_given_by_the_model(stage: Stage) -> None:
+async def test_the_context_cannot_be_given_by_the_model(harness: Harness) -> None:
     with pytest.raises(ToolFailed, match="do not fit"):
-        await stage.call(agent_with(python("whoami")), "whoami", context={"scope": "root"})
+        await harness.call(agent_with(python("whoami")), "whoami", context={"scope": "root"})
 
 
-async def test_arguments_that_do_not_fit_are_told(stage: Stage) -> None:
+async def test_arguments_that_do_not_fit_are_told(harness: Harness) -> None:
     with pytest.raises(ToolFailed, match=r"name: Field required.*nmae"):
-        await stage.call(agent_with(python("greet")), "greet", nmae="Ada")
+        await harness.call(agent_with(python("greet")), "greet", nmae="Ada")
 
 
-async def test_a_function_may_have_parameters_of_its_own_declaration(stage: Stage) -> None:
+async def test_a_function_may_have_parameters_of_its_own_declaration(harness: Harness) -> None:
     schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
     agent = agent_with(python("raw", parameters=schema))
-    [tool] = (await stage.toolbox.offered(agent, ADA)).tools
+    [tool] = (await harness.toolbox.offered(agent, ADA)).tools
     assert tool.spec.parameters == schema
-    assert json.loads((await stage.call(agent, "raw", x=1)).text) == {"x": 1}
+    assert json.loads((await harness.call(agent, "raw", x=1)).text) == {"x": 1}
 
 
-async def test_results_may_have_sources(stage: Stage) -> None:
-    answer = await stage.call(agent_with(python("sourced")), "sourced")
+async def test_results_may_have_sources(harness: Harness) -> None:
+    answer = await harness.call(agent_with(python("sourced")), "sourced")
     assert (answer.text, dict(answer.sources[0])) == ("found", {"kind": "page", "id": "1", "title": "One"})
 
 
-async def test_a_functions_own_refusal_reaches_the_model(stage: Stage) -> None:
+async def test_a_functions_own_refusal_reaches_the_model(harness: Harness) -> None:
     with pytest.raises(ToolFailed, match=r"Ask somebody else\."):
-        await stage.call(agent_with(python("refuses")), "refuses")
+        await harness.call(agent_with(python("refuses")), "refuses")
 
 
 async def test_an_unexpected_error_reaches_neither_model_nor_log(
-    stage: Stage, caplog: pytest.LogCaptureFixture
+    harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(ToolFailed) as failure:
-        await stage.call(agent_with(python("leaks")), "leaks")
+        await harness.call(agent_with(python("leaks")), "leaks")
     assert "hunter2" not in failure.value.message + caplog.text
     assert "RuntimeError at functions.py" in caplog.text
 
 
-async def test_a_slow_function_ends_at_its_time_limit(stage: Stage) -> None:
+async def test_a_slow_function_ends_at_its_time_limit(harness: Harness) -> None:
     with pytest.raises(ToolFailed, match=r"within 0\.1 seconds"):
-        await stage.call(agent_with(python("sleeps", timeout_seconds=0.1)), "sleeps")
+        await harness.call(agent_with(python("sleeps", timeout_seconds=0.1)), "sleeps")
 
 
-async def test_an_answer_that_cannot_be_shown_is_a_failure(stage: Stage) -> None:
+async def test_an_answer_that_cannot_be_shown_is_a_failure(harness: Harness) -> None:
     with pytest.raises(ToolFailed, match="cannot be shown"):
-        await stage.call(agent_with(python("unshowable")), "unshowable")
+        await harness.call(agent_with(python("unshowable")), "unshowable")
 
 
 @pytest.mark.parametrize(
@@ -113,25 +113,25 @@ async def test_an_answer_that_cannot_be_shown_is_a_failure(stage: Stage) -> None
     ],
 )
 async def test_what_may_not_or_cannot_be_loaded_is_missing(
-    stage: Stage, entry_point: str, caplog: pytest.LogCaptureFixture
+    harness: Harness, entry_point: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent = agent_with(python("greet"), python("other", entry_point=entry_point))
 
-    offered = await stage.toolbox.offered(agent, ADA)
+    offered = await harness.toolbox.offered(agent, ADA)
 
     assert [tool.spec.name for tool in offered.tools] == ["greet"]
     assert [(missing.origin, "cannot be loaded" in missing.reason) for missing in offered.missing] == [("python", True)]
     assert caplog.text.count("tool other: other cannot be used: ") == 1
-    assert (await stage.toolbox.offered(agent, ADA)).missing == offered.missing
+    assert (await harness.toolbox.offered(agent, ADA)).missing == offered.missing
     assert caplog.text.count("cannot be used") == 1
 
 
-async def test_a_tool_needs_its_permissions_when_offered_and_when_called(stage: Stage) -> None:
+async def test_a_tool_needs_its_permissions_when_offered_and_when_called(harness: Harness) -> None:
     agent = agent_with(python("greet", required_permissions=["crm:read"]), python("whoami"))
     clerk = Scope("acme", "bob", frozenset({"crm:read"}))
 
-    assert [tool.spec.name for tool in (await stage.toolbox.offered(agent, ADA)).tools] == ["whoami"]
-    assert len((await stage.toolbox.offered(agent, clerk)).tools) == 2
+    assert [tool.spec.name for tool in (await harness.toolbox.offered(agent, ADA)).tools] == ["whoami"]
+    assert len((await harness.toolbox.offered(agent, clerk)).tools) == 2
     with pytest.raises(ToolFailed, match="no tool"):
-        await stage.call(agent, "greet", name="x")
-    assert (await stage.call(agent, "greet", clerk, name="x")).text == "Hi x"
+        await harness.call(agent, "greet", name="x")
+    assert (await harness.call(agent, "greet", clerk, name="x")).text == "Hi x"

@@ -13,59 +13,59 @@ from moto import mock_aws
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.secrets import ParameterStore, SecretsManager
-from baton.conversation.turns import Turns
 from baton.domain.errors import InternalError, NotFound
 from baton.domain.secret import SecretReference
 from baton.domain.tool_call import ToolCall
 from baton.ports.tools import ToolFailed
+from baton.turns.turns import Turns
 from tests.contracts.tools import ToolsContract, ToolsUnderTest
 from tests.fakes.chat_model import Answer
 from tests.fakes.tools import FakeTools
-from tests.integration.tools.stage import ADA, Stage, agent_with, context, http, mcp
-from tests.unit.conversation.stage import ASSISTANT
-from tests.unit.conversation.stage import Stage as Talk
+from tests.integration.tools.harness import ADA, Harness, agent_with, context, http, mcp
+from tests.unit.conversation.harness import ASSISTANT
+from tests.unit.conversation.harness import Harness as Talk
 from tests.unit.egress.serving import serving
 from tests.unit.identity.signing import Monotonic
 
 
-async def test_an_endpoint_that_keeps_failing_is_left_alone_for_a_while(stage: Stage, service: int) -> None:
+async def test_an_endpoint_that_keeps_failing_is_left_alone_for_a_while(harness: Harness, service: int) -> None:
     time = Monotonic()
-    stage.guards = CircuitBreakers(failures=2, monotonic=time)
+    harness.guards = CircuitBreakers(failures=2, monotonic=time)
     agent = agent_with(http(service, "/status/500"), http(service, "/fine", name="other"))
 
     for _ in range(2):
         with pytest.raises(ToolFailed, match="HTTP 500"):
-            await stage.call(agent, "fetch")
+            await harness.call(agent, "fetch")
     with pytest.raises(ToolFailed, match="left alone for now"):
-        await stage.call(agent, "other")
+        await harness.call(agent, "other")
     time.pass_(30)
-    assert (await stage.call(agent, "other")).text
+    assert (await harness.call(agent, "other")).text
 
 
-async def test_refusals_and_local_mistakes_do_not_open_a_circuit(stage: Stage, service: int) -> None:
-    stage.guards = CircuitBreakers(failures=1)
+async def test_refusals_and_local_mistakes_do_not_open_a_circuit(harness: Harness, service: int) -> None:
+    harness.guards = CircuitBreakers(failures=1)
     agent = agent_with(http(service, "/status/404"))
     for _ in range(3):
         with pytest.raises(ToolFailed, match="HTTP 404"):
-            await stage.call(agent, "fetch")
+            await harness.call(agent, "fetch")
 
 
-async def test_an_endpoint_that_hangs_opens_its_circuit(stage: Stage) -> None:
+async def test_an_endpoint_that_hangs_opens_its_circuit(harness: Harness) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    stage.guards = CircuitBreakers(failures=1)
-    stage.listing_seconds = 0.1
+    harness.guards = CircuitBreakers(failures=1)
+    harness.listing_seconds = 0.1
     async with serving(silent) as port:
         agent = agent_with(mcp(port), http(port, timeout_seconds=0.1))
-        [first] = (await stage.toolbox.offered(agent, ADA)).missing
-        assert (await stage.toolbox.offered(agent, ADA)).missing == (first,)
-        stage.time.pass_(30)
-        await stage.toolbox.offered(agent, ADA)
-        await stage.toolbox.settled()
-        [then] = (await stage.toolbox.offered(agent, ADA)).missing
+        [first] = (await harness.toolbox.offered(agent, ADA)).missing
+        assert (await harness.toolbox.offered(agent, ADA)).missing == (first,)
+        harness.time.pass_(30)
+        await harness.toolbox.offered(agent, ADA)
+        await harness.toolbox.settled()
+        [then] = (await harness.toolbox.offered(agent, ADA)).missing
         with pytest.raises(ToolFailed, match=r"within 0\.1 seconds|in time"):
-            await stage.call(agent, "fetch")
+            await harness.call(agent, "fetch")
     assert "within 0.1 seconds" in first.reason
     assert "left alone" in then.reason
 
@@ -80,8 +80,8 @@ async def test_secrets_and_parameters_come_from_aws(monkeypatch: pytest.MonkeyPa
 
         headers = await values.resolve(
             {
-                "Authorization": SecretReference(secret="baton/{stage}/tools/crm", key="token", format="Bearer {}"),
-                "X-Org": SecretReference(parameter="/baton/{stage}/tools/org"),
+                "Authorization": SecretReference(secret="baton/{harness}/tools/crm", key="token", format="Bearer {}"),
+                "X-Org": SecretReference(parameter="/baton/{harness}/tools/org"),
                 "Accept": "text/plain",
             }
         )
@@ -130,7 +130,7 @@ class TestFake(ToolsContract):
 
 class TestToolbox(ToolsContract):
     @pytest.fixture
-    def tools(self, stage: Stage) -> ToolsUnderTest:
+    def tools(self, harness: Harness) -> ToolsUnderTest:
         def python(name: str, function: str, **more: object) -> dict[str, object]:
             entry = f"tests.integration.tools.functions:{function}"
             return {"type": "python", "name": name, "description": "Does it.", "entry_point": entry, **more}
@@ -141,18 +141,18 @@ class TestToolbox(ToolsContract):
             python("guarded", "greet", required_permissions=["crm:read"], requires_approval=True),
             mcp(9, "gone"),
         )
-        return ToolsUnderTest(stage.toolbox, agent, context)
+        return ToolsUnderTest(harness.toolbox, agent, context)
 
 
-async def test_a_tool_that_hangs_in_turns_opens_the_circuit_of_its_endpoint(stage: Stage) -> None:
+async def test_a_tool_that_hangs_in_turns_opens_the_circuit_of_its_endpoint(harness: Harness) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    stage.guards = CircuitBreakers(failures=2)
+    harness.guards = CircuitBreakers(failures=2)
     async with serving(silent) as port:
         tools = agent_with(http(port, timeout_seconds=0.2)).tools
         talk = Talk(assistant=ASSISTANT.model_copy(update={"tools": tools}))
-        services = replace(talk.services, tools=stage.toolbox)
+        services = replace(talk.services, tools=harness.toolbox)
         talk.turns = Turns(services, talk.agents, talk.replays, talk.audit)
         talk.model.script(*[Answer.calling(ToolCall(f"c{number}", "fetch", "{}")) for number in range(3)], "Sorry.")
         said = await talk.say()

@@ -26,9 +26,9 @@ from baton.domain.events import (
     thread_closed,
     unsequenced,
 )
-from baton.domain.floor_events import HANDOFF, RETURN, handed_over, state_changes, step_finished, step_started
 from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer
 from baton.domain.message import MessageStatus, Role, StoredMessage
+from baton.domain.state_events import HANDOFF, RETURN, handed_over, state_changes, step_finished, step_started
 from baton.domain.tool_call import ToolCall
 from baton.domain.tool_events import (
     activity,

@@ -1,4 +1,4 @@
-"""Conversations that leave a record of every kind behind, on fakes or in a house's stores."""
+"""Conversations that leave a record of every kind behind, on fakes or in real stores."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from baton.domain.tool_call import ToolCall
 from baton.ports.agent_client import AgentFailed
 from baton.ports.thread_store import LeaseRequest, TurnRecord
 from baton.ports.tools import ToolFailed, ToolResult
-from tests.contracts.house import House, said
+from tests.contracts.stores import Stores, said
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.files import FakeFiles
-from tests.unit.conversation.handing_over import HELPER, LOCKED, MAKER, HandoffStage, advance, calling, transfer
-from tests.unit.conversation.stage import ASSISTANT, Stage
+from tests.unit.conversation.handing_over import HELPER, LOCKED, MAKER, HandoffHarness, advance, calling, transfer
+from tests.unit.conversation.harness import ASSISTANT, Harness
 from tests.unit.conversation.wiki import answer, delete, no, yes
 
 HOST_ID = "booking 4711 ä"
@@ -70,15 +70,15 @@ MAIN = AgentDefinition.model_validate(
 
 
 @dataclass
-class RecordedStage(HandoffStage):
+class RecordedHarness(HandoffHarness):
     """Scenes, each in a conversation of its own; ``threads`` names them."""
 
-    house: House | None = None
+    stores: Stores | None = None
     threads: dict[str, str] = field(default_factory=dict)
 
-    def __init__(self, house: House | None = None) -> None:
+    def __init__(self, stores: Stores | None = None) -> None:
         others = (MAKER, HELPER, LOCKED, EXPERT, SLOW, ELSEWHERE, BRANCHED)
-        Stage.__init__(self, model=ScriptedChatModel(), assistant=MAIN, others=others, house=house)
+        Harness.__init__(self, model=ScriptedChatModel(), assistant=MAIN, others=others, stores=stores)
         self.threads = {}
         self._messages = 0
         self._add_tools()

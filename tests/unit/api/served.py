@@ -9,17 +9,17 @@ from typing import Any
 
 import httpx
 
+from baton.agents.approvals import Approvals
 from baton.api.application import create_app
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
-from baton.conversation.approvals import Approvals
-from baton.conversation.follow import Follower
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import Scope
+from baton.outbox.follow import Follower
 from baton.ports.clock import Clock
 from baton.ports.token_verifier import Identity
 from tests.fakes.files import FakeFiles
-from tests.unit.conversation.stage import Stage
+from tests.unit.conversation.harness import Harness
 
 
 @dataclass(frozen=True)
@@ -39,31 +39,31 @@ class OpenVerifier:
 
 @dataclass
 class Served:
-    """The API over a stage."""
+    """The API over a harness."""
 
-    stage: Stage = field(default_factory=Stage)
+    harness: Harness = field(default_factory=Harness)
     timing: Timing = field(default_factory=Timing)
     token_seconds: float = 3600.0
     """How long tokens are good for."""
 
     def __post_init__(self) -> None:
-        stage = self.stage
+        harness = self.harness
         services = ApiServices(
-            verifier=OpenVerifier(stage.clock, lambda: self.token_seconds),
-            turns=stage.turns,
-            store=stage.store,
-            records=stage.records,
-            handoffs=stage.handoffs,
-            workflows=stage.workflows,
-            replays=stage.replays,
-            follower=Follower(stage.store, stage.live, stage.replays, poll_seconds=0.01),
-            controls=stage.controls,
-            forks=stage.forks,
-            approvals=Approvals(stage.store, stage.audit),
-            agents=stage.agents,
+            verifier=OpenVerifier(harness.clock, lambda: self.token_seconds),
+            turns=harness.turns,
+            store=harness.store,
+            records=harness.records,
+            handoffs=harness.handoffs,
+            workflows=harness.workflows,
+            replays=harness.replays,
+            follower=Follower(harness.store, harness.live, harness.replays, poll_seconds=0.01),
+            controls=harness.controls,
+            forks=harness.forks,
+            approvals=Approvals(harness.store, harness.audit),
+            agents=harness.agents,
             files=FakeFiles(),
-            audit=stage.audit,
-            clock=stage.clock,
+            audit=harness.audit,
+            clock=harness.clock,
         )
         self.app = create_app(lambda: services, timing=self.timing)
 
@@ -90,7 +90,7 @@ class Served:
         return answer["items"], answer["nextCursor"]
 
     def _client(self, user: str, *permissions: str) -> httpx.AsyncClient:
-        tenant_id = self.stage.ada.tenant_id
+        tenant_id = self.harness.ada.tenant_id
         headers = {"Authorization": f"Bearer {','.join([tenant_id, user, *permissions])}"}
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app), base_url="http://baton.test/v1", headers=headers

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from baton.domain.identity import Permission
 from tests.e2e.ag_ui_rules import check_ag_ui
 from tests.e2e.problems import check_any_problem
-from tests.unit.api.recorded import RecordedStage
+from tests.unit.api.recorded import RecordedHarness
 from tests.unit.api.served import Served
 
 Json = dict[str, Any]
@@ -52,15 +52,15 @@ CALLERS: dict[str, tuple[str, tuple[str, ...]] | None] = {
 
 @dataclass
 class Sweep:
-    """Requests to a served stage that has been ``recorded``, and what was checked of the answers."""
+    """Requests to a served harness that has been ``recorded``, and what was checked of the answers."""
 
     served: Served
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
     """Answers by route and status."""
 
     def __post_init__(self) -> None:
-        assert isinstance(self.served.stage, RecordedStage)
-        self.stage = self.served.stage
+        assert isinstance(self.served.harness, RecordedHarness)
+        self.harness = self.served.harness
         self.document = self.served.app.openapi()
         self.routes = {path: found["get"] for path, found in self.document["paths"].items() if "get" in found}
 
@@ -162,12 +162,12 @@ class Sweep:
             case []:
                 return [route]
             case ["thread_id"]:
-                values: list[tuple[str, ...]] = [(each,) for each in [*self.stage.threads.values(), *others]]
+                values: list[tuple[str, ...]] = [(each,) for each in [*self.harness.threads.values(), *others]]
             case ["agent_id"]:
-                values = [(each.id,) for each in self.stage.catalog.all()] + [(each,) for each in others]
+                values = [(each.id,) for each in self.harness.catalog.all()] + [(each,) for each in others]
             case ["thread_id", "task_id"]:
                 values = []
-                for thread_id in self.stage.threads.values():
+                for thread_id in self.harness.threads.values():
                     listed = await client.get(f"/v1/threads/{quote(thread_id, safe='')}/tasks", params={"limit": 100})
                     tasks = [task["taskId"] for task in listed.json().get("items", [])]
                     values += [(thread_id, each) for each in [*tasks, *others]]
@@ -206,7 +206,7 @@ class Sweep:
             case "cursor":
                 return [], list(WRONG_CURSORS)
             case "threadId" | "parentThreadId":
-                return list(self.stage.threads.values()), list(WRONG_IDS)
+                return list(self.harness.threads.values()), list(WRONG_IDS)
             case "action":
                 return ["thread.read", "tool.approve", "handoff", "agent.consult"], [*TEXTS, "x" * 65]
             case "outcome":
@@ -221,7 +221,7 @@ class Sweep:
 
     def _client(self, caller: str) -> httpx.AsyncClient:
         who = CALLERS[caller]
-        token = ",".join([self.stage.ada.tenant_id, who[0], *who[1]]) if who is not None else None
+        token = ",".join([self.harness.ada.tenant_id, who[0], *who[1]]) if who is not None else None
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(self.served.app, raise_app_exceptions=False),
             base_url="http://baton.test",

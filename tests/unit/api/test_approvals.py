@@ -23,13 +23,13 @@ def resume(served: Served, *interrupts: dict[str, Any], payload: Any = APPROVED)
     """The body that answers interrupts."""
     answers = [{"interruptId": each["id"], "status": "resolved", "payload": payload} for each in interrupts]
     nothing: dict[str, Any] = {"messages": [], "tools": [], "context": [], "state": {}, "forwardedProps": {}}
-    return {"threadId": served.stage.thread_id, "runId": "r-2", "resume": answers} | nothing
+    return {"threadId": served.harness.thread_id, "runId": "r-2", "resume": answers} | nothing
 
 
 async def test_an_approver_hears_how_the_run_ends_and_nothing_of_what_is_said(served: Served) -> None:
-    (interrupt,) = await interrupted(served.stage)
-    served.stage.model.script("A secret of ada's.")
-    assert (await served.get(f"/threads/{served.stage.thread_id}", "tool:approve", user="boss")).status_code == 404
+    (interrupt,) = await interrupted(served.harness)
+    served.harness.model.script("A secret of ada's.")
+    assert (await served.get(f"/threads/{served.harness.thread_id}", "tool:approve", user="boss")).status_code == 404
     first = await served.post("/runs", resume(served, interrupt), "tool:approve", user="boss")
     repeated = await served.post("/runs", resume(served, interrupt), "tool:approve", user="boss")
     for told in (first, repeated):
@@ -38,7 +38,7 @@ async def test_an_approver_hears_how_the_run_ends_and_nothing_of_what_is_said(se
         assert "secret" not in told.text
         assert "home is gone" not in told.text
         assert "Delete it." not in told.text
-    assert [called.arguments for called in served.stage.tools.calls] == [{"page": "home"}]
+    assert [called.arguments for called in served.harness.tools.calls] == [{"page": "home"}]
 
 
 @pytest.mark.parametrize(
@@ -47,38 +47,38 @@ async def test_an_approver_hears_how_the_run_ends_and_nothing_of_what_is_said(se
 async def test_whoever_may_read_the_conversation_hears_all_of_it(
     served: Served, user: str, permissions: tuple[str, ...]
 ) -> None:
-    (interrupt,) = await interrupted(served.stage)
-    served.stage.model.script("A secret of ada's.")
+    (interrupt,) = await interrupted(served.harness)
+    served.harness.model.script("A secret of ada's.")
     told = await served.post("/runs", resume(served, interrupt), *permissions, user=user)
     assert "A secret of ada's." in told.text
     assert "home is gone" in told.text
 
 
 async def test_a_stranger_may_not_answer(served: Served) -> None:
-    (interrupt,) = await interrupted(served.stage)
+    (interrupt,) = await interrupted(served.harness)
     assert (await served.post("/runs", resume(served, interrupt), user="eve")).status_code == 404
-    assert served.stage.tools.calls == []
+    assert served.harness.tools.calls == []
 
 
 @pytest.mark.parametrize("payload", [False, "no", {"approved": "no"}])
 async def test_a_payload_that_is_no_decision_is_refused(served: Served, payload: Any) -> None:
-    (interrupt,) = await interrupted(served.stage)
+    (interrupt,) = await interrupted(served.harness)
     refused = await served.post("/runs", resume(served, interrupt, payload=payload))
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
-    assert served.stage.tools.calls == []
+    assert served.harness.tools.calls == []
 
 
 async def test_two_answers_to_one_interrupt_are_refused(served: Served) -> None:
-    (interrupt,) = await interrupted(served.stage)
+    (interrupt,) = await interrupted(served.harness)
     refused = await served.post("/runs", resume(served, interrupt, interrupt))
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
 
 
 async def test_answers_to_some_of_what_is_open_are_refused_and_not_kept(served: Served) -> None:
-    first, second = await interrupted(served.stage, "home", "about")
+    first, second = await interrupted(served.harness, "home", "about")
     refused = await served.post("/runs", resume(served, first))
     assert (refused.status_code, second["id"] in refused.text) == (422, True)
-    pending = served.stage.store.rows["acme", served.stage.thread_id].thread.pending
+    pending = served.harness.store.rows["acme", served.harness.thread_id].thread.pending
     assert pending is not None
     assert len(pending.open) == 2
 
@@ -99,25 +99,25 @@ def events_of(answer: httpx.Response) -> list[Any]:
 
 async def said_by_users(served: Served) -> list[str]:
     """The ids of what users have said in the conversation."""
-    messages, _ = await served.items(f"/threads/{served.stage.thread_id}/messages", roles="user")
+    messages, _ = await served.items(f"/threads/{served.harness.thread_id}/messages", roles="user")
     return [each["id"] for each in messages]
 
 
 async def test_a_message_in_place_of_an_answer_is_taken_once(served: Served) -> None:
-    (interrupt,) = await interrupted(served.stage)
-    served.stage.model.script("Then we talk.")
+    (interrupt,) = await interrupted(served.harness)
+    served.harness.model.script("Then we talk.")
     body = instead(served, interrupt, "m2", "Let us talk.")
     first = await served.post("/runs", body)
     repeated = await served.post("/runs", body)
     assert "Then we talk." in first.text
     assert events_of(repeated) == events_of(first)
     assert await said_by_users(served) == ["m1", "m2"]
-    assert served.stage.tools.calls == []
+    assert served.harness.tools.calls == []
 
 
 async def test_a_refusal_that_comes_with_the_question_is_a_refusal(served: Served) -> None:
-    (interrupt,) = await interrupted(served.stage)
-    served.stage.model.script("As you like.")
+    (interrupt,) = await interrupted(served.harness)
+    served.harness.model.script("As you like.")
     body = instead(served, interrupt, "m1", "")
     first = await served.post("/runs", body)
     repeated = await served.post("/runs", body)
@@ -127,8 +127,8 @@ async def test_a_refusal_that_comes_with_the_question_is_a_refusal(served: Serve
 
 
 async def test_who_may_approve_for_others_says_nothing_in_their_name(served: Served) -> None:
-    (interrupt,) = await interrupted(served.stage)
-    served.stage.model.script("As you like.")
+    (interrupt,) = await interrupted(served.harness)
+    served.harness.model.script("As you like.")
     body = instead(served, interrupt, "m2", "Delete everything.")
     told = await served.post("/runs", body, "tool:approve", "thread:read_all", user="boss")
     assert "The user refused this call." in told.text

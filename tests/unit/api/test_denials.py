@@ -24,7 +24,7 @@ async def test_a_denial_is_audited_with_the_permission_that_was_missing(
     served: Served, path: str, params: dict[str, str], status: int, action: str, permission: str
 ) -> None:
     assert (await served.get(path, **params)).status_code == status
-    [record] = served.stage.audit.records
+    [record] = served.harness.audit.records
     assert (record.scope.user_id, record.action, record.outcome, record.thread_id) == ("ada", action, "denied", None)
     assert record.detail["permission"] == permission
 
@@ -35,7 +35,7 @@ async def test_a_denial_is_audited_with_the_permission_that_was_missing(
 )
 async def test_what_is_permitted_and_nobody_elses_is_not_audited(served: Served, path: str, permission: str) -> None:
     assert (await served.get(path, permission)).status_code == 200
-    assert served.stage.audit.records == []
+    assert served.harness.audit.records == []
 
 
 async def test_a_denial_can_be_read_in_the_audit(served: Served) -> None:
@@ -46,4 +46,4 @@ async def test_a_denial_can_be_read_in_the_audit(served: Served) -> None:
 
 async def test_an_agent_that_does_not_exist_is_nothing_for_the_audit(served: Served) -> None:
     assert (await served.get("/agents/nobody")).status_code == 404
-    assert served.stage.audit.records == []
+    assert served.harness.audit.records == []

@@ -9,7 +9,7 @@ from baton.domain.handoff import ContextMode, HandoffOutcome
 from baton.domain.message import MessageStatus, OutcomeType, Role
 from baton.domain.task import TaskStatus
 from baton.domain.thread import RunStatus, ThreadStatus
-from tests.unit.api.recorded import RecordedStage
+from tests.unit.api.recorded import RecordedHarness
 from tests.unit.api.served import Served
 from tests.unit.api.sweep import CALLERS, Sweep
 
@@ -18,21 +18,21 @@ AT_ONCE = Timing(comment_seconds=0.0, first_event_seconds=1.0, follow_seconds=0.
 
 @pytest.fixture(scope="module")
 async def sweep() -> Sweep:
-    stage = RecordedStage()
-    await stage.everything()
-    return Sweep(Served(stage, AT_ONCE))
+    harness = RecordedHarness()
+    await harness.everything()
+    return Sweep(Served(harness, AT_ONCE))
 
 
 async def test_there_is_a_record_of_every_kind(sweep: Sweep) -> None:
-    stage = sweep.stage
-    rows = [row for (tenant, _), row in stage.store.rows.items() if tenant == stage.ada.tenant_id]
-    messages = [m for row in rows for m in stage.store.committed(stage.ada.tenant_id, row.thread.id)]
+    harness = sweep.harness
+    rows = [row for (tenant, _), row in harness.store.rows.items() if tenant == harness.ada.tenant_id]
+    messages = [m for row in rows for m in harness.store.committed(harness.ada.tenant_id, row.thread.id)]
     tasks, handoffs = [], []
     for row in rows:
-        tasks += (await stage.records.tasks(stage.ada, row.thread.id, limit=100, cursor=None))[0]
-        handoffs += (await stage.handoffs.of_thread(stage.ada, row.thread.id, limit=100, cursor=None))[0]
+        tasks += (await harness.records.tasks(harness.ada, row.thread.id, limit=100, cursor=None))[0]
+        handoffs += (await harness.handoffs.of_thread(harness.ada, row.thread.id, limit=100, cursor=None))[0]
     ends = [message.end for message in messages if message.end is not None]
-    runs = [row.shown(stage.clock.now()).run for row in rows]
+    runs = [row.shown(harness.clock.now()).run for row in rows]
 
     assert {message.role for message in messages} == {Role.USER, Role.ASSISTANT, Role.TOOL}
     assert {message.status for message in messages} == set(MessageStatus)

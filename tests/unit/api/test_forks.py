@@ -1,4 +1,4 @@
-"""Branching conversations, over HTTP (H3)."""
+"""Branching conversations, over HTTP."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import pytest
 
 from tests.fakes.chat_model import Answer
 from tests.unit.api.served import Served
-from tests.unit.conversation.handing_over import HandoffStage, transfer
+from tests.unit.conversation.handing_over import HandoffHarness, transfer
 
 
 async def talked() -> Served:
     """Ada and her assistant have said four things."""
-    served = Served(HandoffStage(Answer(("One.",)), Answer(("Two.",))))
-    await served.stage.say("m1", "First")
-    await served.stage.say("m2", "Second")
+    served = Served(HandoffHarness(Answer(("One.",)), Answer(("Two.",))))
+    await served.harness.say("m1", "First")
+    await served.harness.say("m2", "Second")
     return served
 
 
 async def fork(served: Served, *permissions: str, user: str = "ada", **fields: Any) -> Any:
     body = {"agentId": "helper", **fields}
-    return await served.post(f"/threads/{served.stage.thread_id}/fork", body, *permissions, user=user)
+    return await served.post(f"/threads/{served.harness.thread_id}/fork", body, *permissions, user=user)
 
 
 async def said_in(served: Served, thread_id: str) -> list[str]:
@@ -31,7 +31,7 @@ async def said_in(served: Served, thread_id: str) -> list[str]:
 
 
 async def forks(served: Served) -> list[Any]:
-    items, _ = await served.items("/threads", parentThreadId=served.stage.thread_id)
+    items, _ = await served.items("/threads", parentThreadId=served.harness.thread_id)
     return items
 
 
@@ -40,19 +40,19 @@ async def test_a_fork_is_a_conversation_with_another_agent_that_begins_with_the_
     answer = await fork(served, includeHistoryMessages=3)
     assert answer.status_code == 201
     child = answer.json()
-    assert (child["agentId"], child["parentThreadId"]) == ("helper", served.stage.thread_id)
+    assert (child["agentId"], child["parentThreadId"]) == ("helper", served.harness.thread_id)
     assert (child["status"], child["state"]["activeAgent"]["id"], child["run"]) == ("active", "helper", None)
     assert (await served.get(f"/threads/{child['id']}")).json() == child
     assert await said_in(served, child["id"]) == ["One.", "Second", "Two."]
 
     body = {"sessionId": child["id"], "messageId": "m3", "message": "Third"}
     (await served.post("/messages", body)).raise_for_status()
-    assert await said_in(served, served.stage.thread_id) == ["First", "One.", "Second", "Two."]
+    assert await said_in(served, served.harness.thread_id) == ["First", "One.", "Second", "Two."]
 
 
 async def test_a_fork_begins_with_five_messages_unless_more_or_fewer_are_wanted() -> None:
     served = await talked()
-    await served.stage.say("m3", "Third")
+    await served.harness.say("m3", "Third")
     assert len(await said_in(served, (await fork(served)).json()["id"])) == 5
     assert len(await said_in(served, (await fork(served, includeHistoryMessages=200)).json()["id"])) == 6
     assert await said_in(served, (await fork(served, includeHistoryMessages=0)).json()["id"]) == []
@@ -62,18 +62,18 @@ async def test_forks_are_listed_under_their_parent_only() -> None:
     served = await talked()
     made = {(await fork(served)).json()["id"] for _ in range(2)}
     assert {thread["id"] for thread in await forks(served)} == made
-    assert [thread["id"] for thread in (await served.items("/threads"))[0]] == [served.stage.thread_id]
+    assert [thread["id"] for thread in (await served.items("/threads"))[0]] == [served.harness.thread_id]
     everybodys, _ = await served.items("/threads", "thread:read_all", scope="tenant")
-    assert [thread["id"] for thread in everybodys] == [served.stage.thread_id]
-    page, cursor = await served.items("/threads", parentThreadId=served.stage.thread_id, limit=1)
-    rest, end = await served.items("/threads", parentThreadId=served.stage.thread_id, limit=1, cursor=cursor)
+    assert [thread["id"] for thread in everybodys] == [served.harness.thread_id]
+    page, cursor = await served.items("/threads", parentThreadId=served.harness.thread_id, limit=1)
+    rest, end = await served.items("/threads", parentThreadId=served.harness.thread_id, limit=1, cursor=cursor)
     assert ({thread["id"] for thread in (*page, *rest)}, end) == (made, None)
 
 
 async def test_a_reader_sees_the_forks_of_what_they_may_read() -> None:
     served = await talked()
     child = (await fork(served)).json()
-    shown = await served.get("/threads", "thread:read_all", user="boss", parentThreadId=served.stage.thread_id)
+    shown = await served.get("/threads", "thread:read_all", user="boss", parentThreadId=served.harness.thread_id)
     assert [thread["id"] for thread in shown.json()["items"]] == [child["id"]]
 
 
@@ -82,14 +82,14 @@ async def test_nobody_forks_what_is_not_theirs(user: str, permissions: tuple[str
     served = await talked()
     refused = await fork(served, *permissions, user=user)
     assert (refused.status_code, refused.json()["code"]) == (404, "thread_unavailable")
-    record = served.stage.audit.records[-1]
+    record = served.harness.audit.records[-1]
     assert (record.scope.user_id, record.action, record.outcome) == (user, "thread.fork", "denied")
     assert await forks(served) == []
 
 
 async def test_an_unknown_conversation_has_no_forks() -> None:
     served = await talked()
-    served.stage.thread_id = str(uuid.uuid4())
+    served.harness.thread_id = str(uuid.uuid4())
     assert (await fork(served)).json()["code"] == "thread_unavailable"
 
 
@@ -132,15 +132,15 @@ async def test_a_field_that_the_request_does_not_have_is_ignored_as_everywhere()
 
 
 async def test_a_fork_that_is_led_by_its_parent_is_written_to_there() -> None:
-    served = Served(HandoffStage(transfer(), context_mode="forked"))
-    await served.stage.say()
-    [handoff], _ = await served.items(f"/threads/{served.stage.thread_id}/handoffs")
+    served = Served(HandoffHarness(transfer(), context_mode="forked"))
+    await served.harness.say()
+    [handoff], _ = await served.items(f"/threads/{served.harness.thread_id}/handoffs")
     [child] = await forks(served)
     assert child["id"] == handoff["childThreadId"]
     body = {"sessionId": child["id"], "messageId": "m2", "message": "Hello?"}
     refused = await served.post("/messages", body)
     assert (refused.status_code, refused.json()["code"]) == (409, "thread_led_by_parent")
     [workflow], _ = await served.items("/workflows")
-    (await served.post(f"/threads/{served.stage.thread_id}/exit", None)).raise_for_status()
+    (await served.post(f"/threads/{served.harness.thread_id}/exit", None)).raise_for_status()
     going_on = await served.post(f"/threads/{child['id']}/continue", {"workflowId": workflow["id"]})
     assert (going_on.status_code, going_on.json()["code"]) == (409, "thread_led_by_parent")

@@ -13,10 +13,10 @@ def served() -> Served:
 
 
 async def test_one_request_reads_so_many_messages_only_and_says_where_to_go_on(served: Served) -> None:
-    stage = served.stage
+    harness = served.harness
     for number in range(15):
-        await stage.say(f"m{number}")
-    path = f"/threads/{stage.thread_id}/messages"
+        await harness.say(f"m{number}")
+    path = f"/threads/{harness.thread_id}/messages"
     assert await served.items(path, roles="tool", limit=100) == ([], None)
     items, cursor = await served.items(path, roles="tool", limit=2)
     assert items == []
@@ -26,13 +26,13 @@ async def test_one_request_reads_so_many_messages_only_and_says_where_to_go_on(s
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
 async def test_pages_of_one_role_hold_every_message_of_it_once(served: Served, limit: int) -> None:
-    stage = served.stage
+    harness = served.harness
     for number in range(15):
-        await stage.say(f"m{number}")
+        await harness.say(f"m{number}")
     found: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
         more = {"cursor": cursor} if cursor else {}
-        items, cursor = await served.items(f"/threads/{stage.thread_id}/messages", roles="user", limit=limit, **more)
+        items, cursor = await served.items(f"/threads/{harness.thread_id}/messages", roles="user", limit=limit, **more)
         found = [message["id"] for message in items] + found
     assert found == [f"m{number}" for number in range(15)]

@@ -153,7 +153,7 @@ async def test_the_short_form_of_a_run_is_understood(running_clients: dict[str, 
     body = run_input(served)
     first = await served.post("/runs", body)
     assert "RUN_FINISHED" in first.text
-    served.stage.clock.advance(timedelta(days=2).total_seconds())
+    served.harness.clock.advance(timedelta(days=2).total_seconds())
     repeated = await served.post("/runs", body)
     heard = await running_clients[version].hear(repeated.text)
     assert heard.errors == []

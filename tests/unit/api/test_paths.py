@@ -48,7 +48,7 @@ async def test_a_rest_apis_event_names_the_same_thread(given_id: str) -> None:
     event = rest_event(f"/v1/threads/{quote(given_id, safe='')}/close")
     answer = await asyncio.to_thread(by_mangum, served, event)
     assert answer["statusCode"] == 404
-    [record] = served.stage.audit.records
+    [record] = served.harness.audit.records
     assert record.thread_id == thread_ref(Scope("acme", "ada"), given_id).id
 
 

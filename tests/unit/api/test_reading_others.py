@@ -16,8 +16,8 @@ READ_ALL = "thread:read_all"
 @pytest.fixture
 async def served() -> Served:
     served = Served()
-    await served.stage.say()
-    served.stage.audit.records.clear()
+    await served.harness.say()
+    served.harness.audit.records.clear()
     return served
 
 
@@ -34,27 +34,27 @@ def test_there_are_addresses_to_try(served: Served) -> None:
 
 
 async def test_every_read_of_another_users_thread_is_audited_and_none_of_ones_own(served: Served) -> None:
-    audit = served.stage.audit
+    audit = served.harness.audit
     for path in [*paths_below_a_thread(served), "/threads?parentThreadId={thread_id}"]:
-        filled = re.sub(r"\{\w+\}", "x", path.replace("{thread_id}", served.stage.thread_id))
+        filled = re.sub(r"\{\w+\}", "x", path.replace("{thread_id}", served.harness.thread_id))
         await served.request("GET", filled, user="ada")
         assert audit.records == [], path
         await served.request("GET", filled, READ_ALL, user="auditor")
         [record] = audit.records
         assert (record.scope.user_id, record.action, record.outcome) == ("auditor", "thread.read", "allowed"), path
-        assert (record.thread_id, record.detail) == (served.stage.thread_id, {"userId": "ada"}), path
+        assert (record.thread_id, record.detail) == (served.harness.thread_id, {"userId": "ada"}), path
         audit.records.clear()
 
 
 async def test_listing_the_tenants_threads_is_audited(served: Served) -> None:
     await served.get("/threads", READ_ALL, user="auditor", scope="tenant")
-    [record] = served.stage.audit.records
+    [record] = served.harness.audit.records
     assert (record.scope.user_id, record.action, record.outcome) == ("auditor", "thread.list", "allowed")
 
 
 async def test_a_refused_read_is_audited_as_denied_only(served: Served) -> None:
-    assert (await served.get(f"/threads/{served.stage.thread_id}", user="eve")).status_code == 404
-    [record] = served.stage.audit.records
+    assert (await served.get(f"/threads/{served.harness.thread_id}", user="eve")).status_code == 404
+    [record] = served.harness.audit.records
     assert (record.scope.user_id, record.outcome) == ("eve", "denied")
 
 
@@ -73,5 +73,5 @@ async def test_a_stream_of_another_users_answer_is_audited(served: Served) -> No
     body = run_input(served, resume=[{"interruptId": "i-1", "status": "resolved", "payload": {"approved": True}}])
     await served.post("/runs", body, "tool:approve", READ_ALL, user="auditor")
     assert ("auditor", "thread.read", "allowed") in [
-        (record.scope.user_id, record.action, record.outcome) for record in served.stage.audit.records
+        (record.scope.user_id, record.action, record.outcome) for record in served.harness.audit.records
     ]

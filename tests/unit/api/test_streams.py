@@ -24,20 +24,20 @@ SILENCE = 0.3
 def run_input(served: Served, **fields: Any) -> dict[str, Any]:
     """AG-UI's, with one message."""
     message = {"id": "m1", "role": "user", "content": "Hello"}
-    body = {"threadId": served.stage.thread_id, "runId": str(uuid.uuid4()), "messages": [message]}
+    body = {"threadId": served.harness.thread_id, "runId": str(uuid.uuid4()), "messages": [message]}
     return body | {"state": {}, "tools": [], "context": [], "forwardedProps": {}} | fields
 
 
 def slow_answer(served: Served) -> asyncio.Event:
     """The model says one word and waits for the gate."""
     gate = asyncio.Event()
-    served.stage.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
+    served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
     return gate
 
 
 async def silence(served: Served, gate: asyncio.Event) -> None:
     """Let the model be silent for some time."""
-    await served.stage.model_is_asked()
+    await served.harness.model_is_asked()
     await asyncio.sleep(SILENCE)
     gate.set()
 
@@ -64,9 +64,9 @@ async def test_a_run_with_something_to_tell_makes_no_comment() -> None:
 async def test_followed_events_show_that_the_run_lives_and_end_with_it() -> None:
     served = Served(timing=Timing(comment_seconds=SHORT, follow_seconds=LONG))
     gate = slow_answer(served)
-    running = asyncio.ensure_future(served.stage.say())
-    await served.stage.model_is_asked()
-    path = f"/threads/{served.stage.thread_id}/events"
+    running = asyncio.ensure_future(served.harness.say())
+    await served.harness.model_is_asked()
+    path = f"/threads/{served.harness.thread_id}/events"
     answer, _ = await asyncio.gather(served.get(path), silence(served, gate))
     await running
     assert comments(answer) > 0
@@ -76,9 +76,9 @@ async def test_followed_events_show_that_the_run_lives_and_end_with_it() -> None
 async def test_events_are_followed_for_so_long_only() -> None:
     served = Served(timing=Timing(comment_seconds=LONG, follow_seconds=SHORT))
     gate = slow_answer(served)
-    running = asyncio.ensure_future(served.stage.say())
-    await served.stage.model_is_asked()
-    answer = await served.get(f"/threads/{served.stage.thread_id}/events")
+    running = asyncio.ensure_future(served.harness.say())
+    await served.harness.model_is_asked()
+    answer = await served.get(f"/threads/{served.harness.thread_id}/events")
     assert not running.done()
     assert comments(answer) == 0
     assert '"type":"RUN_FINISHED"' not in answer.text
@@ -94,10 +94,10 @@ async def test_a_refusal_that_comes_in_time_is_an_http_status() -> None:
 
 async def test_a_refusal_that_comes_late_is_an_event_without_a_number() -> None:
     served = Served(timing=Timing(comment_seconds=LONG, first_event_seconds=SHORT))
-    stage = served.stage
+    harness = served.harness
     with_permission = Scope("acme", "ada", frozenset({"archive:read"}))
     gate = slow_answer(served)
-    running = asyncio.ensure_future(stage.say("m0", agent_id="librarian", scope=with_permission))
+    running = asyncio.ensure_future(harness.say("m0", agent_id="librarian", scope=with_permission))
     answer, _ = await asyncio.gather(served.post("/runs", run_input(served)), silence(served, gate))
     await running
     assert (answer.status_code, f'"code":"{UnknownAgent.code}"' in answer.text) == (200, True)
@@ -115,9 +115,9 @@ async def test_a_stream_ends_with_its_token_and_the_run_goes_on(path: str) -> No
     if path == "runs":
         answer = await served.post("/runs", run_input(served))
     else:
-        running = asyncio.ensure_future(served.stage.say())
-        await served.stage.model_is_asked()
-        answer = await served.get(f"/threads/{served.stage.thread_id}/events")
+        running = asyncio.ensure_future(served.harness.say())
+        await served.harness.model_is_asked()
+        answer = await served.get(f"/threads/{served.harness.thread_id}/events")
     last = json.loads(answer.text.strip().rpartition("data: ")[2])
     assert (last["type"], last["code"], last["metadata"]["retryable"]) == ("RUN_ERROR", "token_expired", False)
     assert "seq" not in last["metadata"]
@@ -126,11 +126,11 @@ async def test_a_stream_ends_with_its_token_and_the_run_goes_on(path: str) -> No
     if path == "events":
         await running
     served.token_seconds = LONG
-    finished = await served.get(f"/threads/{served.stage.thread_id}/events")
+    finished = await served.get(f"/threads/{served.harness.thread_id}/events")
     assert '"type":"RUN_FINISHED"' in finished.text
 
 
 async def test_a_stream_that_ends_before_its_token_tells_nothing_of_it() -> None:
     served = Served(token_seconds=LONG)
     assert "token_expired" not in (await served.post("/runs", run_input(served))).text
-    assert "token_expired" not in (await served.get(f"/threads/{served.stage.thread_id}/events")).text
+    assert "token_expired" not in (await served.get(f"/threads/{served.harness.thread_id}/events")).text

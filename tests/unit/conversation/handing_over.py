@@ -1,16 +1,16 @@
-"""A stage with a specialist: conversations that are handed over, on fakes and with scripted models."""
+"""A harness with a specialist: conversations that are handed over, on fakes and with scripted models."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from baton.conversation.requests import continue_request, exit_request
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ToolCall
+from baton.requests.requests import continue_request, exit_request
 from tests.fakes.chat_model import Answer, ScriptedChatModel
-from tests.unit.conversation.stage import ASSISTANT, Said, Stage
+from tests.unit.conversation.harness import ASSISTANT, Harness, Said
 
 MAKER = AgentDefinition.model_validate(
     {
@@ -69,8 +69,8 @@ LOCKED = AgentDefinition.model_validate(
 )
 
 
-class HandoffStage(Stage):
-    """A stage whose assistant hands over."""
+class HandoffHarness(Harness):
+    """A harness whose assistant hands over."""
 
     def __init__(self, *answers: Answer, maker: AgentDefinition = MAKER, **handoff: Any) -> None:
         handoffs = [{"agent": "maker", **handoff}, {"agent": "helper", **handoff}, {"agent": "locked"}]

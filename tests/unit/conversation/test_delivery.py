@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from baton.conversation.delivery import LONGEST_BACKLOG, Delivery, send_to
 from baton.domain.events import Event
 from baton.domain.identity import Scope
+from baton.outbox.delivery import MAX_BACKLOG, Delivery, send_to
 from baton.ports.connections import ConnectionBusy, ConnectionGone
 from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
@@ -61,7 +61,7 @@ async def test_what_waits_for_a_slow_connection_is_bounded(connections: FakeConn
     connections.script("slow", *[ConnectionBusy()] * 2)
     for name in ("slow", "quick"):
         await delivery.join(name, later)
-    text, size = "x" * 20_000, LONGEST_BACKLOG // 20_000 + 10
+    text, size = "x" * 20_000, MAX_BACKLOG // 20_000 + 10
     for number in range(size):
         delivery.post([Event({"type": "X", "text": text, "metadata": {}}, number)])
         if number % 50 == 0:  # the quick one takes them meanwhile

@@ -27,9 +27,9 @@ from baton.ports.files import ThreadFiles
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer, ScriptedChatModel
-from tests.unit.conversation.handing_over import HandoffStage, transfer
-from tests.unit.conversation.stage import ASSISTANT, Said, Stage
-from tests.unit.conversation.test_relay import RelayStage
+from tests.unit.conversation.handing_over import HandoffHarness, transfer
+from tests.unit.conversation.harness import ASSISTANT, Harness, Said
+from tests.unit.conversation.test_relay import RelayHarness
 from tests.unit.conversation.test_tool_loop import armed
 
 PIECE = "word " * 2_000
@@ -70,8 +70,8 @@ def last_message(said: Said) -> Any:
 
 
 async def test_an_answer_without_end_is_cut_kept_and_marked(model: EndlessModel) -> None:
-    stage = Stage(model=model)
-    said = await stage.say()
+    harness = Harness(model=model)
+    said = await harness.say()
 
     check_run([event.body for event in said.events])
     assert len(said.text.encode()) == MAX_ANSWER_BYTES
@@ -86,66 +86,66 @@ async def test_an_answer_without_end_is_cut_kept_and_marked(model: EndlessModel)
 
 
 async def test_a_repeated_message_is_told_the_same_end(model: EndlessModel) -> None:
-    stage = Stage(model=model)
-    said = await stage.say()
-    again = await stage.say()
+    harness = Harness(model=model)
+    said = await harness.say()
+    again = await harness.say()
     assert again.text == said.text
     assert again.last["metadata"]["finishReason"] == "length"
-    stage.clock.advance(25 * 3600)
-    short = await stage.say()
+    harness.clock.advance(25 * 3600)
+    short = await harness.say()
     assert short.last["metadata"]["finishReason"] == "length"
 
 
 async def test_what_follows_a_cut_answer_stays_within_its_budget(model: EndlessModel) -> None:
-    stage = Stage(model=model)
-    await stage.say("m1")
+    harness = Harness(model=model)
+    await harness.say("m1")
     model.script("Shorter now.")
-    said = await stage.say("m2", "Shorter, please.")
+    said = await harness.say("m2", "Shorter, please.")
     assert said.text == "Shorter now."
     assert sum(len(str(prompt.content)) for prompt in model.asked[-1].prompts) < 10_000
 
 
 async def test_the_model_is_told_that_its_answer_was_cut() -> None:
-    stage = Stage()
-    stage.model.script(Answer(("Once upon a time",), reason=FinishReason.LENGTH), "there was.")
-    said = await stage.say("m1")
+    harness = Harness()
+    harness.model.script(Answer(("Once upon a time",), reason=FinishReason.LENGTH), "there was.")
+    said = await harness.say("m1")
     assert last_message(said).metadata()["finishReason"] == "length"
-    await stage.say("m2", "Go on.")
-    assert stage.model.asked[-1].contents[2] == ("assistant", f"Once upon a time\n{CUT_NOTE}")
+    await harness.say("m2", "Go on.")
+    assert harness.model.asked[-1].contents[2] == ("assistant", f"Once upon a time\n{CUT_NOTE}")
 
 
 async def test_a_whole_answer_is_not_marked() -> None:
-    said = await Stage().say()
+    said = await Harness().say()
     assert last_message(said).metadata()["finishReason"] is None
     assert all("finishReason" not in event.body.get("metadata", {}) for event in said.events)
 
 
 async def test_arguments_count_as_part_of_the_answer() -> None:
-    stage = Stage(assistant=armed())
+    harness = Harness(assistant=armed())
 
     async def weather(city: str) -> str:
         return "Sunny."
 
-    stage.tools.add("weather", weather, parameters={"type": "object"})
+    harness.tools.add("weather", weather, parameters={"type": "object"})
     half = ToolCall("call-1", "weather", json.dumps({"city": "x" * (MAX_ANSWER_BYTES // 2)}))
     more = ToolCall("call-2", "weather", json.dumps({"city": "y" * (MAX_ANSWER_BYTES // 2)}))
-    stage.model.script(Answer.calling(half, text="Let me see."), Answer.calling(more, text="And once more."))
-    said = await stage.say()
+    harness.model.script(Answer.calling(half, text="Let me see."), Answer.calling(more, text="And once more."))
+    said = await harness.say()
     assert [event.type for event in said.events].count("TOOL_CALL_RESULT") == 1
     assert said.text == "Let me see.And once more."
     assert last_message(said).metadata()["finishReason"] == "length"
     assert not last_message(said).tool_calls
-    assert len(stage.model.asked) == 2
+    assert len(harness.model.asked) == 2
 
 
 async def test_a_sub_agents_answer_without_end_is_cut(model: EndlessModel) -> None:
     expert = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Know.")
     assistant = ASSISTANT.model_copy(update={"sub_agents": ("expert",)})
-    stage = Stage(model=model, assistant=assistant, others=(expert,))
+    harness = Harness(model=model, assistant=assistant, others=(expert,))
     asking = Answer.calling(ToolCall("call-1", "ask_expert", json.dumps({"message": "Tell me everything."})))
     model.script(asking)
-    said = await stage.say()
-    [task], _ = await stage.records.tasks(stage.ada, stage.thread_id, limit=9, cursor=None)
+    said = await harness.say()
+    [task], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
     assert task.result is not None
     assert task.result.endswith(CUT_NOTE)
     assert len(task.result) < MAX_ANSWER_BYTES + 200
@@ -156,32 +156,32 @@ async def test_a_remote_agents_answer_without_end_is_cut() -> None:
     agent = AgentDefinition.model_validate(
         {"id": "expert", "name": "Expert", "description": "Knows.", "remote": {"card_url": "https://a.example.com"}}
     )
-    stage = Stage(assistant=ASSISTANT.model_copy(update={"sub_agents": ("expert",)}), others=(agent,))
-    stage.model.script(Answer.calling(ToolCall("call-1", "ask_expert", json.dumps({"message": "Everything."}))))
-    stage.agent_client.script("expert", Reply((PIECE,) * 1_000))
-    await stage.say()
-    [task], _ = await stage.records.tasks(stage.ada, stage.thread_id, limit=9, cursor=None)
+    harness = Harness(assistant=ASSISTANT.model_copy(update={"sub_agents": ("expert",)}), others=(agent,))
+    harness.model.script(Answer.calling(ToolCall("call-1", "ask_expert", json.dumps({"message": "Everything."}))))
+    harness.agent_client.script("expert", Reply((PIECE,) * 1_000))
+    await harness.say()
+    [task], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
     assert task.result is not None
     assert task.result.endswith(CUT_NOTE)
     assert len(task.result) < MAX_ANSWER_BYTES + 200
-    assert len(stage.agent_client.stopped) == 1
+    assert len(harness.agent_client.stopped) == 1
 
 
 async def test_a_specialist_elsewhere_is_cut_kept_and_told_to_stop() -> None:
-    stage = RelayStage()
-    stage.agent_client.script("booker", Reply((PIECE,) * 1_000, end=AgentDone("remote-1")))
-    said = await stage.say()
-    kept = [message for message in await stage.messages() if message.role is Role.ASSISTANT][-1]
+    harness = RelayHarness()
+    harness.agent_client.script("booker", Reply((PIECE,) * 1_000, end=AgentDone("remote-1")))
+    said = await harness.say()
+    kept = [message for message in await harness.messages() if message.role is Role.ASSISTANT][-1]
     assert len(kept.text.encode()) == MAX_ANSWER_BYTES
     assert kept.metadata()["finishReason"] == "length"
     assert said.last["metadata"]["finishReason"] == "length"
-    assert len(stage.agent_client.stopped) == 1
+    assert len(harness.agent_client.stopped) == 1
 
 
 async def test_what_is_said_in_a_fork_is_cut_and_marked_in_both(model: EndlessModel) -> None:
-    stage = HandoffStage(transfer("helper", context_summary="All of it."), context_mode="forked")
-    stage.model.script(Answer((PIECE,) * 200))
-    said = await stage.say()
+    harness = HandoffHarness(transfer("helper", context_summary="All of it."), context_mode="forked")
+    harness.model.script(Answer((PIECE,) * 200))
+    said = await harness.say()
     assert last_message(said).source == "specialist"
     assert last_message(said).metadata()["finishReason"] == "length"
     assert len(last_message(said).text.encode()) == MAX_ANSWER_BYTES

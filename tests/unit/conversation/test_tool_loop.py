@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baton.conversation.agent_loop import LONGEST_SOURCE_FIELD, MOST_CALLS, MOST_SOURCES
+from baton.agents.agent_loop import MAX_CALLS, MAX_SOURCE_FIELD, MAX_SOURCES
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, ModelUnavailable, StoreUnavailable
 from baton.domain.message import MessageStatus, Role
@@ -19,7 +19,7 @@ from baton.ports.files import ThreadFiles
 from baton.ports.tools import ToolFailed, ToolResult
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.unit.conversation.failing import failing_once
-from tests.unit.conversation.stage import ASSISTANT, Said, Stage
+from tests.unit.conversation.harness import ASSISTANT, Harness, Said
 from tests.unit.conversation.test_waiting import in_virtual_time
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -34,22 +34,22 @@ def armed(**limits: Any) -> AgentDefinition:
 
 
 @pytest.fixture
-def stage() -> Stage:
-    stage = Stage(assistant=armed())
+def harness() -> Harness:
+    harness = Harness(assistant=armed())
 
     async def weather(city: str) -> str:
         return f"Sunny in {city}."
 
-    stage.tools.add("weather", weather, parameters=CITY)
-    return stage
+    harness.tools.add("weather", weather, parameters=CITY)
+    return harness
 
 
 def call(name: str = "weather", number: int = 1, **arguments: Any) -> ToolCall:
     return ToolCall(f"call-{number}", name, json.dumps(arguments))
 
 
-async def records(stage: Stage) -> Sequence[Mapping[str, Any]]:
-    found, _ = await stage.records.calls(stage.ada, stage.thread_id, limit=50, cursor=None)
+async def records(harness: Harness) -> Sequence[Mapping[str, Any]]:
+    found, _ = await harness.records.calls(harness.ada, harness.thread_id, limit=50, cursor=None)
     return [record.as_json() for record in found][::-1]
 
 
@@ -57,9 +57,9 @@ def results(said: Said) -> list[str]:
     return [event.body["content"] for event in said.events if event.type == "TOOL_CALL_RESULT"]
 
 
-async def test_the_model_is_told_what_its_call_has_brought_and_answers(stage: Stage) -> None:
-    stage.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), "It is sunny.")
-    said = await stage.say()
+async def test_the_model_is_told_what_its_call_has_brought_and_answers(harness: Harness) -> None:
+    harness.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), "It is sunny.")
+    said = await harness.say()
 
     assert said.types == [
         "RUN_STARTED",
@@ -77,7 +77,7 @@ async def test_the_model_is_told_what_its_call_has_brought_and_answers(stage: St
         "RUN_FINISHED",
     ]
     assert results(said) == ["Sunny in Oslo."]
-    roles = [role for role, _ in stage.model.asked[1].contents]
+    roles = [role for role, _ in harness.model.asked[1].contents]
     assert roles == ["system", "user", "assistant", "tool"]
     assert said.finished is not None
     assert [message.role for message in said.finished.messages] == [
@@ -88,28 +88,28 @@ async def test_the_model_is_told_what_its_call_has_brought_and_answers(stage: St
     ]
 
 
-async def test_the_next_turn_knows_the_call_and_its_result(stage: Stage) -> None:
-    stage.model.script(Answer.calling(call(city="Oslo")), "It is sunny.", "As I said.")
-    await stage.say("m1")
-    await stage.say("m2")
-    prompts = stage.model.asked[2].prompts
+async def test_the_next_turn_knows_the_call_and_its_result(harness: Harness) -> None:
+    harness.model.script(Answer.calling(call(city="Oslo")), "It is sunny.", "As I said.")
+    await harness.say("m1")
+    await harness.say("m2")
+    prompts = harness.model.asked[2].prompts
     assert [prompt.role.value for prompt in prompts] == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert prompts[2].tool_calls[0].id == prompts[3].tool_call_id
     assert prompts[3].content == "Sunny in Oslo."
 
 
-async def test_a_call_is_labelled_by_how_it_ended(stage: Stage) -> None:
+async def test_a_call_is_labelled_by_how_it_ended(harness: Harness) -> None:
     async def broken() -> str:
         raise ToolFailed("The station is closed.")
 
     async def locked() -> str:
         raise ToolFailed("That is not allowed.", is_refused=True)
 
-    stage.tools.add("station", broken)
-    stage.tools.add("safe", locked)
+    harness.tools.add("station", broken)
+    harness.tools.add("safe", locked)
     asked = [call(city="Oslo"), call("station", 2), call("safe", 3), call("weather", 4), call("nothing", 5)]
-    stage.model.script(Answer.calling(*asked), "Well.")
-    said = await stage.say()
+    harness.model.script(Answer.calling(*asked), "Well.")
+    said = await harness.say()
     ends = {"weather": "succeeded", "station": "failed", "safe": "refused", "nothing": "refused"}
     called = {e.body["toolCallId"]: e.body["toolCallName"] for e in said.events if e.type == "TOOL_CALL_START"}
     shown = [
@@ -127,33 +127,33 @@ async def test_a_call_is_labelled_by_how_it_ended(stage: Stage) -> None:
 
 
 async def test_calls_beyond_the_turns_limit_are_labelled_as_refused() -> None:
-    stage = Stage(assistant=armed(tool_calls=1))
+    harness = Harness(assistant=armed(tool_calls=1))
 
     async def weather(city: str) -> str:
         return f"Sunny in {city}."
 
-    stage.tools.add("weather", weather, parameters=CITY)
-    stage.model.script(Answer.calling(call(city="Oslo"), call(number=2, city="Rome")), "Enough.")
-    said = await stage.say()
+    harness.tools.add("weather", weather, parameters=CITY)
+    harness.model.script(Answer.calling(call(city="Oslo"), call(number=2, city="Rome")), "Enough.")
+    said = await harness.say()
     outcomes = [e.body["metadata"]["outcome"] for e in said.events if e.type == "TOOL_CALL_RESULT"]
     assert sorted(outcomes) == ["refused", "succeeded"]
 
 
-async def test_every_call_is_recorded_with_what_came_of_it(stage: Stage) -> None:
+async def test_every_call_is_recorded_with_what_came_of_it(harness: Harness) -> None:
     async def broken() -> str:
         raise ToolFailed("The station is closed.")
 
-    stage.tools.add("station", broken)
-    stage.model.script(Answer.calling(call(city="Oslo"), call("station", 2)), "Well.")
-    await stage.say()
-    weather, station = sorted(await records(stage), key=lambda record: str(record["toolName"]), reverse=True)
+    harness.tools.add("station", broken)
+    harness.model.script(Answer.calling(call(city="Oslo"), call("station", 2)), "Well.")
+    await harness.say()
+    weather, station = sorted(await records(harness), key=lambda record: str(record["toolName"]), reverse=True)
     assert (weather["input"], weather["output"], weather["succeeded"]) == ({"city": "Oslo"}, "Sunny in Oslo.", True)
     assert (station["output"], station["succeeded"]) == (None, False)
     assert station["errorMessage"] == "The station is closed."
     assert weather["agentId"] == "assistant"
 
 
-async def test_calls_of_one_answer_run_at_the_same_time(stage: Stage) -> None:
+async def test_calls_of_one_answer_run_at_the_same_time(harness: Harness) -> None:
     both = asyncio.Barrier(2)
 
     async def meet(city: str) -> str:
@@ -161,11 +161,11 @@ async def test_calls_of_one_answer_run_at_the_same_time(stage: Stage) -> None:
             await both.wait()
         return city
 
-    stage.tools.add("meet", meet, parameters=CITY)
-    stage.model.script(Answer.calling(call("meet", 1, city="Oslo"), call("meet", 2, city="Rome")), "Both.")
-    said = await stage.say()
+    harness.tools.add("meet", meet, parameters=CITY)
+    harness.model.script(Answer.calling(call("meet", 1, city="Oslo"), call("meet", 2, city="Rome")), "Both.")
+    said = await harness.say()
     assert sorted(results(said)) == ["Oslo", "Rome"]
-    told = [content for role, content in stage.model.asked[1].contents if role == "tool"]
+    told = [content for role, content in harness.model.asked[1].contents if role == "tool"]
     assert told == ["Oslo", "Rome"], "the model is told in the order of its calls"
 
 
@@ -181,20 +181,20 @@ async def test_calls_of_one_answer_run_at_the_same_time(stage: Stage) -> None:
         (ToolCall("call-1", "weather", "[" * 100_000), "at most 10000 values"),
     ],
 )
-async def test_a_bad_call_goes_back_to_the_model_as_an_error(stage: Stage, bad: ToolCall, complaint: str) -> None:
-    stage.model.script(Answer.calling(bad), Answer.calling(call(city="Oslo")), "It is sunny.")
-    said = await stage.say()
+async def test_a_bad_call_goes_back_to_the_model_as_an_error(harness: Harness, bad: ToolCall, complaint: str) -> None:
+    harness.model.script(Answer.calling(bad), Answer.calling(call(city="Oslo")), "It is sunny.")
+    said = await harness.say()
     assert complaint in results(said)[0]
     assert results(said)[1] == "Sunny in Oslo."
     assert said.last["outcome"] == {"type": "success"}
-    assert len(stage.tools.calls) == 1
+    assert len(harness.tools.calls) == 1
 
 
 async def test_a_model_that_calls_badly_again_and_again_gets_a_last_answer_without_tools() -> None:
-    stage = Stage(assistant=armed(bad_calls=2))
-    stage.model.otherwise = Answer.calling(call("nothing"), text="Hm.")
-    said = await stage.say()
-    assert [bool(asked.tools) for asked in stage.model.asked] == [True, True, True, False]
+    harness = Harness(assistant=armed(bad_calls=2))
+    harness.model.otherwise = Answer.calling(call("nothing"), text="Hm.")
+    said = await harness.say()
+    assert [bool(asked.tools) for asked in harness.model.asked] == [True, True, True, False]
     assert said.last["outcome"] == {"type": "success"}
     assert said.finished is not None
     assert said.finished.messages[-1].text == "Hm."
@@ -202,92 +202,92 @@ async def test_a_model_that_calls_badly_again_and_again_gets_a_last_answer_witho
 
 @pytest.mark.parametrize("limits", [{"model_calls": 3}, {"tool_calls": 2}, {"tokens": 1_000}])
 async def test_a_turn_that_reaches_its_limits_ends_in_an_answer(limits: dict[str, int]) -> None:
-    stage = Stage(assistant=armed(**limits))
-    stage.tools.add("dig", lambda: _text("Deeper."))
+    harness = Harness(assistant=armed(**limits))
+    harness.tools.add("dig", lambda: _text("Deeper."))
     usage = Answer.calling(call("dig"), text="On and on.")
-    stage.model.otherwise = Answer(usage.pieces, reason=usage.reason, calls=usage.calls, usage=_tokens(600))
-    said = await stage.say()
+    harness.model.otherwise = Answer(usage.pieces, reason=usage.reason, calls=usage.calls, usage=_tokens(600))
+    said = await harness.say()
     assert said.last["outcome"] == {"type": "success"}
-    assert stage.model.asked[-1].tools == ()
-    assert stage.model.asked[-1].prompts[-1].role is Role.SYSTEM
-    assert len(stage.model.asked) <= 4
+    assert harness.model.asked[-1].tools == ()
+    assert harness.model.asked[-1].prompts[-1].role is Role.SYSTEM
+    assert len(harness.model.asked) <= 4
 
 
 async def test_a_long_result_is_cut_for_the_model_and_kept_whole() -> None:
-    stage = Stage(assistant=armed(result_chars=200))
-    stage.tools.add("read", lambda: _text("x" * 5_000))
-    stage.model.script(Answer.calling(call("read")), "Long.")
-    await stage.say()
-    told = str(stage.model.asked[1].contents[-1][1])
+    harness = Harness(assistant=armed(result_chars=200))
+    harness.tools.add("read", lambda: _text("x" * 5_000))
+    harness.model.script(Answer.calling(call("read")), "Long.")
+    await harness.say()
+    told = str(harness.model.asked[1].contents[-1][1])
     assert len(told) < 400
     assert "5000 characters" in told
-    assert len(str((await records(stage))[0]["output"])) == 5_000
+    assert len(str((await records(harness))[0]["output"])) == 5_000
 
 
-async def test_a_tool_that_does_not_answer_in_time_is_an_outage_and_the_user_is_told(stage: Stage) -> None:
+async def test_a_tool_that_does_not_answer_in_time_is_an_outage_and_the_user_is_told(harness: Harness) -> None:
     async def hang() -> str:
         await asyncio.sleep(60)
         return "never"
 
-    stage.tools.add("hang", hang, timeout_seconds=0.05)
-    stage.model.script(Answer.calling(call("hang")), "It should be sunny.")
-    said = await stage.say()
+    harness.tools.add("hang", hang, timeout_seconds=0.05)
+    harness.model.script(Answer.calling(call("hang")), "It should be sunny.")
+    said = await harness.say()
     assert said.text == "I'm working with limited resources right now, but here's what I know...\n\nIt should be sunny."
     assert said.finished is not None
     assert said.finished.messages[-1].text == said.text
 
 
-async def test_an_error_of_the_tool_itself_is_the_models_affair(stage: Stage) -> None:
+async def test_an_error_of_the_tool_itself_is_the_models_affair(harness: Harness) -> None:
     async def refuse() -> str:
         raise ToolFailed("There is no such city.")
 
-    stage.tools.add("refuse", refuse)
-    stage.model.script(Answer.calling(call("refuse")), "No such city.")
-    assert (await stage.say()).text == "No such city."
+    harness.tools.add("refuse", refuse)
+    harness.model.script(Answer.calling(call("refuse")), "No such city.")
+    assert (await harness.say()).text == "No such city."
 
 
-async def test_an_unforeseen_fault_of_a_tool_fails_its_call_only(stage: Stage) -> None:
+async def test_an_unforeseen_fault_of_a_tool_fails_its_call_only(harness: Harness) -> None:
     async def explode() -> str:
         raise ZeroDivisionError
 
-    stage.tools.add("explode", explode)
-    stage.model.script(Answer.calling(call("explode")), "Sorry.")
-    said = await stage.say()
+    harness.tools.add("explode", explode)
+    harness.model.script(Answer.calling(call("explode")), "Sorry.")
+    said = await harness.say()
     assert said.text.endswith("Sorry.")
-    assert (await records(stage))[0]["succeeded"] is False
+    assert (await records(harness))[0]["succeeded"] is False
 
 
-async def test_what_an_answer_rests_on_stands_at_its_end(stage: Stage) -> None:
+async def test_what_an_answer_rests_on_stands_at_its_end(harness: Harness) -> None:
     page = {"kind": "page", "id": "p1", "title": "Climate", "score": None}
 
     async def look() -> ToolResult:
         return ToolResult("It rains.", sources=(page,))
 
-    stage.tools.add("look", look)
-    stage.model.script(Answer.calling(call("look"), text="One moment."), "It rains.")
-    said = await stage.say()
+    harness.tools.add("look", look)
+    harness.model.script(Answer.calling(call("look"), text="One moment."), "It rains.")
+    said = await harness.say()
     ends = [event.body["metadata"]["sources"] for event in said.events if event.type == "TEXT_MESSAGE_END"]
     assert ends == [[], [page]]
     assert said.finished is not None
     assert said.finished.messages[-1].sources == (page,)
 
 
-async def test_the_model_hears_which_tools_cannot_be_had(stage: Stage) -> None:
-    stage.tools.lose("mcp:docs", "it cannot be reached")
-    await stage.say()
-    assert "mcp:docs" in str(stage.model.asked[0].prompts[1].content)
+async def test_the_model_hears_which_tools_cannot_be_had(harness: Harness) -> None:
+    harness.tools.lose("mcp:docs", "it cannot be reached")
+    await harness.say()
+    assert "mcp:docs" in str(harness.model.asked[0].prompts[1].content)
 
 
-async def test_the_user_hears_once_in_each_answer_that_tools_are_missing(stage: Stage) -> None:
+async def test_the_user_hears_once_in_each_answer_that_tools_are_missing(harness: Harness) -> None:
     limited = "I'm working with limited resources right now, but here's what I know...\n\n"
-    await stage.say("m1")
-    stage.tools.lose("mcp:docs", "it cannot be reached")
-    stage.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), " It is sunny.")
-    assert (await stage.say("m2")).text == f"{limited}Let me see. It is sunny."
-    assert (await stage.say("m3")).text == f"{limited}Hello there."
+    await harness.say("m1")
+    harness.tools.lose("mcp:docs", "it cannot be reached")
+    harness.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), " It is sunny.")
+    assert (await harness.say("m2")).text == f"{limited}Let me see. It is sunny."
+    assert (await harness.say("m3")).text == f"{limited}Hello there."
 
 
-async def test_cancelling_stops_a_running_tool_and_its_call_is_closed(stage: Stage) -> None:
+async def test_cancelling_stops_a_running_tool_and_its_call_is_closed(harness: Harness) -> None:
     began, stopped = asyncio.Event(), asyncio.Event()
 
     async def dig() -> str:
@@ -298,72 +298,72 @@ async def test_cancelling_stops_a_running_tool_and_its_call_is_closed(stage: Sta
             stopped.set()
         return "never"
 
-    stage.tools.add("dig", dig)
-    stage.model.script(Answer.calling(call("dig")), "Next.")
-    running = asyncio.ensure_future(stage.say("m1"))
+    harness.tools.add("dig", dig)
+    harness.model.script(Answer.calling(call("dig")), "Next.")
+    running = asyncio.ensure_future(harness.say("m1"))
     await began.wait()
-    await stage.controls.cancel(stage.ada, stage.thread_id, None)
+    await harness.controls.cancel(harness.ada, harness.thread_id, None)
     said = await running
     assert stopped.is_set()
     assert said.last["outcome"] == {"type": "cancelled"}
     assert results(said) == ["The user stopped this."]
-    await stage.say("m2")
-    assert "The user stopped this." in [content for _, content in stage.model.asked[1].contents]
+    await harness.say("m2")
+    assert "The user stopped this." in [content for _, content in harness.model.asked[1].contents]
 
 
-async def test_a_model_that_fails_after_its_calls_leaves_them_in_the_history(stage: Stage) -> None:
-    stage.model.script(Answer.calling(call(city="Oslo")), Answer(("It is ",), ModelUnavailable()), "Next.")
-    said = await stage.say("m1")
+async def test_a_model_that_fails_after_its_calls_leaves_them_in_the_history(harness: Harness) -> None:
+    harness.model.script(Answer.calling(call(city="Oslo")), Answer(("It is ",), ModelUnavailable()), "Next.")
+    said = await harness.say("m1")
     assert said.last["code"] == "model_unavailable"
     assert said.finished is not None
     assert said.finished.messages[-1].status is MessageStatus.CANCELLED
-    await stage.say("m2")
-    assert [prompt.role.value for prompt in stage.model.asked[2].prompts][2:5] == ["assistant", "tool", "assistant"]
+    await harness.say("m2")
+    assert [prompt.role.value for prompt in harness.model.asked[2].prompts][2:5] == ["assistant", "tool", "assistant"]
 
 
-async def test_a_worker_that_takes_a_run_over_makes_no_call_again(stage: Stage) -> None:
-    stage.model.script(Answer.calling(call(city="Oslo")), Answer(("It ",), gate=asyncio.Event(), gate_at=1))
-    running = asyncio.ensure_future(stage.say("m1"))
-    await stage.model_is_asked(2)
+async def test_a_worker_that_takes_a_run_over_makes_no_call_again(harness: Harness) -> None:
+    harness.model.script(Answer.calling(call(city="Oslo")), Answer(("It ",), gate=asyncio.Event(), gate_at=1))
+    running = asyncio.ensure_future(harness.say("m1"))
+    await harness.model_is_asked(2)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    stage.model.script(Answer.calling(call(number=9, city="Oslo")), "It is sunny.")
-    said = await stage.say("m1")
+    harness.model.script(Answer.calling(call(number=9, city="Oslo")), "It is sunny.")
+    said = await harness.say("m1")
     assert said.text == "It is sunny."
     assert results(said) == ["Sunny in Oslo."]
-    assert len(stage.tools.calls) == 1
-    assert len(await records(stage)) == 1
+    assert len(harness.tools.calls) == 1
+    assert len(await records(harness)) == 1
 
 
-async def test_the_same_call_twice_is_made_twice(stage: Stage) -> None:
-    stage.model.script(
+async def test_the_same_call_twice_is_made_twice(harness: Harness) -> None:
+    harness.model.script(
         Answer.calling(call(number=1, city="Oslo"), call(number=2, city="Oslo")),
         Answer.calling(call(number=3, city="Oslo")),
         "Sunny.",
     )
-    await stage.say()
-    assert len(stage.tools.calls) == 3
-    assert len({called.context.idempotency_key for called in stage.tools.calls}) == 3
-    assert len(await records(stage)) == 3
+    await harness.say()
+    assert len(harness.tools.calls) == 3
+    assert len({called.context.idempotency_key for called in harness.tools.calls}) == 3
+    assert len(await records(harness)) == 3
 
 
 async def test_a_worker_that_has_lost_its_lease_records_nothing_and_stops(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refused(*_: Any) -> None:
         raise LeaseLost
 
-    monkeypatch.setattr(stage.records, "put_call", refused)
-    stage.model.script(Answer.calling(call(city="Oslo")))
+    monkeypatch.setattr(harness.records, "put_call", refused)
+    harness.model.script(Answer.calling(call(city="Oslo")))
     with pytest.raises(LeaseLost):
-        await stage.say(listener=stage.listener("c1"))
+        await harness.say(subscriber=harness.subscriber("c1"))
 
 
-async def test_a_tool_that_needs_a_permission_the_user_lacks_is_not_offered(stage: Stage) -> None:
-    stage.tools.add("secret", lambda: _text("!"), required_permissions=("vault:open",))
-    await stage.say()
-    assert [spec.name for spec in stage.model.asked[0].tools] == ["end_conversation", "weather"]
+async def test_a_tool_that_needs_a_permission_the_user_lacks_is_not_offered(harness: Harness) -> None:
+    harness.tools.add("secret", lambda: _text("!"), required_permissions=("vault:open",))
+    await harness.say()
+    assert [spec.name for spec in harness.model.asked[0].tools] == ["end_conversation", "weather"]
 
 
 async def _text(text: str) -> str:
@@ -377,35 +377,35 @@ def _tokens(total: int) -> Any:
 
 
 async def test_of_an_answer_in_several_messages_a_failed_commit_is_made_good_without_asking_again(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing_once(monkeypatch, stage.store, "commit")
-    stage.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), "It is sunny.", "Never.")
+    failing_once(monkeypatch, harness.store, "commit")
+    harness.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), "It is sunny.", "Never.")
     with pytest.raises(StoreUnavailable):
-        await stage.say()
-    said = await stage.say()
+        await harness.say()
+    said = await harness.say()
     assert said.text == "Let me see.It is sunny."
-    assert len(stage.model.asked) == 2
-    contents = [message.text for message in stage.store.committed("acme", stage.thread_id)]
+    assert len(harness.model.asked) == 2
+    contents = [message.text for message in harness.store.committed("acme", harness.thread_id)]
     assert contents == ["Hello", "Let me see.", "Sunny in Oslo.", "It is sunny."]
 
 
-async def test_a_turn_that_grows_stays_within_the_prompts_budget(stage: Stage) -> None:
-    stage.tools.add("read", lambda: _text("word " * 4_000))
-    stage.model.script(*[Answer.calling(call("read")) for _ in range(8)], "Done.")
-    assert (await stage.say()).text == "Done."
-    for asked in stage.model.asked:
+async def test_a_turn_that_grows_stays_within_the_prompts_budget(harness: Harness) -> None:
+    harness.tools.add("read", lambda: _text("word " * 4_000))
+    harness.model.script(*[Answer.calling(call("read")) for _ in range(8)], "Done.")
+    assert (await harness.say()).text == "Done."
+    for asked in harness.model.asked:
         prompt = sum(len(str(content).split()) for _, content in asked.contents)
-        assert prompt <= stage.assistant.memory.max_working_memory_tokens
+        assert prompt <= harness.assistant.memory.max_working_memory_tokens
         assert asked.contents[1] == ("user", "Hello")
 
 
-async def test_calls_without_end_are_neither_made_nor_kept(stage: Stage) -> None:
-    stage.model.script(Answer.calling(*[call("nothing", number, n=number) for number in range(2_000)]), "Done.")
-    said = await stage.say()
+async def test_calls_without_end_are_neither_made_nor_kept(harness: Harness) -> None:
+    harness.model.script(Answer.calling(*[call("nothing", number, n=number) for number in range(2_000)]), "Done.")
+    said = await harness.say()
     assert said.text == "Done."
-    assert said.types.count("TOOL_CALL_START") == len(results(said)) == MOST_CALLS
-    told = stage.model.asked[1].prompts
+    assert said.types.count("TOOL_CALL_START") == len(results(said)) == MAX_CALLS
+    told = harness.model.asked[1].prompts
     assert [called.id for prompt in told for called in prompt.tool_calls] == [
         prompt.tool_call_id for prompt in told if prompt.role is Role.TOOL
     ]
@@ -429,65 +429,65 @@ def test_a_turn_whose_time_runs_out_ends_in_an_answer() -> None:
                 yield chunk
 
     async def talk() -> None:
-        stage = Stage(assistant=armed(), model=Tireless())
+        harness = Harness(assistant=armed(), model=Tireless())
 
         async def dig() -> str:
             await asyncio.sleep(20)
             return "Deeper."
 
-        stage.tools.add("dig", dig)
-        said = await stage.say(seconds=200)
+        harness.tools.add("dig", dig)
+        said = await harness.say(seconds=200)
         assert said.text.endswith("That is all.")
         assert said.last["outcome"] == {"type": "success"}
 
     in_virtual_time(talk)
 
 
-async def test_what_an_answer_rests_on_is_bounded(stage: Stage) -> None:
+async def test_what_an_answer_rests_on_is_bounded(harness: Harness) -> None:
     async def links() -> ToolResult:
         return ToolResult("Many.", tuple({"kind": "page", "id": f"p{n}", "title": "t" * 5_000} for n in range(2_000)))
 
-    stage.tools.add("links", links)
-    stage.model.script(Answer.calling(call("links")), "Done.")
-    said = await stage.say()
+    harness.tools.add("links", links)
+    harness.model.script(Answer.calling(call("links")), "Done.")
+    said = await harness.say()
     sources = said.events[-2].body["metadata"]["sources"]
-    assert len(sources) == MOST_SOURCES
-    assert {len(source["title"]) for source in sources} == {LONGEST_SOURCE_FIELD}
+    assert len(sources) == MAX_SOURCES
+    assert {len(source["title"]) for source in sources} == {MAX_SOURCE_FIELD}
 
 
-async def test_a_tools_schema_cannot_keep_everybody_busy_with_its_patterns(stage: Stage) -> None:
+async def test_a_tools_schema_cannot_keep_everybody_busy_with_its_patterns(harness: Harness) -> None:
     """Python's own regular expressions would take longer than the universe lasts."""
 
     async def find(word: str) -> str:
         return f"Found {word[:3]}."
 
     evil, unknown = "^(a+)+$", "^(?=a)(a+)+$"
-    stage.tools.withdraw("weather")
-    stage.tools.add("find", find, parameters={"type": "object", "properties": {"word": {"pattern": evil}}})
-    stage.tools.add("guess", find, parameters={"type": "object", "properties": {"word": {"pattern": unknown}}})
+    harness.tools.withdraw("weather")
+    harness.tools.add("find", find, parameters={"type": "object", "properties": {"word": {"pattern": evil}}})
+    harness.tools.add("guess", find, parameters={"type": "object", "properties": {"word": {"pattern": unknown}}})
     word = "a" * 5_000 + "!"
-    stage.model.script(Answer.calling(call("find", word=word), call("guess", word=word)), "Done.")
-    refused, found = results(await stage.say())
+    harness.model.script(Answer.calling(call("find", word=word), call("guess", word=word)), "Done.")
+    refused, found = results(await harness.say())
     assert "do not fit at word" in refused
     assert found == "Found aaa."
 
 
-async def test_halves_of_characters_in_a_result_fail_nothing(stage: Stage) -> None:
+async def test_halves_of_characters_in_a_result_fail_nothing(harness: Harness) -> None:
     async def half() -> str:
         return "half \ud83d, whole \ud83d\ude00"
 
-    stage.tools.add("half", half)
-    stage.model.script(Answer.calling(call("half")), "Done.")
-    assert results(await stage.say()) == ["half \ufffd, whole \U0001f600"]
+    harness.tools.add("half", half)
+    harness.model.script(Answer.calling(call("half")), "Done.")
+    assert results(await harness.say()) == ["half \ufffd, whole \U0001f600"]
 
 
-async def test_a_result_without_end_is_kept_up_to_its_limit(stage: Stage) -> None:
+async def test_a_result_without_end_is_kept_up_to_its_limit(harness: Harness) -> None:
     async def much() -> str:
         return "x" * 3_000_000
 
-    stage.tools.add("much", much)
-    stage.model.script(Answer.calling(call("much")), "Done.")
-    await stage.say()
-    [record] = await records(stage)
+    harness.tools.add("much", much)
+    harness.model.script(Answer.calling(call("much")), "Done.")
+    await harness.say()
+    [record] = await records(harness)
     assert 1_000_000 < len(record["output"]) < 1_100_000
     assert record["output"].endswith("3000000 characters in all.]")

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 
 from ag_ui.core import BaseEvent
 
-from baton.conversation.research import Research
+from baton.agents.progress import ProgressIndicator
 from baton.domain.agent import AgentDefinition
 from baton.domain.task import TaskStatus
 from baton.domain.tool_call import ToolCall
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
-from tests.unit.conversation.stage import ASSISTANT, Stage
+from tests.unit.conversation.harness import ASSISTANT, Harness
 from tests.unit.lease_protocol.virtual_time import VirtualLoop
 
 EXPERT = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Answer.")
@@ -36,7 +36,9 @@ def waited_for(seconds: float) -> list[tuple[float, BaseEvent]]:
     async def wait() -> None:
         loop = asyncio.get_running_loop()
         began = loop.time()
-        async with Research("a1", ASSISTANT, [EXPERT], lambda event: shown.append((loop.time() - began, event))) as it:
+        async with ProgressIndicator(
+            "a1", ASSISTANT, [EXPERT], lambda event: shown.append((loop.time() - began, event))
+        ) as it:
             await asyncio.sleep(seconds)
             it.ended("expert", TaskStatus.COMPLETED)
 
@@ -67,10 +69,10 @@ def test_a_silent_model_shows_as_heartbeats_outside_the_sequence() -> None:
     gate = asyncio.Event()
 
     async def talk() -> None:
-        stage = Stage()
-        stage.model.script(Answer(("At last.",), gate=gate, gate_at=0))
+        harness = Harness()
+        harness.model.script(Answer(("At last.",), gate=gate, gate_at=0))
         asyncio.get_running_loop().call_later(35, gate.set)
-        said = await stage.say(seconds=120)
+        said = await harness.say(seconds=120)
         beats = [event for event in said.events if event.body.get("name") == "heartbeat"]
         assert len(beats) == 3
         assert all(event.seq is None for event in beats)
@@ -84,11 +86,11 @@ def test_a_consulted_agent_that_is_slow_shows_as_research_and_its_answer_is_used
     async def talk() -> None:
         remote = EXPERT.model_dump() | {"system_prompt": "", "remote": {"card_url": "https://agents.example.com"}}
         asking = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"sub_agents": ["expert"]})
-        stage = Stage(assistant=asking, others=(AgentDefinition.model_validate(remote),))
-        stage.agent_client.script("expert", Reply(("Late.",), gate=gate, gate_at=0))
-        stage.model.script(Answer.calling(ToolCall("c1", "ask_expert", '{"message": "Well?"}')), "Done.")
+        harness = Harness(assistant=asking, others=(AgentDefinition.model_validate(remote),))
+        harness.agent_client.script("expert", Reply(("Late.",), gate=gate, gate_at=0))
+        harness.model.script(Answer.calling(ToolCall("c1", "ask_expert", '{"message": "Well?"}')), "Done.")
         asyncio.get_running_loop().call_later(45, gate.set)
-        said = await stage.say(seconds=120)
+        said = await harness.say(seconds=120)
         assert said.text == "Done."
         assert said.types.count("ACTIVITY_DELTA") >= 5
         assert "CUSTOM" not in said.types, "no heartbeat is needed beside them"

@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from baton.conversation.requests import answer_request
-from baton.conversation.run import FinishedRun
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer
 from baton.domain.tool_call import ToolCall
+from baton.requests.requests import answer_request
+from baton.turns.run import FinishedRun
 from tests.fakes.chat_model import Answer
-from tests.unit.conversation.stage import ASSISTANT, Said, Stage
+from tests.unit.conversation.harness import ASSISTANT, Harness, Said
 
 DELETE = {"type": "object", "properties": {"page": {"type": "string"}}, "required": ["page"]}
 
 
-def wiki() -> Stage:
+def wiki() -> Harness:
     """Deleting needs approval, looking does not, and what is read is four thousand words long."""
     tool = {"type": "python", "name": "delete", "description": "Deletes.", "entry_point": "wiki:delete"}
-    stage = Stage(assistant=AgentDefinition.model_validate(ASSISTANT.model_dump() | {"tools": [tool]}))
+    harness = Harness(assistant=AgentDefinition.model_validate(ASSISTANT.model_dump() | {"tools": [tool]}))
 
     async def delete(page: str) -> str:
         return f"{page} is gone."
@@ -34,10 +34,10 @@ def wiki() -> Stage:
     async def read() -> str:
         return "word " * 4_000
 
-    stage.tools.add("delete", delete, parameters=DELETE, requires_approval=True)
-    stage.tools.add("look", look)
-    stage.tools.add("read", read)
-    return stage
+    harness.tools.add("delete", delete, parameters=DELETE, requires_approval=True)
+    harness.tools.add("look", look)
+    harness.tools.add("read", read)
+    return harness
 
 
 def delete(page: str) -> ToolCall:
@@ -50,10 +50,10 @@ def readings(count: int) -> list[ToolCall]:
     return [ToolCall(f"read-{number}", "read", "{}") for number in range(count)]
 
 
-async def interrupted(stage: Stage, *pages: str) -> list[dict[str, Any]]:
+async def interrupted(harness: Harness, *pages: str) -> list[dict[str, Any]]:
     """A run that waits; its interrupts."""
-    stage.model.script(Answer.calling(*map(delete, pages or ("home",)), text="May I?"))
-    said = await stage.say("m1", "Delete it.")
+    harness.model.script(Answer.calling(*map(delete, pages or ("home",)), text="May I?"))
+    said = await harness.say("m1", "Delete it.")
     assert said.last["outcome"]["type"] == "interrupt"
     interrupts: list[dict[str, Any]] = said.last["outcome"]["interrupts"]
     return interrupts
@@ -69,25 +69,25 @@ def no(interrupt: dict[str, Any], by: str = "ada") -> InterruptAnswer:
     return InterruptAnswer(interrupt["id"], AnswerStatus.CANCELLED, None, by)
 
 
-async def answer(stage: Stage, *answers: InterruptAnswer) -> Said:
+async def answer(harness: Harness, *answers: InterruptAnswer) -> Said:
     """Give answers; the run's events, if it goes on."""
     events: list[Event] = []
-    request = answer_request(stage.thread_id, answers)
-    finished: FinishedRun | None = await stage.turns.answer(stage.ada, request, events.append, seconds=20)
+    request = answer_request(harness.thread_id, answers)
+    finished: FinishedRun | None = await harness.turns.answer(harness.ada, request, events.append, seconds=20)
     return Said(events, finished)
 
 
-async def answer_and_die(stage: Stage, *answers: InterruptAnswer) -> None:
+async def answer_and_die(harness: Harness, *answers: InterruptAnswer) -> None:
     """Give answers to a worker that dies in the middle of the model's next words."""
-    times = len(stage.model.asked) + 1
-    stage.model.script(Answer(("Do",), gate=asyncio.Event(), gate_at=1))
-    running = asyncio.ensure_future(answer(stage, *answers))
-    await stage.model_is_asked(times)
+    times = len(harness.model.asked) + 1
+    harness.model.script(Answer(("Do",), gate=asyncio.Event(), gate_at=1))
+    running = asyncio.ensure_future(answer(harness, *answers))
+    await harness.model_is_asked(times)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
 
 
-def told_of_calls(stage: Stage) -> list[str]:
+def told_of_calls(harness: Harness) -> list[str]:
     """What the model was told last of its calls."""
-    return [str(content) for role, content in stage.model.asked[-1].contents if role == "tool"]
+    return [str(content) for role, content in harness.model.asked[-1].contents if role == "tool"]

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from baton.adapters.agent_files import AgentFiles
-from baton.conversation.own_tools import RETURN_TO_MAIN
-from baton.conversation.skill_making import review_skill
-from baton.conversation.workflow_notes import workflow_note
+from baton.agents.builtin_tools import RETURN_TO_MAIN
+from baton.agents.workflow_notes import workflow_note
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ADVANCE, RETURN
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import IllegalTransition, advance, begin
+from baton.handoffs.skill_making import review_skill
 from baton.memory.context import SHORTENED_CHARS, SHORTENED_NOTE
 from baton.memory.handoff_context import HANDED_OVER
 from local.demo_model.conversation import Conversation
@@ -24,7 +24,7 @@ from local.demo_model.wire import CalledFunction, CalledTool, ChatMessage, Offer
 from local.settings import ROOT
 
 NOW = datetime(2026, 3, 14, tzinfo=UTC)
-MOST_CALLS = 9
+MAX_CALLS = 9
 """Model calls before the last one of a turn, as agents may make by default."""
 
 
@@ -59,7 +59,7 @@ class Guided:
         note = workflow_note(self.definition, self.workflow)
         told = HANDED_OVER.format(source="assistant", summary=json.dumps(self.summary))
         head = [ChatMessage(role="system", content=content) for content in (self.agent.system_prompt, told, note)]
-        for number in range(MOST_CALLS):
+        for number in range(MAX_CALLS):
             reply = answer(Conversation.of([*head, *self.messages], self._tools))
             calls = [
                 CalledTool(

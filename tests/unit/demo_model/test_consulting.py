@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.conversation.consult import UNANSWERED
+from baton.agents.consult import UNANSWERED
 from baton.domain.sentences import SENTENCES
 from local.demo_model.conversation import Conversation
 from local.demo_model.reply import Call, Reply

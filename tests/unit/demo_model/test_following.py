@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from baton.conversation.prompting import notes_for
-from baton.conversation.running_floor import RunningFloor
-from baton.conversation.tool_kit import ToolKit
+from baton.agents.prompting import notes_for
+from baton.agents.tool_kit import ToolKit
 from baton.domain.agent import AgentDefinition
 from baton.domain.skill import Skill, SkillStatus, draft_from
+from baton.handoffs.running_conversation import RunningConversation
 from local.demo_model.conversation import Conversation
 from local.demo_model.reply import Call, Reply
 from local.demo_model.rules import answer
 from local.demo_model.wire import CalledFunction, CalledTool, ChatMessage, OfferedFunction
-from tests.unit.conversation.stage import WordCounter
+from tests.unit.conversation.harness import WordCounter
 
 ASSISTANT = AgentDefinition(
     id="assistant", name="Assistant", description="Helps.", system_prompt="You help.", main=True
@@ -47,8 +47,8 @@ def said(
     text: str, *skills: Skill, tools: tuple[OfferedFunction, ...] = (), results: dict[str, str] | None = None
 ) -> Reply:
     """Its reply, told what Baton tells the main agent's model of the skills that match."""
-    floor = RunningFloor(thread=None, main=ASSISTANT, agent=ASSISTANT, describe=lambda _: None)  # type: ignore[arg-type]
-    notes = notes_for(floor, ToolKit({}), skills, text, WordCounter())
+    conversation = RunningConversation(thread=None, main=ASSISTANT, agent=ASSISTANT, describe=lambda _: None)  # type: ignore[arg-type]
+    notes = notes_for(conversation, ToolKit({}), skills, text, WordCounter())
     messages = [ChatMessage(role="system", content=str(note.content)) for note in notes]
     messages.append(ChatMessage(role="user", content=text))
     if results:

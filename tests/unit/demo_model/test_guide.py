@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.conversation.workflow_notes import MOST_TOLD
+from baton.agents.workflow_notes import MAX_TOLD
 from local.demo_model.conversation import Conversation
 from local.demo_model.guide import Guide, guide_of
 from local.demo_model.wire import ChatMessage
@@ -79,7 +79,7 @@ def test_a_skill_with_more_than_is_told_is_made_all_the_same() -> None:
     guided = Guided(skill_creation())
     guided.say("create a skill that sends Slack alerts")
     guided.say("\n".join(f"Requirement {number} is {'long ' * 90}" for number in range(8)))
-    long = [f"Requirement {number} {'x' * 450}" for number in range(MOST_TOLD // 450 + 2)]
+    long = [f"Requirement {number} {'x' * 450}" for number in range(MAX_TOLD // 450 + 2)]
     gathered = {**guided.workflow.data["GATHERING_REQUIREMENTS"], "requirements": long}
     guided.workflow = replace(guided.workflow, data={**guided.workflow.data, "GATHERING_REQUIREMENTS": gathered})
     for text in ("yes", "looks good", "yes"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton.conversation.handoff_summary import SUMMARISE
+from baton.dialogue.handoff_summary import SUMMARISE
 from local.demo_model.conversation import Conversation
 from local.demo_model.reply import Reply
 from local.demo_model.rules import answer

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baton.conversation.own_tools import RETURN_TO_MAIN
+from baton.agents.builtin_tools import RETURN_TO_MAIN
 from baton.domain.agent import AgentDefinition
 from baton.domain.sentences import SENTENCES
 from baton.domain.skill import collected_fields, draft_from, try_skill

@@ -21,9 +21,9 @@ from baton.domain.triggers import matching
 from baton.domain.workflow import progress
 from baton.domain.workflow_moves import IllegalTransition, advance, begin, open_ways
 from tests.fakes.chat_model import Answer
-from tests.unit.conversation.handing_over import HandoffStage, transfer
+from tests.unit.conversation.handing_over import HandoffHarness, transfer
 from tests.unit.conversation.handing_over import advance as advancing
-from tests.unit.conversation.stage import Stage
+from tests.unit.conversation.harness import Harness
 from tests.unit.docs.pages import ROOT, blocks, table
 
 SPECIALISTS = ROOT / "docs" / "how-to" / "hand-users-over.md"
@@ -110,21 +110,23 @@ def test_every_sentence_is_listed_with_its_words() -> None:
 
 async def test_the_snippets_on_forks_branch_and_merge() -> None:
     research = AgentDefinition(id="research", name="Research", description="Looks.", system_prompt="Look.")
-    stage = Stage(others=(research,))
-    await stage.say("m1", "Hello")
-    parent_id = stage.thread_id
-    fork: Thread = await function(FORKS, "fork", "branch")(stage.forks, stage.ada, parent_id)
-    stage.thread_id = fork.id
-    await stage.say("m2", "Look it up")
-    merged: StoredMessage = await function(FORKS, "merge", "merge_back")(stage.turns, stage.forks, stage.ada, fork.id)
+    harness = Harness(others=(research,))
+    await harness.say("m1", "Hello")
+    parent_id = harness.thread_id
+    fork: Thread = await function(FORKS, "fork", "branch")(harness.forks, harness.ada, parent_id)
+    harness.thread_id = fork.id
+    await harness.say("m2", "Look it up")
+    merged: StoredMessage = await function(FORKS, "merge", "merge_back")(
+        harness.turns, harness.forks, harness.ada, fork.id
+    )
 
     assert (fork.agent_id, fork.parent_thread_id) == ("research", parent_id)
     assert (merged.agent_id, merged.source, merged.text) == ("research", "specialist", "Hello there.")
 
 
 async def test_the_examples_of_events_have_the_fields_of_those_that_are_sent() -> None:
-    stage = HandoffStage(transfer(), Answer(("Name?",)), advancing("BUILD", name="Box"), Answer(("Building.",)))
-    runs = [await stage.say(), await stage.say("m2", "Box"), await stage.exit()]
+    harness = HandoffHarness(transfer(), Answer(("Name?",)), advancing("BUILD", name="Box"), Answer(("Building.",)))
+    runs = [await harness.say(), await harness.say("m2", "Box"), await harness.exit()]
     sent = {_kind(event.body): _fields(event.body) for said in runs for event in said.events if _is_shown(event)}
 
     shown = [json.loads(block.text) for block in blocks(EVENTS) if block.language == "json"]
@@ -133,8 +135,8 @@ async def test_the_examples_of_events_have_the_fields_of_those_that_are_sent() -
 
 def _is_shown(event: Event) -> bool:
     """Whether the page has an example of it; ``/resumable`` holds workflows, whose fields another page has."""
-    is_floor = event.type in ("ACTIVITY_SNAPSHOT", "STATE_DELTA", "STEP_STARTED", "STEP_FINISHED")
-    return is_floor and _value(event.body) not in (None, []) and "/resumable" not in _kind(event.body)
+    is_conversation = event.type in ("ACTIVITY_SNAPSHOT", "STATE_DELTA", "STEP_STARTED", "STEP_FINISHED")
+    return is_conversation and _value(event.body) not in (None, []) and "/resumable" not in _kind(event.body)
 
 
 def _kind(body: dict[str, Any]) -> str:

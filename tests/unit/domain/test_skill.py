@@ -20,7 +20,7 @@ from baton.domain.skill import (
     slug_of,
     try_skill,
 )
-from baton.domain.skill_markdown import MOST_BYTES, parse_skill_markdown, skill_markdown
+from baton.domain.skill_markdown import MAX_BYTES, parse_skill_markdown, skill_markdown
 from tests.unit.domain.skill_creation import NOW
 
 FIELDS: dict[str, Any] = {
@@ -98,7 +98,7 @@ def test_a_file_that_people_have_edited_is_read_as_well() -> None:
         ("1. Ask", "1. \x00Ask", "step 1 must be printable"),
         ("(skip if", "(skip\x07 if", "the condition of step 1 must be printable"),
         ("2. Post the alert.", f"2. {'x' * 1001}", "too long"),
-        ("2. Post the alert.", "x" * MOST_BYTES, "at most 64 KB"),
+        ("2. Post the alert.", "x" * MAX_BYTES, "at most 64 KB"),
     ],
 )
 def test_what_is_no_skill_is_refused_with_the_reason(old: str, new: str, told: str) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from baton.domain.triggers import LONGEST_TEXT, LONGEST_TRIGGER, ExitWord, Trigger, exit_locale, matches, matching
+from baton.domain.triggers import MAX_TEXT, MAX_TRIGGER, ExitWord, Trigger, exit_locale, matches, matching
 
 trigger = TypeAdapter[str](Trigger)
 exit_word = TypeAdapter[str](ExitWord)
@@ -98,7 +98,7 @@ def test_a_pattern_is_found_where_it_covers_whole_words(pattern: str, text: str,
     [
         ("", "1 to 200 characters"),
         (" \t", "1 to 200 characters"),
-        ("x" * (LONGEST_TRIGGER + 1), "1 to 200 characters"),
+        ("x" * (MAX_TRIGGER + 1), "1 to 200 characters"),
         ("a\nb", "one line"),
         ("create\ud800", "one line"),
         ("!!!", "at least one letter or digit"),
@@ -135,14 +135,14 @@ def test_the_first_trigger_that_matches_is_told() -> None:
 
 
 def test_only_the_beginning_of_a_long_message_is_looked_at() -> None:
-    assert matches("create skill", "create a skill" + " x" * LONGEST_TEXT)
-    assert not matches("create skill", " x" * LONGEST_TEXT + " create a skill")
+    assert matches("create skill", "create a skill" + " x" * MAX_TEXT)
+    assert not matches("create skill", " x" * MAX_TEXT + " create a skill")
 
 
 def test_a_pattern_that_ruins_other_engines_is_answered() -> None:
     evil = trigger.validate_python(r"(a+)+(a|a)*(a*)*skill")
-    assert not matches(evil, "a" * LONGEST_TEXT)
-    assert not matches("a a a a a a a a c", "a b " * (LONGEST_TEXT // 4))
+    assert not matches(evil, "a" * MAX_TEXT)
+    assert not matches("a a a a a a a a c", "a b " * (MAX_TEXT // 4))
 
 
 words = st.text(st.sampled_from("abÄßéжд日本'-"), min_size=1, max_size=6).filter(

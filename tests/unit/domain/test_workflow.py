@@ -13,7 +13,7 @@ from baton.domain.errors import WorkflowUnavailable
 from baton.domain.workflow import Workflow, WorkflowStatus, progress, title
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.domain.workflow_moves import (
-    MOST_DATA,
+    MAX_DATA,
     IllegalTransition,
     abandon,
     advance,
@@ -107,7 +107,7 @@ def test_a_way_with_a_condition_is_shut_until_it_holds() -> None:
         ("GATHER", {"colour": "red"}, "'colour' was unexpected"),
         ("GATHER", {"name": float("nan")}, "must be a JSON object"),
         ("GATHER", {"name": {1, 2}}, "must be a JSON object"),
-        ("GATHER", {"name": "é" * MOST_DATA}, "at most 64 KB"),
+        ("GATHER", {"name": "é" * MAX_DATA}, "at most 64 KB"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_reason(state: str, data: dict[str, Any], told: str) -> None:

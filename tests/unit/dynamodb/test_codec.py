@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from baton.adapters.dynamodb.codec import (
     pack,
-    pack_floor,
+    pack_conversation,
     pack_message,
     pack_pending,
     unpack,
-    unpack_floor,
+    unpack_conversation,
     unpack_message,
     unpack_pending,
 )
-from baton.domain.floor import Floor, FloorChange
+from baton.domain.conversation_state import ConversationChange, ConversationState
 from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
@@ -95,8 +95,8 @@ handoffs = st.builds(
     outcome=st.none() | st.sampled_from(HandoffOutcome),
     ended_at=st.none() | moments,
 )
-floors = st.builds(
-    Floor,
+conversations = st.builds(
+    ConversationState,
     agent_id=names,
     handoff=st.none() | st.builds(HandoffPlace, counts, counts, counts),
     workflow=st.none() | workflows,
@@ -104,8 +104,8 @@ floors = st.builds(
     taught_at=st.none() | moments,
 )
 changes = st.builds(
-    FloorChange,
-    floor=floors,
+    ConversationChange,
+    conversation=conversations,
     handoffs=st.lists(handoffs, max_size=3).map(tuple),
     workflows=st.lists(workflows, max_size=3).map(tuple),
     moved_from=st.none() | workflows,
@@ -171,18 +171,18 @@ def test_whatever_a_thread_waits_for_comes_back(waiting: PendingInterrupts) -> N
     assert unpack_pending(pack_pending(waiting)) == waiting
 
 
-@given(floors)
-def test_any_floor_comes_back(floor: Floor) -> None:
-    assert unpack_floor(floor.agent_id, pack_floor(floor)) == floor
+@given(conversations)
+def test_any_floor_comes_back(conversation: ConversationState) -> None:
+    assert unpack_conversation(conversation.agent_id, pack_conversation(conversation)) == conversation
 
 
 @given(st.text(max_size=20))
 def test_a_floor_of_which_nothing_is_known_takes_no_room(agent_id: str) -> None:
-    assert pack_floor(Floor(agent_id)) is None
+    assert pack_conversation(ConversationState(agent_id)) is None
 
 
 @given(changes)
-def test_whatever_a_run_does_to_the_floor_comes_back(change: FloorChange) -> None:
+def test_whatever_a_run_does_to_the_conversation_state_comes_back(change: ConversationChange) -> None:
     end = RunEnd(OutcomeType.SUCCESS, Usage(), change=change)
     message = StoredMessage("m", Role.ASSISTANT, "Hi.", 0, "r", from_millis(0), 1, end=end)
     again = unpack_message(pack_message(message), message_id="m", ordinal=0, run_id="r", tokens=1)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from baton.adapters.dynamodb.table import MOST_IN_VAIN, Table
+from baton.adapters.dynamodb.table import MAX_IN_VAIN, Table
 from baton.domain.errors import StoreUnavailable
 
 KEYS = [{"PK": f"acme#{number}", "SK": "THREAD"} for number in range(6)]
@@ -48,4 +48,4 @@ async def test_a_table_that_answers_at_once_is_not_waited_for() -> None:
 
 async def test_a_table_that_does_nothing_is_unavailable() -> None:
     with pytest.raises(StoreUnavailable):
-        await Throttled(1, *[0] * MOST_IN_VAIN).table.get_many(KEYS)
+        await Throttled(1, *[0] * MAX_IN_VAIN).table.get_many(KEYS)

@@ -17,15 +17,15 @@ from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.conversation.delivery import LEASE_MARGIN, Delivery
-from baton.conversation.event_log import EventLog
-from baton.conversation.upkeep import LeaseHolder, Upkeep
 from baton.domain.errors import StoreUnavailable
 from baton.domain.events import RunStamp, text_content
+from baton.outbox.delivery import LEASE_MARGIN, Delivery
+from baton.outbox.event_log import EventLog
 from baton.ports.thread_store import Lease
+from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
 from tests.e2e.faults.virtual_time import VirtualTimeLoop
 from tests.fakes.connections import FakeConnections
-from tests.fakes.house import in_memory
+from tests.fakes.stores import in_memory
 
 NEVER = 1e9
 KEY = {"PK": "acme#t", "SK": "THREAD"}
@@ -102,8 +102,8 @@ def test_a_process_that_stood_still_takes_the_answer_that_came_meanwhile() -> No
 
 def leased() -> Lease:
     async def take() -> Lease:
-        house = in_memory()
-        return replace(await house.acquire("7d444840-9dc0-41d1-b245-5ffdce74fad2"), until=datetime.now(UTC))
+        stores = in_memory()
+        return replace(await stores.acquire("7d444840-9dc0-41d1-b245-5ffdce74fad2"), until=datetime.now(UTC))
 
     return asyncio.run(take())
 
@@ -134,7 +134,7 @@ def test_a_run_whose_table_falls_silent_ends_before_its_lease_does(hears_nothing
 
         holder = Noted(store, lease, clock)
         stop = asyncio.Event()
-        async with Upkeep(holder, log, delivery, run_id="r1", stop=stop, emit_heartbeat=lambda event: None):
+        async with LeaseKeeper(holder, log, delivery, run_id="r1", stop=stop, emit_heartbeat=lambda event: None):
             await asyncio.sleep(NEVER)
 
     loop = VirtualTimeLoop()
@@ -169,7 +169,9 @@ def test_a_slow_table_does_not_keep_the_lease_from_being_renewed() -> None:
             lease_until=lambda: clock.now() + timedelta(hours=1),
         )
         holder = LeaseHolder(DynamoThreadStore(slow, cast("Any", None), clock), lease, clock)
-        async with Upkeep(holder, log, delivery, run_id="r1", stop=asyncio.Event(), emit_heartbeat=lambda event: None):
+        async with LeaseKeeper(
+            holder, log, delivery, run_id="r1", stop=asyncio.Event(), emit_heartbeat=lambda event: None
+        ):
             for _ in range(100):
                 log.number(text_content("m1", "a"))
                 await asyncio.sleep(1)

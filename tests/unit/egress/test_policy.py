@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.adapters.egress import EgressPolicy, EgressRefused
-from baton.adapters.egress.policy import is_public
+from baton.domain.egress_policy import is_public
 
 ANYWHERE = EgressPolicy(("*",))
 AT_HOME = EgressPolicy((), allow_local=True)

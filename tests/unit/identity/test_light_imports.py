@@ -27,9 +27,8 @@ HEAVY = {
 LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 ADAPTERS = "import baton.adapters.secrets, baton.adapters.tokens, baton.ports.token_verifier"
 FUNCTION = """
-import runpy, sys, types
-import baton
-baton.composition = sys.modules["baton.composition"] = types.ModuleType("baton.composition")
+import runpy
+import baton.composition
 baton.composition.authorizer = lambda: None
 runpy.run_path("functions/authorizer/app.py")
 """

@@ -7,7 +7,6 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 
-from baton.conversation.actions import Caller
 from baton.domain.episode import EndReason
 from baton.domain.errors import (
     BatonError,
@@ -19,9 +18,10 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.queued import RecordDelivery
+from baton.entry.actions import Caller
 from tests.unit.lease_protocol.held import Held
 from tests.unit.lease_protocol.screen import Said, Screen
-from tests.unit.lease_protocol.theatre import Fault, SlowModel, Theatre
+from tests.unit.lease_protocol.simulation import Fault, Simulation, SlowModel
 from tests.unit.lease_protocol.virtual_time import Process, VirtualLoop
 
 PATIENCE_SECONDS = 45.0
@@ -67,8 +67,8 @@ class Performance:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self.loop = VirtualLoop()
-        self.theatre = Theatre(self.loop, SlowModel(plan.model_seconds, plan.failing), plan.delays)
-        self._stage = self.theatre.stage
+        self.simulation = Simulation(self.loop, SlowModel(plan.model_seconds, plan.failing), plan.delays)
+        self._harness = self.simulation.harness
         self._answered: dict[str, str] = {}
         """Content of the messages that somebody was told an answer to."""
         self._emitted: list[tuple[str, list[Event]]] = []
@@ -80,14 +80,14 @@ class Performance:
         try:
             self.loop.run_until_complete(self._play())
         except AssertionError as error:
-            raise AssertionError("\n".join((str(error), *self.theatre.trace))) from None
+            raise AssertionError("\n".join((str(error), *self.simulation.trace))) from None
         finally:
-            self.loop.run_until_complete(self.theatre.end(self._processes))
+            self.loop.run_until_complete(self.simulation.end(self._processes))
             self.loop.close()
 
     async def _play(self) -> None:
-        expires = self._stage.clock.now().replace(year=2041)
-        await self._stage.live.attach(self._stage.ada, self.theatre.thread_id, "tab", expires)
+        expires = self._harness.clock.now().replace(year=2041)
+        await self._harness.live.attach(self._harness.ada, self.simulation.thread_id, "tab", expires)
         await asyncio.gather(*(self._arrive(number, arrival) for number, arrival in enumerate(self._plan.arrivals)))
         await asyncio.sleep(120)  # whoever was frozen has gone on, whatever lease was left has run out
         await self._recover()
@@ -97,7 +97,7 @@ class Performance:
         await asyncio.sleep(arrival.at)
         for delivery in range(DELIVERIES):
             process = Process(f"{arrival.comes.value} {number}.{delivery}")
-            self.theatre.faults[process.name] = {step: fault for d, step, fault in arrival.faults if d == delivery}
+            self.simulation.faults[process.name] = {step: fault for d, step, fault in arrival.faults if d == delivery}
             self._processes.append(process)
             held = Held(RecordDelivery(f"record-{number}", delivery + 1))
             task = self.loop.start(process, self._deliver(number, arrival, held))
@@ -116,35 +116,41 @@ class Performance:
         self._stuck.append(f"{arrival} was never carried out")
 
     async def _deliver(self, number: int, arrival: Arrival, held: Held) -> None:
-        stage, thread_id = self._stage, self.theatre.thread_id
+        harness, thread_id = self._harness, self.simulation.thread_id
         match arrival.comes:
             case Comes.BY_SOCKET:
-                listener = stage.listener(f"connection-{number}")
-                request = stage.request(arrival.message_id, arrival.content)
-                await self.theatre.turns.run(
-                    stage.ada, request, lambda event: None, seconds=60, patience=20, listener=listener, record=held
+                subscriber = harness.subscriber(f"connection-{number}")
+                request = harness.request(arrival.message_id, arrival.content)
+                await self.simulation.turns.run(
+                    harness.ada,
+                    request,
+                    lambda event: None,
+                    seconds=60,
+                    patience=20,
+                    subscriber=subscriber,
+                    record=held,
                 )
                 self._is_answered(arrival)
             case Comes.BY_HTTP:
                 events: list[Event] = []
-                request = stage.request(arrival.message_id, arrival.content)
-                await self.theatre.turns.run(stage.ada, request, events.append, seconds=60)
+                request = harness.request(arrival.message_id, arrival.content)
+                await self.simulation.turns.run(harness.ada, request, events.append, seconds=60)
                 self._is_answered(arrival)
                 self._emitted.append((arrival.message_id, events))
             case Comes.CLOSE:
-                await self.theatre.closer.close(stage.ada, thread_id, EndReason.USER_CLOSED, patience=20)
+                await self.simulation.closer.close(harness.ada, thread_id, EndReason.USER_CLOSED, patience=20)
             case Comes.RESUME:
                 screen = Screen()
-                screen.show(stage.connections.events("tab"))
-                now = stage.clock.now()
-                caller = Caller(stage.ada, "tab", f"request-{number}", now.replace(year=2041), now)
+                screen.show(harness.connections.events("tab"))
+                now = harness.clock.now()
+                caller = Caller(harness.ada, "tab", f"request-{number}", now.replace(year=2041), now)
                 frame = {"action": "resume", "threadId": thread_id, "after": screen.seen}
-                await self.theatre.actions.handle(caller, json.dumps(frame))
-                if stage.queue.sent:  # the resume asked for a takeover
-                    await self.theatre.turns.finish_interrupted(stage.ada, thread_id)
+                await self.simulation.actions.handle(caller, json.dumps(frame))
+                if harness.queue.sent:  # the resume asked for a takeover
+                    await self.simulation.turns.finish_interrupted(harness.ada, thread_id)
             case Comes.CANCEL:
-                run_id = stage.request(arrival.message_id).run_id
-                await self.theatre.live.request_cancel(stage.ada, thread_id, run_id)
+                run_id = harness.request(arrival.message_id).run_id
+                await self.simulation.live.request_cancel(harness.ada, thread_id, run_id)
 
     def _is_answered(self, arrival: Arrival) -> None:
         content = self._answered.setdefault(arrival.message_id, arrival.content)
@@ -153,18 +159,18 @@ class Performance:
     async def _recover(self) -> None:
         """Somebody looks after whatever was left; nothing goes wrong any more."""
         try:
-            await self.theatre.turns.finish_interrupted(self._stage.ada, self.theatre.thread_id)
+            await self.simulation.turns.finish_interrupted(self._harness.ada, self.simulation.thread_id)
         except ThreadUnavailable:
             assert not self._answered
 
     async def _check(self) -> None:
         assert not self._stuck, self._stuck
-        row = self._stage.store.rows.get(("acme", self.theatre.thread_id))
+        row = self._harness.store.rows.get(("acme", self.simulation.thread_id))
         if row is None:
             return
         assert row.owner is None, "a lease is left"
         assert row.thread.run is None, "a run is left"
-        messages = self._stage.store.committed("acme", self.theatre.thread_id)
+        messages = self._harness.store.committed("acme", self.simulation.thread_id)
         stored: list[Said] = [(message.id, message.text) for message in messages]
         ids = [message.id for message in messages]
         for arrival in self._plan.arrivals:
@@ -173,16 +179,18 @@ class Performance:
         assert len(ids) == len(set(ids)), f"stored twice: {ids}"
         for message_id, content in self._answered.items():
             assert (message_id, content) in stored, f"{message_id} was answered and is not stored: {stored}"
-        for connection_id in ("tab", *self._stage.connections.frames, "newcomer"):
+        for connection_id in ("tab", *self._harness.connections.frames, "newcomer"):
             screen = Screen()
-            frames = self._stage.connections.events(connection_id)
+            frames = self._harness.connections.events(connection_id)
             assert all(frame.get("code") != "invalid_sequence" for frame in frames), "a client was ahead of the thread"
             screen.show(frames)
-            replay = await self._stage.replays.after(self._stage.ada, row.shown(self._stage.clock.now()), screen.seen)
+            replay = await self._harness.replays.after(
+                self._harness.ada, row.shown(self._harness.clock.now()), screen.seen
+            )
             screen.show([event.body for event in (*([replay.snapshot] if replay.snapshot else []), *replay.events)])
             assert screen.messages == stored, f"{connection_id} shows {screen.messages}, stored is {stored}"
         for message_id, events in self._emitted:
-            run_id = self._stage.request(message_id).run_id
+            run_id = self._harness.request(message_id).run_id
             screen = Screen(seen=min((event.seq for event in events if event.seq is not None), default=1) - 1)
             screen.show([event.body for event in events])
             run = [(m.id, m.text) for m in messages if m.run_id == run_id]

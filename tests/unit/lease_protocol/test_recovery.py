@@ -10,11 +10,11 @@ import pytest
 
 from baton.adapters.dynamodb.leases import LEASE_SECONDS
 from baton.adapters.sqs import HIDDEN_SECONDS
-from baton.conversation.follow import Follower
-from baton.conversation.vigil import ANSWER_SECONDS
 from baton.domain.queued import RecordDelivery
+from baton.outbox.follow import Follower
+from baton.outbox.lease_watch import ANSWER_SECONDS
 from tests.unit.lease_protocol.held import Held
-from tests.unit.lease_protocol.theatre import SlowModel, Theatre
+from tests.unit.lease_protocol.simulation import Simulation, SlowModel
 from tests.unit.lease_protocol.virtual_time import Process, VirtualLoop
 
 WORD_SECONDS = 14.0
@@ -27,20 +27,20 @@ class Scene:
     def __init__(self, loop: VirtualLoop, delay: int = 1) -> None:
         """``delay``: hundredths of a second before each request takes effect, and again until it is answered."""
         self.loop = loop
-        self.theatre = Theatre(loop, SlowModel(WORD_SECONDS, frozenset()), (delay,))
-        self.stage = self.theatre.stage
+        self.simulation = Simulation(loop, SlowModel(WORD_SECONDS, frozenset()), (delay,))
+        self.harness = self.simulation.harness
         self.processes: list[Process] = []
 
     def work(self, receives: int, *, extends: bool = True) -> tuple[asyncio.Task[Any], Held, Process]:
         """A worker begins with the record, which it hides from others unless the queue does not answer."""
-        stage, process = self.stage, Process(f"worker {receives}")
+        harness, process = self.harness, Process(f"worker {receives}")
         self.processes.append(process)
         held = Held(RecordDelivery("record", receives))
         if extends:
             self.loop.start(process, held.keep_hidden())
-        listener, request = stage.listener("tab"), stage.request("m1")
-        turn = self.theatre.turns.run(
-            stage.ada, request, lambda event: None, seconds=600, patience=20, listener=listener, record=held
+        subscriber, request = harness.subscriber("tab"), harness.request("m1")
+        turn = self.simulation.turns.run(
+            harness.ada, request, lambda event: None, seconds=600, patience=20, subscriber=subscriber, record=held
         )
         task = self.loop.start(process, turn)  # type: ignore[arg-type]
         task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
@@ -48,9 +48,9 @@ class Scene:
 
     def call(self) -> tuple[asyncio.Task[Any], Process]:
         """Somebody asks the same over HTTP."""
-        stage, process = self.stage, Process(f"http {len(self.processes)}")
+        harness, process = self.harness, Process(f"http {len(self.processes)}")
         self.processes.append(process)
-        turn = self.theatre.turns.run(stage.ada, stage.request("m1"), lambda event: None, seconds=600)
+        turn = self.simulation.turns.run(harness.ada, harness.request("m1"), lambda event: None, seconds=600)
         return self.loop.start(process, turn), process  # type: ignore[arg-type]
 
     @property
@@ -60,7 +60,7 @@ class Scene:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        return self.stage.connections.events("tab")
+        return self.harness.connections.events("tab")
 
     async def until_told(self, attempt: int) -> None:
         """Wait until an attempt has told the tab something."""
@@ -75,7 +75,7 @@ def played(play: Callable[[Scene], Awaitable[None]], *, delay: int = 1) -> Scene
     try:
         loop.run_until_complete(asyncio.wait_for(play(scene), 1_000))
     finally:
-        loop.run_until_complete(scene.theatre.end(scene.processes))
+        loop.run_until_complete(scene.simulation.end(scene.processes))
         loop.close()
     return scene
 
@@ -157,8 +157,8 @@ def test_a_worker_that_wakes_up_after_its_successor_began_says_no_more() -> None
 def test_a_caller_who_comes_back_takes_over_from_a_dead_one_before_its_lease_ends() -> None:
     async def play(scene: Scene) -> None:
         _, process = scene.call()
-        await scene.theatre.live.attach(
-            scene.stage.ada, scene.stage.thread_id, "tab", scene.stage.clock.now().replace(year=2041)
+        await scene.simulation.live.attach(
+            scene.harness.ada, scene.harness.thread_id, "tab", scene.harness.clock.now().replace(year=2041)
         )
         await scene.until_told(1)
         process.is_dead = True
@@ -179,23 +179,23 @@ def test_a_caller_who_comes_back_leaves_a_living_worker_alone_however_silent_it_
         await asyncio.gather(first, again)
 
     scene = played(play)
-    [message] = [m for m in scene.stage.store.committed("acme", scene.stage.thread_id) if m.end is not None]
+    [message] = [m for m in scene.harness.store.committed("acme", scene.harness.thread_id) if m.end is not None]
     assert message.attempt == 1
 
 
 def test_a_living_worker_that_is_asked_for_a_sign_of_life_renews_its_lease_once() -> None:
     async def play(scene: Scene) -> None:
-        stage = scene.stage
+        harness = scene.harness
         scene.call()
         await asyncio.sleep(2)
-        seen = await stage.store.get_thread(stage.ada, stage.thread_id)
+        seen = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert seen.lease is not None
         for _ in range(2):
-            await stage.live.ask(stage.ada, stage.thread_id, seen.lease)
+            await harness.live.ask(harness.ada, harness.thread_id, seen.lease)
             await asyncio.sleep(ANSWER_SECONDS / 2)
-        renewals = [line for line in scene.theatre.trace if line.endswith("store.renew")]
+        renewals = [line for line in scene.simulation.trace if line.endswith("store.renew")]
         assert len(renewals) == 1
-        now = await stage.store.get_thread(stage.ada, stage.thread_id)
+        now = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert now.lease is not None
         assert now.lease.fence == seen.lease.fence
         assert now.lease.until > seen.lease.until
@@ -205,8 +205,10 @@ def test_a_living_worker_that_is_asked_for_a_sign_of_life_renews_its_lease_once(
 
 def test_a_run_that_was_taken_over_is_not_presumed_dead_again_when_its_worker_is_held_up() -> None:
     async def play(scene: Scene) -> None:
-        stage = scene.stage
-        await scene.theatre.live.attach(stage.ada, stage.thread_id, "tab", stage.clock.now().replace(year=2041))
+        harness = scene.harness
+        await scene.simulation.live.attach(
+            harness.ada, harness.thread_id, "tab", harness.clock.now().replace(year=2041)
+        )
         _, dead = scene.call()
         await scene.until_told(1)
         dead.is_dead = True
@@ -223,7 +225,7 @@ def test_a_run_that_was_taken_over_is_not_presumed_dead_again_when_its_worker_is
 
 def test_who_follows_a_run_is_told_of_its_workers_death_before_the_lease_ends() -> None:
     async def play(scene: Scene) -> None:
-        stage = scene.stage
+        harness = scene.harness
         told: list[float] = []
 
         async def when_dead(*_: object) -> bool:
@@ -234,8 +236,8 @@ def test_who_follows_a_run_is_told_of_its_workers_death_before_the_lease_ends() 
         await asyncio.sleep(1)
         process.is_dead = True
         died = scene.loop.time()
-        follower = Follower(stage.store, stage.live, stage.replays)
-        async for _ in follower.follow(stage.ada, stage.thread_id, after=0, seconds=60, when_dead=when_dead):
+        follower = Follower(harness.store, harness.live, harness.replays)
+        async for _ in follower.follow(harness.ada, harness.thread_id, after=0, seconds=60, when_dead=when_dead):
             pass
         assert told
         assert told[0] - died < LEASE_SECONDS / 2

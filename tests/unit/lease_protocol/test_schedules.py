@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.lease_protocol.schedules import Arrival, Comes, Performance, Plan
-from tests.unit.lease_protocol.theatre import Fault
+from tests.unit.lease_protocol.simulation import Fault
 
 faults = st.tuples(st.integers(0, 1), st.one_of(st.integers(0, 6), st.integers(0, 35)), st.sampled_from(list(Fault)))
 

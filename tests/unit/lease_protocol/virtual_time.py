@@ -11,7 +11,7 @@ from typing import Any, TypeVarTuple, Unpack
 
 Ts = TypeVarTuple("Ts")
 
-MOST_ROUNDS = 200_000
+MAX_ROUNDS = 200_000
 """Of the loop: what takes longer goes round in circles."""
 
 
@@ -51,7 +51,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             raise EverybodyWaits
         self._now += seconds
         self._rounds += 1
-        assert self._rounds < MOST_ROUNDS, f"it never ends: {self._now:.0f} seconds have passed"
+        assert self._rounds < MAX_ROUNDS, f"it never ends: {self._now:.0f} seconds have passed"
 
     def start(self, process: Process, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Let the coroutine, and all that it starts, run in the process."""

@@ -1,4 +1,4 @@
-"""Working memory: the order and the budget of a prompt (M1, M2)."""
+"""Working memory: the order and the budget of a prompt."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from baton import runtime
-from baton.adapters.emf import counted, tell
 from baton.api.application import create_app
 from baton.api.counted import CountedRequests
+from baton.composition import event_loop
+from baton.composition.metrics import counted, write_metrics
 from baton.domain.metrics import Metric, count, counting, failures_counted
 from tests.unit.metrics.written import ROOT, counts, lines
 
@@ -67,7 +67,7 @@ def test_invocations_at_the_same_time_keep_their_counts_apart() -> None:
         told: Told = []
         with counting(lambda counts: told.append(dict(counts))):
             together.wait()
-            runtime.run(work(number))
+            event_loop.run(work(number))
         return told
 
     with ThreadPoolExecutor(4) as threads:
@@ -128,7 +128,7 @@ async def test_a_request_writes_down_what_went_wrong_in_it(capsys: pytest.Captur
 
 def test_no_tenant_and_no_conversation_is_a_dimension(capsys: pytest.CaptureFixture[str]) -> None:
     """Every value of a dimension is a metric of its own, and is paid for."""
-    tell(dict.fromkeys(Metric, 1))
+    write_metrics(dict.fromkeys(Metric, 1))
     [line] = lines(capsys.readouterr().out)
     assert line.keys() - {metric.value for metric in Metric} == {"_aws", "stack", "service"}
 

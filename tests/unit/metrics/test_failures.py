@@ -15,12 +15,11 @@ from botocore.exceptions import ClientError
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.emf import NAMESPACE, tell
+from baton.adapters.emf import NAMESPACE
 from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
-from baton.conversation.delivery import send_to
-from baton.conversation.requests import message_request
+from baton.composition.metrics import write_metrics
 from baton.domain.errors import ModelError, ModelRateLimited, StoreUnavailable, ThreadBusy, Unauthorized
 from baton.domain.events import custom, unsequenced
 from baton.domain.identity import Scope
@@ -28,10 +27,12 @@ from baton.domain.message import Role
 from baton.domain.metrics import Metric, counting
 from baton.domain.queued import RecordDelivery
 from baton.domain.skill import InvalidSkill
+from baton.outbox.delivery import send_to
 from baton.ports.agent_client import AgentFailed
 from baton.ports.chat_model import ModelSettings, Prompt
 from baton.ports.connections import ConnectionBusy
 from baton.ports.tools import ToolFailed
+from baton.requests.requests import message_request
 from tests.contracts.agent_client import a_task
 from tests.fakes.chat_model import Answer
 from tests.fakes.clock import FakeClock
@@ -40,12 +41,12 @@ from tests.infrastructure.stack import Stack as Template
 from tests.infrastructure.stack import read_template
 from tests.infrastructure.test_template import metrics_of
 from tests.integration.agents.conftest import defined, resolve
-from tests.integration.tools.stage import Stage as ToolStage
-from tests.integration.tools.stage import agent_with
+from tests.integration.tools.harness import Harness as ToolHarness
+from tests.integration.tools.harness import agent_with
 from tests.unit.conversation.handing_over import advance, calling
+from tests.unit.conversation.harness import Harness
 from tests.unit.conversation.socketed import Socketed
-from tests.unit.conversation.stage import Stage
-from tests.unit.conversation.test_skill_creation import SkillStage, drafting
+from tests.unit.conversation.test_skill_creation import SkillHarness, drafting
 from tests.unit.identity.signing import SECRET, OneSecret
 from tests.unit.metrics.written import Context, counts, function
 
@@ -84,15 +85,15 @@ def denied(operation: str = "Operation") -> ClientError:
 
 @failure(Metric.INTERNAL_FAULTS)
 async def a_bug_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage()
-    monkeypatch.setattr(stage.model, "stream", Broken(RuntimeError("a bug")).stream)
-    assert (await stage.say()).last["code"] == "internal_error"
+    harness = Harness()
+    monkeypatch.setattr(harness.model, "stream", Broken(RuntimeError("a bug")).stream)
+    assert (await harness.say()).last["code"] == "internal_error"
 
 
 @failure(Metric.REQUESTS_FAILED)
 async def a_queue_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    socketed = Socketed(Stage())
-    monkeypatch.setattr(socketed.stage.queue, "send", Broken(StoreUnavailable()).send)
+    socketed = Socketed(Harness())
+    monkeypatch.setattr(socketed.harness.queue, "send", Broken(StoreUnavailable()).send)
     await socketed.send("message", messageId="m1", content="Hello")
 
 
@@ -130,23 +131,23 @@ async def a_dead_turn_that_cannot_be_ended(monkeypatch: pytest.MonkeyPatch) -> N
 
 @failure(Metric.TURNS_INTERRUPTED)
 async def a_run_that_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage()
-    await stage.turns.give_up(stage.ada, stage.request(), listener=None)
+    harness = Harness()
+    await harness.turns.give_up(harness.ada, harness.request(), subscriber=None)
 
 
 @failure(Metric.TURNS_TIMED_OUT)
 async def a_run_whose_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage()
-    stage.model.script(Answer(("Half an ", "answer"), gate=asyncio.Event(), gate_at=1))
-    request = message_request(stage.ada, thread_id=stage.thread_id, message_id="m1", content="Hello")
-    await stage.turns.run(stage.ada, request, lambda event: None, seconds=0.3)
+    harness = Harness()
+    harness.model.script(Answer(("Half an ", "answer"), gate=asyncio.Event(), gate_at=1))
+    request = message_request(harness.ada, thread_id=harness.thread_id, message_id="m1", content="Hello")
+    await harness.turns.run(harness.ada, request, lambda event: None, seconds=0.3)
 
 
 @failure(Metric.MODEL_FAILURES)
 async def a_model_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage()
-    stage.model.script(ModelRateLimited())
-    await stage.say()
+    harness = Harness()
+    harness.model.script(ModelRateLimited())
+    await harness.say()
 
 
 @failure(Metric.MODEL_CALLS_FAILED)
@@ -170,7 +171,7 @@ async def a_tool_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         }
     )
     with pytest.raises(ToolFailed):
-        await ToolStage(Path()).call(agent, "leaks")
+        await ToolHarness(Path()).call(agent, "leaks")
 
 
 @failure(Metric.AGENT_FAILURES)
@@ -183,15 +184,15 @@ async def a_remote_agent_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> N
 
 @failure(Metric.SKILLS_NOT_PUBLISHED)
 async def a_skill_that_is_not_valid_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = SkillStage(
+    harness = SkillHarness(
         *drafting(
             advance("COMPLETE", samples=["send slack alert"], approved=True),
             calling("return_to_main", summary="Made.", outcome="completed"),
         )
     )
     # The rules have changed between the review and now.
-    monkeypatch.setattr("baton.conversation.floors.publish_skill", Failing(InvalidSkill(["new rules"])).publish)
-    await stage.say("m1", "create a skill")
+    monkeypatch.setattr("baton.handoffs.conversations.publish_skill", Failing(InvalidSkill(["new rules"])).publish)
+    await harness.say("m1", "create a skill")
 
 
 @failure(Metric.FRAMES_GIVEN_UP)
@@ -210,11 +211,11 @@ async def a_record_that_cannot_be_hidden(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @failure(Metric.CLOSINGS_NOT_STARTED)
 async def a_closing_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage()
-    monkeypatch.setattr(stage.closings, "start", Failing(StoreUnavailable()).start)
-    await stage.say()
-    stage.clock.advance(1800)
-    assert (await stage.sweeper.sweep(seconds=5)).closed == 1
+    harness = Harness()
+    monkeypatch.setattr(harness.closings, "start", Failing(StoreUnavailable()).start)
+    await harness.say()
+    harness.clock.advance(1800)
+    assert (await harness.sweeper.sweep(seconds=5)).closed == 1
 
 
 @failure(Metric.AUDIT_RECORDS_LOST)
@@ -225,19 +226,19 @@ async def an_audit_record_that_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> 
 
 @failure(Metric.SWEEP_FAILURES)
 async def a_thread_that_nobody_can_look_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage()
-    await stage.say()
-    stage.idle.unreadable.add(stage.thread_id)
-    stage.clock.advance(1800)
-    await stage.sweeper.sweep(seconds=5)
+    harness = Harness()
+    await harness.say()
+    harness.idle.unreadable.add(harness.thread_id)
+    harness.clock.advance(1800)
+    await harness.sweeper.sweep(seconds=5)
 
 
 @failure(Metric.SWEEPS_UNFINISHED)
 async def a_sweep_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage()
-    await stage.say()
-    stage.clock.advance(1800)
-    await stage.sweeper.sweep(seconds=-1)
+    harness = Harness()
+    await harness.say()
+    harness.clock.advance(1800)
+    await harness.sweeper.sweep(seconds=-1)
 
 
 class Failing:
@@ -275,14 +276,14 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_failure_that_is_caught_is_written_down(
     metric: Metric, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with counting(tell):
+    with counting(write_metrics):
         await FAILURES[metric](monkeypatch)
     assert counts(capsys.readouterr().out)[metric] >= 1
 
 
 async def test_a_turn_that_goes_well_writes_nothing_down(capsys: pytest.CaptureFixture[str]) -> None:
-    with counting(tell):
-        await Stage().say()
+    with counting(write_metrics):
+        await Harness().say()
     assert counts(capsys.readouterr().out) == {}
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public  # type: ignore[import-untyped]
 
-from baton.adapters.token_counter import LONGEST_COUNTED, PATTERN, VOCABULARY_FILE, TiktokenCounter
+from baton.adapters.token_counter import MAX_COUNTED, PATTERN, VOCABULARY_FILE, TiktokenCounter
 
 FOLDER = Path(__file__).parents[3] / "layers" / "tokenizer"
 COUNTER = TiktokenCounter(FOLDER)
@@ -45,7 +45,7 @@ def test_text_is_cut_as_tiktoken_cuts_it(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("character", [" ", "\n", "\t", "a", "=", "1", "é", "語", "🙂"])
 def test_what_is_counted_whole_is_exact(tiktokens_own: tiktoken.Encoding, character: str) -> None:
-    text = f"before{character * (LONGEST_COUNTED - 6)}"
+    text = f"before{character * (MAX_COUNTED - 6)}"
     assert COUNTER.count(text) == len(tiktokens_own.encode_ordinary(text))
 
 
@@ -62,7 +62,7 @@ LONG_TEXTS = {
 @pytest.mark.parametrize("kind", LONG_TEXTS)
 def test_longer_texts_are_estimated_within_a_few_per_cent(tiktokens_own: tiktoken.Encoding, kind: str) -> None:
     text = LONG_TEXTS[kind]
-    assert len(text) > 2 * LONGEST_COUNTED
+    assert len(text) > 2 * MAX_COUNTED
     exact = len(tiktokens_own.encode_ordinary(text))
     assert abs(COUNTER.count(text) - exact) < 0.08 * exact
 
@@ -77,13 +77,13 @@ class Measured(tiktoken.Encoding):
         return super().encode_ordinary(text)
 
 
-@pytest.mark.parametrize("size", [1_000, LONGEST_COUNTED, 10 * LONGEST_COUNTED, 1_048_576, 100_000_000])
+@pytest.mark.parametrize("size", [1_000, MAX_COUNTED, 10 * MAX_COUNTED, 1_048_576, 100_000_000])
 def test_the_work_of_a_count_is_bounded_whatever_the_length(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tiktoken.Encoding", Measured)
     counter = TiktokenCounter(FOLDER)
     assert counter.count("a" * size) > 0
     assert isinstance(counter._encoding, Measured)
-    assert counter._encoding.characters == min(size, LONGEST_COUNTED)
+    assert counter._encoding.characters == min(size, MAX_COUNTED)
 
 
 def test_many_threads_may_count_first() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from baton import runtime
+from baton.composition import event_loop
 from baton.composition.environment import cache
 from local.execution import Variables, views
 from local.functions import running
@@ -65,7 +65,7 @@ def test_whose_code_runs_is_known_on_the_loop_that_all_handlers_share() -> None:
         return built()
 
     with running("Counting"):
-        assert runtime.run(on_the_loop()) is built()
+        assert event_loop.run(on_the_loop()) is built()
 
 
 def test_threads_that_build_at_the_same_time_get_the_same() -> None:

@@ -25,7 +25,7 @@ logger = Logger()
 
 
 PAGE = 50
-MOST_PAGES = 20
+MAX_PAGES = 20
 """Pages that one answer looks through for records that match."""
 
 
@@ -94,7 +94,7 @@ class DynamoAuditLog:
                 found += [r for r in records if all(getattr(r, name) == value for name, value in wanted.items())]
                 if len(found) > limit:
                     break
-                if pages == MOST_PAGES:
+                if pages == MAX_PAGES:
                     return found, encode_text(page[-1]["listed_at"])
         return _page(found, limit)
 

@@ -8,7 +8,7 @@ from baton.adapters.dynamodb.table import Item
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
 
-LARGEST_INLINE = 300 * 1024
+MAX_INLINE = 300 * 1024
 """Bytes of packed bodies kept in an item, which may have 400 KB with everything."""
 
 
@@ -19,7 +19,7 @@ class ItemBodies:
     s3: S3Bodies
 
     async def kept(
-        self, scope: Scope, thread_id: str, packed: bytes, *, name: str = "body", room: int = LARGEST_INLINE
+        self, scope: Scope, thread_id: str, packed: bytes, *, name: str = "body", room: int = MAX_INLINE
     ) -> Item:
         """The attribute for an item that keeps ``packed``: the bytes, or their checksum if ``room`` is too small."""
         if len(packed) > room:

@@ -6,9 +6,14 @@ import json
 import zlib
 from typing import Any
 
-from baton.adapters.dynamodb.floor_json import change_as_json, change_from_json, floor_as_json, floor_from_json
+from baton.adapters.dynamodb.conversation_json import (
+    change_as_json,
+    change_from_json,
+    conversation_as_json,
+    conversation_from_json,
+)
 from baton.domain.content import content_as_json, content_from_json
-from baton.domain.floor import Floor
+from baton.domain.conversation_state import ConversationState
 from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.times import from_millis, to_millis
@@ -148,15 +153,15 @@ def unpack_pending(packed: bytes) -> PendingInterrupts:
     )
 
 
-def pack_floor(floor: Floor) -> bytes | None:
-    """The floor without the agent that has it, as one attribute of a thread's item; None: nothing else is known."""
-    body = floor_as_json(floor)
+def pack_conversation(conversation: ConversationState) -> bytes | None:
+    """Pack the conversation state, without its active agent, into one attribute; None if there is nothing to keep."""
+    body = conversation_as_json(conversation)
     return pack(body) if body else None
 
 
-def unpack_floor(agent_id: str, packed: bytes | None) -> Floor:
-    """Read what ``pack_floor`` wrote."""
-    return floor_from_json(agent_id, unpack(packed)) if packed is not None else Floor(agent_id)
+def unpack_conversation(agent_id: str, packed: bytes | None) -> ConversationState:
+    """Read what ``pack_conversation`` wrote."""
+    return conversation_from_json(agent_id, unpack(packed)) if packed is not None else ConversationState(agent_id)
 
 
 def interrupt_as_json(interrupt: Interrupt) -> dict[str, Any]:

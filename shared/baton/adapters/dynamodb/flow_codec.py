@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton.adapters.dynamodb.codec import pack, unpack
-from baton.adapters.dynamodb.floor_json import (
+from baton.adapters.dynamodb.conversation_json import (
     handoff_as_json,
     handoff_from_json,
     workflow_as_json,

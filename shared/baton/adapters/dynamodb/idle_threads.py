@@ -19,7 +19,7 @@ from baton.ports.idle_threads import DueThread, IdleThread
 _INDEX = ("idle", "idle_shard", "idle_check_at")
 PAGE = 25
 """Entries of one shard at a time: those of all shards, read together, are a few requests' worth of threads."""
-MOST_AT_ONCE = 100
+MAX_AT_ONCE = 100
 """DynamoDB's limit for BatchGetItem."""
 
 
@@ -41,8 +41,8 @@ class DynamoIdleThreads:
                 pages = await asyncio.gather(*(anext(shard, None) for shard in shards))
                 shards = [shard for shard, page in zip(shards, pages, strict=True) if page is not None]
                 entries = sorted((entry for page in pages if page for entry in page), key=_check_at)
-                for start in range(0, len(entries), MOST_AT_ONCE):
-                    for due in await self._load(entries[start : start + MOST_AT_ONCE]):
+                for start in range(0, len(entries), MAX_AT_ONCE):
+                    for due in await self._load(entries[start : start + MAX_AT_ONCE]):
                         yield due
 
     async def postpone(self, due: DueThread, until: datetime, *, failures: int = 0) -> bool:

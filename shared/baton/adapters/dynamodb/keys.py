@@ -12,7 +12,7 @@ Key = dict[str, str]
 
 AUDIT = "AUDIT#"
 FLOW = "FLOW#"
-_LONGEST_ENCODED_USER = 512
+_MAX_ENCODED_USER = 512
 IDLE_SHARDS = 8
 """The idle index is written once a session; eight partitions take 8,000 new sessions a second."""
 LISTING_SHARDS = 8
@@ -142,7 +142,7 @@ def connection(connection_id: str, attachment: str = "") -> Key:
 def user_listing(scope: Scope) -> str:
     """Partition of the ``listing`` index that holds a user's threads; also where the user's workflows are."""
     encoded = quote(scope.user_id, safe="")
-    if len(encoded) > _LONGEST_ENCODED_USER:  # an index key holds 2,048 bytes
+    if len(encoded) > _MAX_ENCODED_USER:  # an index key holds 2,048 bytes
         encoded = "~" + hashlib.sha256(scope.user_id.encode()).hexdigest()
     return f"{scope.tenant_id}#~USER#{encoded}"
 

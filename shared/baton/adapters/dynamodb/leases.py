@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.codec import pack_floor, pack_pending, unpack_floor, unpack_pending
+from baton.adapters.dynamodb.codec import pack_conversation, pack_pending, unpack_conversation, unpack_pending
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
-from baton.domain.floor import Floor
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
@@ -194,15 +194,15 @@ class Leases:
             expression += ", idle_shard = :shard, idle_check_at = :now + idle_ms"
             values[":shard"] = keys.idle_shard(lease.thread_id)
         end = _END_RUN
-        if commit.floor is not None:
+        if commit.conversation is not None:
             expression += ", active_agent_id = :active"
-            values[":active"] = commit.floor.agent_id
-            packed = pack_floor(commit.floor)
+            values[":active"] = commit.conversation.agent_id
+            packed = pack_conversation(commit.conversation)
             if packed is None:
-                end += ", floor"
+                end += ", conversation"
             else:
-                expression += ", floor = :floor"
-                values[":floor"] = packed
+                expression += ", conversation = :conversation"
+                values[":conversation"] = packed
         if commit.pending is not None:
             expression += ", pending = :pending"
             values[":pending"] = pack_pending(commit.pending)
@@ -232,12 +232,12 @@ class Leases:
             expression += _END_SESSION.format(first="next_ordinal")
             values |= _session_values(lease, ended, self._clock.now())
         end = _END_RUN
-        packed = pack_floor(Floor(lease.thread.agent_id, resumable=tuple(resumable)))
+        packed = pack_conversation(ConversationState(lease.thread.agent_id, resumable=tuple(resumable)))
         if packed is not None:
-            expression += ", floor = :floor"
-            values[":floor"] = packed
-        elif lease.thread.floor != Floor(lease.thread.agent_id):
-            end += ", floor"
+            expression += ", conversation = :conversation"
+            values[":conversation"] = packed
+        elif lease.thread.conversation != ConversationState(lease.thread.agent_id):
+            end += ", conversation"
         await self._update_mine(lease, expression + end, values, commits=True)
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
@@ -273,7 +273,7 @@ class Leases:
             raise LeaseLost from None
 
     async def _claim_id(self, scope: Scope, thread_id: str, item: Item, now: datetime) -> None:
-        """Make sure no other tenant uses this thread id (T3); undo the thread's creation if one does."""
+        """Make sure no other tenant uses this thread id; undo the thread's creation if one does."""
         claim: Item = {**keys.owner(thread_id), "tenant_id": scope.tenant_id}
         if "parent_thread_id" not in item:
             claim |= {
@@ -314,7 +314,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         id=thread_id,
         user_id=item["user_id"],
         agent_id=item["agent_id"],
-        floor=unpack_floor(item["active_agent_id"], item.get("floor")),
+        conversation=unpack_conversation(item["active_agent_id"], item.get("conversation")),
         status=ThreadStatus(item["thread_status"]),
         episode=item["episode"],
         usage=Usage(item["input_tokens"], item["output_tokens"]),

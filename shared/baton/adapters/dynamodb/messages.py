@@ -20,7 +20,7 @@ from baton.off_loop import LARGE, off_loop
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Lease, Page
 
-LARGEST_QUERY = 200
+MAX_QUERY = 200
 PAGE_SIZE = 1024 * 1024
 """Characters, or bytes as they are stored, from which on a page of messages is full, however many were asked for."""
 
@@ -51,7 +51,7 @@ class Messages(Leases):
             return ()
         mean = max(1, thread.stored_tokens // max(1, thread.next_ordinal))
         # As many as the budget will probably take, and a few more: one request a turn, whatever the thread's length.
-        limit = min(LARGEST_QUERY, math.ceil(token_budget / mean) + 4)
+        limit = min(MAX_QUERY, math.ceil(token_budget / mean) + 4)
         items: list[Item] = []
         tokens = 0
         async for page in self._backwards(scope, thread.id, top, limit):

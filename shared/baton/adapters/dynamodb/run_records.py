@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.bodies import LARGEST_INLINE, ItemBodies
+from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.record_codec import (
     pack_call,
@@ -91,9 +91,7 @@ class DynamoRunRecords:
             "run_id": task.run_id,
             "began_at": to_millis(task.started_at),
             **await self._bodies.kept(scope, thread_id, head),
-            **await self._bodies.kept(
-                scope, thread_id, messages, name="messages", room=max(0, LARGEST_INLINE - len(head))
-            ),
+            **await self._bodies.kept(scope, thread_id, messages, name="messages", room=max(0, MAX_INLINE - len(head))),
         }
         place: Item = {**keys.task_place(scope, thread_id, task.id), "first_ordinal": first_ordinal}
         await asyncio.gather(put_fenced(self._table, lease, place), put_fenced(self._table, lease, item))

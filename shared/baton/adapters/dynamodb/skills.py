@@ -12,7 +12,7 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.skill import Skill, SkillStatus, saved
 
-MOST_TRIES = 5
+MAX_TRIES = 5
 """Versions that others may save while one is being saved."""
 
 
@@ -24,7 +24,7 @@ class DynamoSkills:
 
     async def put(self, scope: Scope, skill: Skill) -> Skill:
         newest = await self.get(scope, skill.agent_id, skill.slug)
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             if newest is not None and newest.draft == skill.draft:
                 return newest
             next_one = saved(replace(skill, tenant_id=scope.tenant_id), newest.version + 1 if newest else 1)

@@ -22,8 +22,8 @@ _deserializer = TypeDeserializer()
 Item = dict[str, Any]
 
 FIRST_PAUSE_SECONDS = 0.05
-MOST_IN_VAIN = 6
-MOST_SECONDS = 8.0
+MAX_IN_VAIN = 6
+MAX_SECONDS = 8.0
 """For one request with all its tries. While a lease lasts (30 s, renewed every 10) a request under way and the renewal
 after it may both take so long."""
 STEP_SECONDS = 1.0
@@ -61,7 +61,7 @@ class Table:
     name: str
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     """Waits between the tries of one request, in seconds."""
-    seconds: float = MOST_SECONDS
+    seconds: float = MAX_SECONDS
     """Patience with one request, waiting for a thread included. After that it may still take effect."""
 
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:
@@ -162,7 +162,7 @@ class Table:
             if not wanted:
                 return found
             in_vain = 0 if items else in_vain + 1
-            if in_vain == MOST_IN_VAIN:
+            if in_vain == MAX_IN_VAIN:
                 raise StoreUnavailable
             await self.sleep(FIRST_PAUSE_SECONDS * 2**in_vain)
 

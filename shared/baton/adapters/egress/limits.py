@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable
 from typing import Any
 
-from baton.adapters.egress.policy import EgressRefused, ResponseTooLarge
+from baton.domain.egress_policy import EgressRefused, ResponseTooLarge
 
 MAX_RESPONSE_BYTES = 10 * 1024 * 1024
 

@@ -14,8 +14,8 @@ import httpx2
 
 from baton.adapters.egress import resolving
 from baton.adapters.egress.limits import capped, check_encoding
-from baton.adapters.egress.policy import EgressPolicy, EgressRefused, ResponseTooLarge
 from baton.adapters.egress.resolving import Resolver
+from baton.domain.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
 # They log addresses with what stands in their queries, and headers when they debug.
 for _name in ("httpx2", "httpcore2"):

@@ -10,9 +10,9 @@ from baton.domain.errors import ModelUnavailable
 from baton.domain.text import utf8_size
 from baton.domain.tool_call import ToolCall
 
-MOST_CALLS = 1000
+MAX_CALLS = 1000
 """Calls of one answer; whoever looks for the one that a fragment belongs to looks through all of them."""
-MOST_PARSED = 4 * 1024 * 1024
+MAX_PARSED = 4 * 1024 * 1024
 """Characters that are parsed to find out where calls end, for endpoints that do not say it."""
 
 
@@ -65,8 +65,8 @@ class ToolCallFragments:
             raise TypeError(type(fragments))
         for fragment in fragments:
             self._add(fragment)
-            if len(self._drafts) > MOST_CALLS or self._parsed > MOST_PARSED:
-                del self._drafts[MOST_CALLS:]
+            if len(self._drafts) > MAX_CALLS or self._parsed > MAX_PARSED:
+                del self._drafts[MAX_CALLS:]
                 raise TooManyCalls
 
     def take(self, *, cut: bool) -> list[ToolCall]:

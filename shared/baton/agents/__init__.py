@@ -1,0 +1,1 @@
+"""One agent at work: its loop, tools, sub-agents, approvals and prompt."""

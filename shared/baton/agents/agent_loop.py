@@ -1,0 +1,327 @@
+"""The heart of a turn: one agent answers, calling tools as often as it needs and may."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ag_ui.core import BaseEvent
+from aws_lambda_powertools import Logger
+
+from baton.agents.answer_limit import AnswerLimit
+from baton.agents.builtin_tools import BuiltinTools
+from baton.agents.call_outcome import CallOutcome, Transfer
+from baton.agents.run_context import Budget, RunContext
+from baton.agents.tool_calls import Consult, ToolCalls, call_events
+from baton.agents.tool_kit import ToolKit
+from baton.agents.transcript import Transcript
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
+from baton.domain.events import text_content, text_end, text_start
+from baton.domain.message import Role
+from baton.domain.metrics import Metric, count
+from baton.domain.sentences import sentence
+from baton.domain.tool_call import ToolCall, tool_call_id
+from baton.domain.tool_events import tool_result
+from baton.domain.usage import Usage
+from baton.memory.context import (
+    MESSAGE_FRAME_TOKENS,
+    REPLY_TOKENS,
+    AssembledContext,
+    answer_tokens,
+    fit,
+    prompt_tokens,
+)
+from baton.off_loop import off_loop
+from baton.outbox.text_batches import batched
+from baton.ports.agent_client import AgentReport
+from baton.ports.chat_model import Finished, FinishReason, Prompt, TextDelta
+
+logger = Logger(child=True)
+
+LAST_ANSWER = (
+    "You have done as much as this turn allows. Answer the user now with what you have found, say what is missing, and "
+    "call no more tools."
+)
+
+
+MAX_CALLS = 64
+"""Calls of one answer; further ones are not made, and the model is not told that it made them."""
+MAX_SOURCES = 50
+"""Of an answer."""
+MAX_SOURCE_FIELD = 500
+
+
+class AgentLoop:
+    """One agent at work on one answer: its model is asked, its calls are carried out, until it has answered.
+
+    What it says and what its tools answer goes into ``transcript``; ``events`` shows it to the user.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        agent: AgentDefinition,
+        kit: ToolKit,
+        transcript: Transcript,
+        *,
+        consult: Consult | None = None,
+        own: BuiltinTools | None = None,
+        task_id: str | None = None,
+    ) -> None:
+        self.agent = agent
+        self._prompts: list[Prompt] = []
+        self._head = self._current_from = 0
+        self._prompt_budget = 0
+        self.usage = Usage()
+        self.is_limited = bool(kit.missing)
+        """Whether something it should have, or somebody it needed, could not be had: the user is told so."""
+        self.ends_conversation = False
+        self.waiting: list[ToolCall] = []
+        """Calls that a person has to agree to; with them the run is interrupted."""
+        self.transfer: Transfer | None = None
+        """Whom it hands the conversation over to, or why it may not, in words that the user is told."""
+        self.returns: AgentReport | None = None
+        """Its report, if it hands the conversation back."""
+        self.has_answered = False
+        """Whether its last words are an answer: some text, or nothing more to say."""
+        self._context = context
+        self._kit = kit
+        self._transcript = transcript
+        self._settings = context.model_settings(agent, is_consulted=task_id is not None)
+        self.model: str | None = self._settings.model
+        self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
+        self._calls = ToolCalls(context, agent, kit, self._budget, consult, own, task_id)
+        self._caller = task_id or agent.id
+        self._limit = AnswerLimit()
+        self._occurrences: Counter[str] = Counter()
+        self._sources: dict[str, Mapping[str, Any]] = {}
+        self._is_limit_told = False
+
+    async def begin(self, context: AssembledContext, notes: Sequence[Prompt] = ()) -> None:
+        """What it answers; ``notes`` stand behind the system prompt."""
+        self._prompts = [*context.prompts[:1], *notes, *context.prompts[1:]]
+        self._head = 1 + len(notes)
+        self._current_from = context.current_from + len(notes)
+        self._prompt_budget = context.budget
+        counter = self._context.services.counter
+        if context.tokens + sum(prompt_tokens(note, counter) for note in notes) > context.budget:
+            await self._fit()  # else the stored counts say that it fits: no turn counts its whole history again
+
+    async def events(self) -> AsyncGenerator[BaseEvent, None]:
+        """Answer what it was begun with. Raises the ``BatonError`` that ends the run, after closing what was opened."""
+        while True:
+            is_last = self._budget.is_spent
+            calls: list[ToolCall] = []
+            async for event in self._ask_model(calls, is_last=is_last):
+                yield event
+            if not calls or self._context.stop.is_set():
+                return
+            async for event in self._carry_out(calls, self._transcript.messages[-1].id):
+                yield event
+            if is_last or self.waiting or self._context.stop.is_set():
+                return
+            if self.transfer is not None or self.returns is not None:
+                if self.transfer is not None and self.transfer.refusal is None and len(calls) == 1:
+                    self._take_back_transfer()
+                return
+            if self.ends_conversation and self.has_answered:
+                return  # it has said goodbye
+
+    def _take_back_transfer(self) -> None:
+        """Keep what it said, but not the call: the handoff has a record of its own, and each message is a write."""
+        said, _ = self._transcript.take_back(2)
+        if said.text:
+            self._transcript.add_answer(said.id, self.agent, said.text, sources=said.sources, is_cut=said.is_cut)
+
+    async def go_on(
+        self, calls: Sequence[ToolCall], approved: Collection[str], refused: Mapping[str, str]
+    ) -> AsyncGenerator[BaseEvent, None]:
+        """Carry out the ``approved`` ones of calls that have waited; the model is told why others were ``refused``."""
+        for call in calls:
+            if call.id in refused:
+                await self._calls.refuse(call, refused[call.id])
+        async for event in self._results(calls, approved):
+            yield event
+
+    async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> AsyncGenerator[BaseEvent, None]:
+        """Ask the model once: its text goes into the transcript, its tool calls into ``calls``."""
+        context, message_id = self._context, self._transcript.new_id()
+        text, heard, is_open, finished = "", "", False, None
+        failure: BatonError | None = None
+        prompts = [*self._prompts, Prompt(Role.SYSTEM, LAST_ANSWER)] if is_last else self._prompts
+        stream = context.services.model.stream(
+            self._settings,
+            prompts,
+            thread_files=context.files,
+            tools=() if is_last else self._kit.specs,
+        )
+        chunks = batched(self._limit.within(stream), deadline=context.deadline, stop=context.stop)
+        try:
+            async with contextlib.aclosing(chunks):
+                async for chunk in chunks:
+                    if isinstance(chunk, TextDelta):
+                        if not is_open:
+                            is_open = True
+                            yield text_start(message_id, self.agent)
+                        heard += chunk.text
+                        said = self._prefix() + chunk.text
+                        text += said
+                        yield text_content(message_id, said)
+                    elif isinstance(chunk, ToolCall):
+                        if len(calls) < MAX_CALLS:
+                            calls.append(self._identified(chunk))
+                    else:
+                        finished = chunk
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except BatonError as error:
+            failure = error
+        except Exception:
+            logger.exception("answer failed", thread_id=context.thread_id, run_id=context.run.run_id)
+            count(Metric.INTERNAL_FAULTS)
+            failure = InternalError()
+        is_whole = failure is None and not context.stop.is_set()
+        is_cut = is_whole and (
+            self._limit.is_spent or (finished is not None and finished.reason is FinishReason.LENGTH)
+        )
+        if not is_whole or is_last or self._limit.is_spent:
+            calls.clear()
+        sources = () if calls else tuple(self._sources.values())
+        if is_open:
+            yield text_end(message_id, [dict(source) for source in sources], is_cut=is_cut)
+        if text or calls:
+            self._transcript.add_answer(
+                message_id,
+                self.agent,
+                text,
+                calls=calls,
+                is_whole=is_whole,
+                is_cut=is_cut,
+                sources=sources if text else (),
+            )
+        await self._count(finished, prompts, heard, calls)
+        self.has_answered = bool(text)
+        if failure is not None:
+            raise failure
+
+    async def _carry_out(self, calls: Sequence[ToolCall], message_id: str) -> AsyncGenerator[BaseEvent, None]:
+        """Carry out the calls of the answer ``message_id`` and put their results into the prompts."""
+        for event in call_events(calls, message_id):
+            yield event
+        said = self._transcript.messages[-1].text
+        async for event in self._results(calls, ()):
+            yield event
+        self._prompts.append(Prompt(Role.ASSISTANT, said, tool_calls=tuple(calls)))
+        self._prompts += [
+            Prompt(Role.TOOL, self._calls.told(call), tool_call_id=call.id)
+            for call in calls
+            if call not in self.waiting
+        ]
+        await self._fit()
+
+    async def _fit(self) -> None:
+        """An exchange that goes on may be too long from the beginning, any other once its calls have had results."""
+        self._prompts, self._current_from = await off_loop(
+            sum(map(_length, self._prompts)),
+            fit,
+            self._prompts,
+            head=self._head,
+            current_from=self._current_from,
+            budget=self._prompt_budget,
+            counter=self._context.services.counter,
+        )
+
+    async def _results(self, calls: Sequence[ToolCall], approved: Collection[str]) -> AsyncGenerator[BaseEvent, None]:
+        result_ids = {call.id: self._transcript.new_id() for call in calls}
+        outcomes = self._calls.outcomes
+        for call in calls:
+            if call.id in outcomes:
+                yield tool_result(call, result_ids[call.id], self._calls.told(call), outcomes[call.id].end)
+        left = [call for call in calls if call.id not in outcomes]
+        if left:
+            activity_id = self._transcript.new_activity_id()
+            events = self._calls.carry_out(left, result_ids, activity_id=activity_id, approved=approved)
+            async with contextlib.aclosing(events):
+                async for event in events:
+                    yield event
+        for call in calls:
+            self._take(call, outcomes[call.id], result_ids[call.id])
+            await asyncio.sleep(0)  # each is counted
+
+    def _take(self, call: ToolCall, outcome: CallOutcome, result_id: str) -> None:
+        """Note what follows from a call's outcome."""
+        if outcome.waits:
+            self.waiting.append(call)
+            return
+        is_report = outcome.returns is not None
+        told = self._calls.told(call)
+        self._transcript.add_result(result_id, self.agent, call, told, end=outcome.end, is_handoff_summary=is_report)
+        if self.transfer is None or self.transfer.refusal is not None:
+            self.transfer = outcome.transfer or self.transfer
+        self.returns = self.returns or outcome.returns
+        self.is_limited |= outcome.is_outage
+        self.ends_conversation |= outcome.ends_conversation
+        for source in outcome.sources:
+            if len(self._sources) < MAX_SOURCES:
+                shown = {key: _short(value) for key, value in source.items()}
+                self._sources.setdefault(f"{shown.get('kind')}:{shown.get('id')}", shown)
+
+    def _prefix(self) -> str:
+        """The sentence that tells the user of a limitation, once, in front of the words that follow it."""
+        if not self.is_limited or self._is_limit_told or self._caller != self.agent.id:
+            return ""
+        self._is_limit_told = True
+        return sentence(self.agent, "limited_resources") + "\n\n"
+
+    def _identified(self, call: ToolCall) -> ToolCall:
+        """The call under an id that another attempt at this run would give it too."""
+        context = self._context
+        about = (context.thread_id, context.run.message_id, self._caller, call.name, call.arguments)
+        same = tool_call_id(*about, 0)
+        occurrence = self._occurrences[same]
+        self._occurrences[same] += 1
+        return replace(call, id=tool_call_id(*about, occurrence))
+
+    async def _count(
+        self, finished: Finished | None, prompts: Sequence[Prompt], text: str, calls: Sequence[ToolCall]
+    ) -> None:
+        """Add what the model counted, or our own count where its endpoint does not tell or it broke off."""
+        usage = finished.usage if finished is not None else None
+        if finished is not None:
+            self.model = finished.model
+        if usage is None and (text or calls):
+            counter = self._context.services.counter
+
+            def counted() -> Usage:
+                asked = sum(prompt_tokens(prompt, counter) for prompt in prompts) + self._kit.tokens(counter)
+                said = answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
+                return Usage(asked + REPLY_TOKENS, said)
+
+            size = sum(map(_length, prompts)) + len(text) + _call_length(calls)
+            usage = await off_loop(size, counted)
+        self.usage += usage or Usage()
+        self._budget.count_model_call(usage or Usage())
+
+
+def _length(prompt: Prompt) -> int:
+    """About how many characters of a prompt are counted."""
+    content = prompt.content
+    length = len(content) if isinstance(content, str) else sum(len(str(part)) for part in content)
+    return length + _call_length(prompt.tool_calls)
+
+
+def _call_length(calls: Sequence[ToolCall]) -> int:
+    """How many characters of calls are counted."""
+    return sum(len(call.name) + len(call.arguments) for call in calls)
+
+
+def _short(value: Any) -> Any:
+    """A field of a source, as long as it needs to be; only texts, numbers and nothing come from tools."""
+    if isinstance(value, str):
+        return value[:MAX_SOURCE_FIELD]
+    return value if isinstance(value, int | float | None) else str(value)[:MAX_SOURCE_FIELD]

@@ -1,0 +1,218 @@
+"""The tools that are Baton's own: what an agent does about the conversation itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton.agents.call_outcome import CallOutcome, Transfer
+from baton.agents.run_context import Emit
+from baton.agents.workflow_notes import workflow_note
+from baton.domain.agent import AgentDefinition
+from baton.domain.handoff_rules import declared_handoff, may_hand_off, triggered
+from baton.domain.identity import Scope
+from baton.domain.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
+from baton.domain.workflow import Workflow
+from baton.domain.workflow_definition import WorkflowDefinition
+from baton.domain.workflow_moves import IllegalTransition, advance
+from baton.handoffs.running_conversation import RunningConversation
+from baton.handoffs.skill_making import review_skill
+from baton.ports.agent_client import AgentReport
+from baton.ports.chat_model import ToolSpec
+from baton.ports.clock import Clock
+
+MAX_SUMMARY = 4_000
+MAX_REASON = 500
+
+END_CONVERSATION = ToolSpec(
+    name=END,
+    description=(
+        "Close this conversation after your answer. Call it only when the user has made clear that they are done, "
+        "and say goodbye in the same answer."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {"reason": {"type": "string", "description": "Why the conversation is over, in a few words."}},
+        "required": ["reason"],
+        "additionalProperties": False,
+    },
+)
+RETURN_TO_MAIN = ToolSpec(
+    name=RETURN,
+    description=(
+        "Hand the conversation back to the main agent: when what you were asked for is done, when the user no longer "
+        "wants it, or when they ask for something that is not yours. The user is told about it; do not say goodbye."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "summary": {
+                "type": "string",
+                "maxLength": MAX_SUMMARY,
+                "description": "What was done and decided, for the main agent.",
+            },
+            "outcome": {
+                "type": "string",
+                "maxLength": 200,
+                "description": "How it ended, in a word or two, such as completed or cancelled.",
+            },
+        },
+        "required": ["summary", "outcome"],
+        "additionalProperties": False,
+    },
+)
+
+
+def builtin_tools(agent: AgentDefinition, conversation: RunningConversation) -> tuple[ToolSpec, ...]:
+    """Baton's own tools that the agent may call, which is active."""
+    tools = [END_CONVERSATION] if agent.ends_conversations else []
+    tools += [_transfer_spec(conversation, handoff.agent, handoff.reason) for handoff in agent.handoffs]
+    if conversation.handoff is not None and conversation.handoff.return_expected:
+        tools.append(RETURN_TO_MAIN)
+    if conversation.definition is not None and not conversation.is_workflow_complete:
+        tools.append(_advance_spec(conversation.definition))
+    return tuple(tools)
+
+
+@dataclass(slots=True)
+class BuiltinTools:
+    """Baton's own tools at work in one run, one call after the other."""
+
+    conversation: RunningConversation
+    scope: Scope
+    clock: Clock
+    _decided: str | None = None
+    """Who the conversation goes to after this answer."""
+    _one_by_one: asyncio.Lock | None = None
+
+    async def use(
+        self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], emit: Emit, *, waits: bool
+    ) -> CallOutcome:
+        """Do what ``agent`` calls; its arguments fit the tool. ``waits``: another call waits for an approval."""
+        if self._one_by_one is None:
+            self._one_by_one = asyncio.Lock()
+        async with self._one_by_one:
+            if name == END:
+                return CallOutcome("The conversation will be closed after this answer.", ends_conversation=True)
+            if name == ADVANCE:
+                return self._advance(arguments["state"], arguments.get("data") or {}, emit)
+            if waits:
+                return CallOutcome.failed("Error: another of your calls waits for an approval; settle that first.")
+            if self._decided is not None:
+                return CallOutcome.failed(f"Error: the conversation goes to {self._decided} already.")
+            if name == RETURN:
+                return self._return(arguments["summary"], arguments["outcome"])
+            return self._transfer(agent, name, arguments)
+
+    def _transfer(self, source: AgentDefinition, name: str, arguments: Mapping[str, Any]) -> CallOutcome:
+        target_id = next((each.agent for each in source.handoffs if tool_name(TRANSFER, each.agent) == name), "")
+        target, handoff = self.conversation.describe(target_id), declared_handoff(source, target_id)
+        reason, summary = arguments["reason"][:MAX_REASON], arguments["context_summary"][:MAX_SUMMARY]
+        session = self.conversation.agent if self.conversation.handoff is not None else None
+        refusal = may_hand_off(
+            source, target_id, target, self.scope, session=session, workflow=self.conversation.workflow
+        )
+        if target is None or handoff is None:
+            return CallOutcome.failed(f"Error: there is no agent {target_id!r} to hand over to.")
+        transfer = Transfer(target, handoff, reason, summary, arguments.get("workflow_id"), refusal)
+        if refusal is not None:
+            told = refusal if refusal.sentence is not None else None
+            return CallOutcome.failed(f"Error: {refusal.explanation}", transfer=transfer if told else None)
+        self._decided = target.name
+        return CallOutcome(f"The user is being connected with {target.name}.", transfer=transfer)
+
+    def _return(self, summary: str, outcome: str) -> CallOutcome:
+        if self.conversation.handoff is None:
+            return CallOutcome.failed("Error: the conversation is the main agent's already.")
+        self._decided = self.conversation.main.name
+        return CallOutcome(f"{outcome}: {summary}", returns=AgentReport(summary, outcome))
+
+    def _advance(self, state: str, data: Mapping[str, Any], emit: Emit) -> CallOutcome:
+        conversation, definition, workflow = self.conversation, self.conversation.definition, self.conversation.workflow
+        if definition is None or workflow is None:
+            return CallOutcome.failed("Error: there is no workflow to advance.")
+        before = conversation.state
+        try:
+            moved = advance(definition, workflow, state, data, self.clock.now())
+            about = review_skill(moved, self.scope, self._goes_to) if definition.produces == "skill" else ""
+        except IllegalTransition as illegal:
+            return CallOutcome.failed(f"Error: {illegal}")
+        conversation.put_workflow(moved)
+        self._show(workflow, moved, before, emit)
+        return CallOutcome("\n".join(part for part in (about, workflow_note(definition, moved)) if part))
+
+    def _goes_to(self, text: str) -> str | None:
+        """To whom the main agent would hand a message over by its words."""
+        main = self.conversation.main
+        targets = [
+            target for handoff in main.handoffs if (target := self.conversation.describe(handoff.agent)) is not None
+        ]
+        found = triggered(main, targets, text)
+        return found[0].name if found is not None else None
+
+    def _show(self, left: Workflow, entered: Workflow, before: Mapping[str, Any], emit: Emit) -> None:
+        moves = left.state != entered.state
+        for event in (
+            *(self.conversation.step_ends() if moves else ()),
+            *self.conversation.news_since(before),
+            *(self.conversation.step_begins() if moves else ()),
+        ):
+            emit(event)
+
+
+def _transfer_spec(conversation: RunningConversation, target_id: str, reason: str | None) -> ToolSpec:
+    target = conversation.describe(target_id)
+    about = f"{target.name}: {target.description}" if target is not None else target_id
+    properties: dict[str, Any] = {
+        "reason": {
+            "type": "string",
+            "maxLength": MAX_REASON,
+            "description": "Why you hand over, in a few words.",
+        },
+        "context_summary": {
+            "type": "string",
+            "maxLength": MAX_SUMMARY,
+            "description": "What the user wants and has said about it so far: all that the other agent is told.",
+        },
+    }
+    unfinished = [each for each in conversation.resumable if each.agent_id == target_id]
+    if unfinished:
+        properties["workflow_id"] = {
+            "type": "string",
+            "enum": [each.id for each in unfinished],
+            "description": "Only to continue what was left unfinished: "
+            + "; ".join(f"{each.id} is {each.name}" for each in unfinished),
+        }
+    return ToolSpec(
+        name=tool_name(TRANSFER, target_id),
+        description=f"Hand the conversation over to {about} {reason or ''}".strip()
+        + " The user talks to it directly from then on, until it hands back.",
+        parameters={
+            "type": "object",
+            "properties": properties,
+            "required": ["reason", "context_summary"],
+            "additionalProperties": False,
+        },
+    )
+
+
+def _advance_spec(definition: WorkflowDefinition) -> ToolSpec:
+    return ToolSpec(
+        name=ADVANCE,
+        description=(
+            f"Keep what you have collected, and move the workflow ({definition.name}) on. state: the present one to "
+            "keep the data and stay, the next one to go on, an earlier one to go back. data: what was collected in the "
+            "state it is in, as that state's schema says; a field given again replaces the one before."
+        ),
+        parameters={
+            "type": "object",
+            "properties": {
+                "state": {"type": "string", "enum": [state.name for state in definition.states]},
+                "data": {"type": "object"},
+            },
+            "required": ["state"],
+            "additionalProperties": False,
+        },
+    )

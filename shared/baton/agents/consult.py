@@ -1,0 +1,230 @@
+"""Asking other agents: each question a sub-task of its own, with its own messages, time and tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field, replace
+
+from aws_lambda_powertools import Logger
+
+from baton.agents.agent_loop import AgentLoop
+from baton.agents.answer_limit import AnswerLimit
+from baton.agents.call_outcome import CallOutcome
+from baton.agents.run_context import Emit, RunContext, RunServices
+from baton.agents.tool_calls import agent_source
+from baton.agents.tool_kit import tool_kit
+from baton.agents.transcript import Transcript
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
+from baton.domain.message import Role
+from baton.domain.metrics import Metric, count
+from baton.domain.task import Task, TaskMessage, TaskStatus
+from baton.domain.thread import Run
+from baton.domain.tool_call import ToolCall, ToolCallRecord
+from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
+from baton.domain.usage import Usage
+from baton.memory.context import CUT_NOTE, AssembledContext
+from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask
+from baton.ports.chat_model import Prompt, TextDelta
+from baton.ports.thread_store import Lease
+
+logger = Logger(child=True)
+
+TASKS_AT_ONCE = 100
+MAX_TASKS = 1_000
+"""Of one run: more than its calls may be (``ToolLimits.tool_calls``)."""
+
+UNANSWERED = (
+    "Error: {name} could not answer: {reason} Answer with what you know. The user is told about it already: do not "
+    "apologise for it."
+)
+
+
+@dataclass(slots=True)
+class _Work:
+    """What a consulted agent has done so far; kept also when it is stopped."""
+
+    answer: str = ""
+    usage: Usage = field(default_factory=Usage)
+    messages: list[TaskMessage] = field(default_factory=list)
+    is_limited: bool = False
+
+    def take(self, text: str, *, is_cut: bool) -> None:
+        """Note the answer; whoever has asked is told where there was no room for all of it."""
+        self.answer = f"{text}\n{CUT_NOTE}" if is_cut else text
+
+
+class Consultations:
+    """Asks agents on behalf of the one that answers the user; one at a time or many at once.
+
+    A sub-agent that fails, cannot be reached or takes too long never fails the turn.
+    """
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self.usage = Usage()
+        """Tokens that the agents of this deployment have used for it."""
+
+    async def ask(self, call: ToolCall, agent: AgentDefinition, message: str, emit: Emit) -> CallOutcome:
+        """Ask ``agent``; what comes of it is told to the asking model and kept as a task."""
+        context = self._context
+        task = Task(
+            id=task_id(context.thread_id, call),
+            run_id=context.run.run_id,
+            tool_call_id=call.id,
+            agent_id=agent.id,
+            message=message,
+            started_at=context.services.clock.now(),
+        )
+        # The agent is at work while this is written.
+        begun = asyncio.ensure_future(context.services.records.put_task(context.lease(), task))
+        emit(subagent_started(task.id, agent, call))
+        work = _Work()
+        try:
+            status, error = await self._status(agent, task, work)
+        except asyncio.CancelledError:
+            if context.stop.is_set():
+                emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
+                context.writes.add(self._keep(begun, task, TaskStatus.CANCELLED, work, "stopped by the user."))
+            raise
+        emit(subagent_error(task.id, status.value, error) if error else subagent_finished(task.id))
+        context.writes.add(self._keep(begun, task, status, work, error))
+        if error is not None:
+            told = UNANSWERED.format(name=agent.name, reason=error)
+            return CallOutcome.failed(
+                told, task_id=task.id, task_status=status.value, is_outage=True, tokens=work.usage.total_tokens
+            )
+        return CallOutcome(
+            work.answer,
+            task_id=task.id,
+            task_status=status.value,
+            is_outage=work.is_limited,
+            tokens=work.usage.total_tokens,
+            sources=(agent_source(agent),),
+        )
+
+    async def _status(self, agent: AgentDefinition, task: Task, work: _Work) -> tuple[TaskStatus, str | None]:
+        """Have the agent answer within its time; how that ended, and what went wrong if anything did."""
+        try:
+            async with asyncio.timeout(self._context.work_seconds(agent.timeouts.consult_seconds)):
+                await (self._ask_remote if agent.remote else self._ask_local)(agent, task, work)
+        except TimeoutError:
+            return TaskStatus.TIMED_OUT, "it took too long."
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except AgentFailed as failure:
+            return TaskStatus.FAILED, failure.reason
+        except BatonError as failure:
+            return TaskStatus.FAILED, failure.detail
+        except Exception:
+            logger.exception("consultation failed", agent=agent.id, thread_id=self._context.thread_id)
+            count(Metric.INTERNAL_FAULTS)
+            return TaskStatus.FAILED, "of an internal fault."
+        if not work.answer.strip():
+            return TaskStatus.FAILED, "it gave an empty answer."
+        return TaskStatus.COMPLETED, None
+
+    async def _ask_local(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
+        """Have an agent of this deployment answer, seeing nothing but its task."""
+        context, services = self._context, self._context.services
+        kit = await tool_kit(agent, context.scope, services.agents, services.tools)
+        transcript = Transcript(
+            context.thread_id,
+            context.run,
+            first_ordinal=0,
+            clock=services.clock,
+            counter=services.counter,
+            key=f"\0{task.id}",
+        )
+        loop = AgentLoop(context, agent, kit, transcript, task_id=task.id)
+        question = Prompt(Role.USER, task.message)
+        budget = max(0, agent.memory.max_working_memory_tokens - kit.tokens(services.counter))
+        await loop.begin(AssembledContext((Prompt(Role.SYSTEM, agent.system_prompt), question), 0, (), (), 1, budget))
+        try:
+            async with contextlib.aclosing(loop.events()) as events:
+                async for _ in events:
+                    pass  # the user sees what the asking agent makes of it
+        finally:
+            work.usage = loop.usage
+            self.usage += loop.usage
+            work.messages = [
+                TaskMessage(message.role.value, message.text, message.timestamp, message.tool_name)
+                for message in transcript.messages
+            ]
+        work.is_limited = loop.is_limited
+        answers = [message for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
+        if answers and loop.has_answered:
+            work.take(answers[-1].text, is_cut=answers[-1].is_cut)
+
+    async def _ask_remote(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
+        """Have an agent elsewhere answer, over A2A; its stream is read to the end before anything is made of it."""
+        context = self._context
+        asked = AgentTask(
+            scope=context.scope,
+            thread_id=context.thread_id,
+            task_id=task.id,
+            parent_task_id=context.run.run_id,
+            message=task.message,
+        )
+        limit, text = AnswerLimit(), ""
+        stream = limit.within(context.services.agent_client.stream(agent, asked))
+        async with contextlib.aclosing(stream) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, TextDelta):
+                    text += chunk.text
+                elif isinstance(chunk, AgentDone):
+                    work.usage = chunk.usage or Usage()
+        work.take(text, is_cut=limit.is_spent)
+        work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
+
+    async def _keep(
+        self, begun: asyncio.Future[None], task: Task, status: TaskStatus, work: _Work, error: str | None
+    ) -> None:
+        """Keep the task as it ended, and audit that one agent has called another."""
+        context, services = self._context, self._context.services
+        ended = replace(
+            task,
+            status=status,
+            result=work.answer or None,
+            error=error,
+            ended_at=services.clock.now(),
+            usage=work.usage,
+            messages=(TaskMessage(Role.USER.value, task.message, task.started_at), *work.messages),
+        )
+        await begun
+        detail = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}
+        audited = services.audit.record(
+            context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
+        )
+        await asyncio.gather(services.records.put_task(context.lease(), ended), audited)
+
+
+def task_id(thread_id: str, call: ToolCall) -> str:
+    """The id of the sub-task a call makes: the same for every attempt at it."""
+    return str(uuid.uuid5(uuid.UUID(thread_id), f"task\0{call.id}"))
+
+
+async def settle_tasks(services: RunServices, lease: Lease, run: Run, journal: Mapping[str, ToolCallRecord]) -> None:
+    """End the sub-tasks that an attempt left at work when its worker died; nobody works on them any more."""
+    results = {call.task_id: call.output for call in journal.values() if call.task_id is not None}
+    async for task in _tasks_at_work(services, lease, run):
+        ended = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
+        if task.id in results:
+            ended = replace(ended, status=TaskStatus.COMPLETED, error=None, result=results[task.id])
+        await services.records.put_task(lease, ended)
+
+
+async def _tasks_at_work(services: RunServices, lease: Lease, run: Run) -> AsyncGenerator[Task, None]:
+    """The run's tasks that have not ended. It is the thread's last run: its tasks are listed before all others."""
+    cursor, seen = None, 0
+    while seen < MAX_TASKS:
+        tasks, cursor = await services.records.tasks(lease.scope, lease.thread_id, limit=TASKS_AT_ONCE, cursor=cursor)
+        for task in tasks:
+            if task.run_id == run.run_id and task.status is TaskStatus.WORKING:
+                yield task
+        seen += len(tasks)
+        if cursor is None or tasks[-1].run_id != run.run_id:
+            return

@@ -1,0 +1,63 @@
+"""The indicator that the user sees while other agents are being consulted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from baton.agents.run_context import Emit
+from baton.domain.agent import AgentDefinition
+from baton.domain.sentences import sentence
+from baton.domain.task import TaskStatus
+from baton.domain.tool_events import activity, activity_change
+
+KIND = "research"
+BEAT_SECONDS = 8.0
+"""Between signs of life; clients are promised one at least every ten seconds."""
+LONG_SECONDS = 30.0
+"""After this long the user is told that it takes longer than expected."""
+
+
+class ProgressIndicator:
+    """One entry in the conversation that shows who is at work; an async context manager around the waiting."""
+
+    def __init__(self, message_id: str, asking: AgentDefinition, asked: Sequence[AgentDefinition], emit: Emit) -> None:
+        self._message_id = message_id
+        self._asking = asking
+        self._agents = [{"id": agent.id, "name": agent.name, "status": TaskStatus.WORKING.value} for agent in asked]
+        self._emit = emit
+        self._beats: asyncio.Future[None] | None = None
+
+    async def __aenter__(self) -> ProgressIndicator:
+        content = {"label": sentence(self._asking, "researching"), "agents": self._agents, "notice": None}
+        self._emit(activity(self._message_id, KIND, content))
+        self._beats = asyncio.ensure_future(self._beat())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._beats is not None:
+            self._beats.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._beats
+
+    def ended(self, agent_id: str, status: TaskStatus) -> None:
+        """Show that an agent has ended; one that was asked twice ends twice."""
+        for index, agent in enumerate(self._agents):
+            if agent["id"] == agent_id and agent["status"] == TaskStatus.WORKING.value:
+                agent["status"] = status.value
+                self._emit(activity_change(self._message_id, KIND, {f"/agents/{index}/status": status.value}))
+                return
+
+    async def _beat(self) -> None:
+        waited = 0.0
+        told = False
+        while True:
+            pause = BEAT_SECONDS if told else min(BEAT_SECONDS, LONG_SECONDS - waited)
+            await asyncio.sleep(pause)
+            waited += pause
+            changes: dict[str, object] = {"/waitedSeconds": round(waited)}
+            if waited >= LONG_SECONDS and not told:
+                told = True
+                changes["/notice"] = sentence(self._asking, "still_waiting")
+            self._emit(activity_change(self._message_id, KIND, changes))

@@ -1,0 +1,64 @@
+"""What Baton tells a model besides its agent's own prompt: where things stand, and what to follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from baton.agents.tool_kit import ToolKit
+from baton.agents.workflow_notes import workflow_note
+from baton.domain.message import Role
+from baton.domain.skill import Skill, matched
+from baton.domain.skill_markdown import numbered_steps
+from baton.handoffs.running_conversation import RunningConversation
+from baton.memory.context import prompt_tokens
+from baton.memory.handoff_context import handoff_notes
+from baton.ports.chat_model import Prompt
+from baton.ports.token_counter import TokenCounter
+
+CONTINUING = "I would like to continue {workflow}."
+"""What stands for the user's words where they took a workflow up with a button. Nobody has said it: it is not kept."""
+MAX_SKILL_TOKENS = 4_000
+"""Of all skills' steps together; one that does not fit any more is left out."""
+MAX_SKILLS = 3
+"""Skills that one message is answered with."""
+
+
+def notes_for(
+    conversation: RunningConversation, kit: ToolKit, skills: Sequence[Skill], text: str, counter: TokenCounter
+) -> list[Prompt]:
+    """What stands behind the system prompt of the active agent, which answers ``text``."""
+    return [*_notes(conversation, kit, skills, text, counter)]
+
+
+def _notes(
+    conversation: RunningConversation, kit: ToolKit, skills: Sequence[Skill], text: str, counter: TokenCounter
+) -> Iterator[Prompt]:
+    if conversation.handoff is None:
+        room = MAX_SKILL_TOKENS
+        for skill, trigger in matched(skills, text)[:MAX_SKILLS]:
+            note = Prompt(Role.SYSTEM, _steps(skill, trigger))
+            needed = prompt_tokens(note, counter)
+            if needed <= room:
+                room -= needed
+                yield note
+    else:
+        yield from handoff_notes(conversation.handoff)
+    if conversation.definition is not None and conversation.workflow is not None:
+        yield Prompt(Role.SYSTEM, workflow_note(conversation.definition, conversation.workflow))
+    if kit.missing:
+        missing = "; ".join(f"{each.origin} ({each.reason})" for each in kit.missing)
+        told = (
+            f"Some of your tools cannot be used at the moment: {missing}. Do without them. The user is told that you "
+            "are limited: do not apologise for it."
+        )
+        yield Prompt(Role.SYSTEM, told)
+
+
+def _steps(skill: Skill, trigger: str) -> str:
+    draft = skill.draft
+    tools = f"\nTools for it: {', '.join(draft.allowed_tools)}." if draft.allowed_tools else ""
+    return (
+        f"The message matches the skill {draft.name!r} (version {skill.version}, by its trigger {trigger!r}): "
+        f"{draft.description} Follow its steps in this order, and leave out a step whose condition says so. What tools "
+        f"tell you now overrides what the steps assume.{tools}\n{numbered_steps(draft)}"
+    )

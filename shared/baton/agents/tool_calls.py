@@ -1,0 +1,282 @@
+"""Carrying out what a model calls: all calls of one answer at once, each checked, bounded, recorded and told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ag_ui.core import BaseEvent
+from aws_lambda_powertools import Logger
+
+from baton.agents.builtin_tools import BuiltinTools
+from baton.agents.call_outcome import CallOutcome
+from baton.agents.progress import ProgressIndicator
+from baton.agents.run_context import Budget, Emit, RunContext
+from baton.agents.tool_kit import BadCall, Offer, OutOfReach, ToolKit
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import LeaseLost, StoreUnavailable
+from baton.domain.json_values import count_values
+from baton.domain.metrics import Metric, count
+from baton.domain.task import TaskStatus
+from baton.domain.text import encodable, first_bytes
+from baton.domain.tool_call import ASK, ToolCall, ToolCallRecord, is_shown
+from baton.domain.tool_events import tool_call, tool_result
+from baton.off_loop import off_loop
+from baton.ports.tools import CallContext, ToolFailed
+
+logger = Logger(child=True)
+
+STOPPED = "The user stopped this."
+OVER = "Error: it was stopped when the time for it was over."
+GRACE_SECONDS = 5.0
+VALUE_WEIGHT = 200
+"""What a value of a call's arguments counts, in the characters of ``off_loop``."""
+MAX_RESULT = 1024 * 1024
+"""Of what a tool answers, in bytes of UTF-8; what is longer is cut, also in the record of the call."""
+CUT = "\n[Cut: the tool has answered {} characters in all.]"
+NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
+
+
+Consult = Callable[[ToolCall, AgentDefinition, str, Emit], Awaitable[CallOutcome]]
+"""Asks another agent: the call, whom, what, and where its events go."""
+
+
+@dataclass(slots=True)
+class ToolCalls:
+    """The calls of one agent in one attempt at a run."""
+
+    context: RunContext
+    agent: AgentDefinition
+    kit: ToolKit
+    budget: Budget
+    consult: Consult | None = None
+    own: BuiltinTools | None = None
+    """Baton's own tools; None: it decides nothing about the conversation."""
+    task_id: str | None = None
+    """The sub-task in which the agent was consulted; None: it answers the user."""
+    outcomes: dict[str, CallOutcome] = field(default_factory=dict)
+    """By call id."""
+    _research: ProgressIndicator | None = None
+    _fatal: BaseException | None = None
+    _is_waiting: bool = False
+    """Whether a call of the same answer waits for an approval."""
+
+    async def carry_out(
+        self,
+        calls: Sequence[ToolCall],
+        result_ids: Mapping[str, str],
+        *,
+        activity_id: str,
+        approved: Collection[str] = (),
+    ) -> AsyncGenerator[BaseEvent, None]:
+        """Do what is called, all at once, and yield the events of it; ``outcomes`` has the results afterwards.
+
+        ``result_ids`` gives the id of each call's result message, ``activity_id`` that of the entry which shows who is
+        being asked; ``approved`` holds the calls a person has agreed to.
+        Ends promptly when the run is stopped. Raises ``LeaseLost`` and ``StoreUnavailable``.
+        """
+        channel: asyncio.Queue[BaseEvent | None] = asyncio.Queue()
+        self._is_waiting = any(self._waits(call, approved) for call in calls)
+        async with self._indicator(calls, activity_id, channel.put_nowait):
+            jobs = self._begin(calls, result_ids, channel.put_nowait, approved)
+            closer = asyncio.ensure_future(self._close_when_done(jobs, channel))
+            stopper = asyncio.ensure_future(self._cancel_on_stop(jobs))
+            try:
+                while (event := await channel.get()) is not None:
+                    yield event
+            finally:
+                stopper.cancel()
+                for job in jobs:
+                    job.cancel()
+                await asyncio.wait([*jobs, closer, stopper])
+        if self._fatal is not None:
+            raise self._fatal
+
+    async def refuse(self, call: ToolCall, why: str) -> None:
+        """Do not make a call, and keep a record that says ``why``. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        outcome = self.outcomes[call.id] = CallOutcome.refused(why)
+        await self._record(call, outcome, self.context.services.clock.now())
+
+    def _waits(self, call: ToolCall, approved: Collection[str]) -> bool:
+        offer = self.kit.offers.get(call.name)
+        needs_approval = offer is not None and offer.tool is not None and offer.tool.requires_approval
+        return needs_approval and call.id not in approved
+
+    def _indicator(
+        self, calls: Sequence[ToolCall], activity_id: str, emit: Emit
+    ) -> contextlib.AbstractAsyncContextManager[object]:
+        offers = [self.kit.offers.get(call.name) for call in calls]
+        asked = [offer.agent for offer in offers if offer is not None and offer.agent is not None]
+        if not asked:
+            return contextlib.nullcontext()
+        self._research = ProgressIndicator(activity_id, self.agent, asked, emit)
+        return self._research
+
+    def _begin(
+        self, calls: Sequence[ToolCall], result_ids: Mapping[str, str], emit: Emit, approved: Collection[str]
+    ) -> list[asyncio.Future[None]]:
+        return [
+            asyncio.ensure_future(self._one(call, result_ids[call.id], emit, is_approved=call.id in approved))
+            for call in calls
+        ]
+
+    @staticmethod
+    async def _close_when_done(jobs: Sequence[asyncio.Future[None]], channel: asyncio.Queue[BaseEvent | None]) -> None:
+        await asyncio.wait(jobs)
+        channel.put_nowait(None)
+
+    async def _cancel_on_stop(self, jobs: Sequence[asyncio.Future[None]]) -> None:
+        await self.context.stop.wait()
+        for job in jobs:
+            job.cancel()
+
+    async def _one(self, call: ToolCall, result_id: str, emit: Emit, *, is_approved: bool) -> None:
+        began = self.context.services.clock.now()
+        try:
+            outcome = await self._outcome(call, emit, is_approved=is_approved)
+        except asyncio.CancelledError:
+            if not self.context.stop.is_set():
+                # The asking agent's patience is over; the call may have had its effect.
+                self.context.writes.add(self._record(call, CallOutcome.failed(OVER), began))
+                raise
+            outcome = CallOutcome.failed(STOPPED)
+        except (LeaseLost, StoreUnavailable) as error:
+            self._fatal = error
+            return
+        except Exception:
+            logger.exception("tool call failed", tool=call.name, thread_id=self.context.thread_id)
+            count(Metric.INTERNAL_FAULTS)
+            outcome = CallOutcome.failed("Error: the tool could not be used because of an internal fault.")
+        self.outcomes[call.id] = outcome
+        self.budget.count_tokens(outcome.tokens)
+        if outcome.waits:
+            return
+        offer = self.kit.offers.get(call.name)
+        if offer is not None and offer.tool is not None:
+            # Before anybody hears of it: what was done outside must not be done again by a worker that takes over.
+            try:
+                await self._record(call, outcome, began)
+            except (LeaseLost, StoreUnavailable) as error:
+                self._fatal = error
+                return
+        else:
+            self.context.writes.add(self._record(call, outcome, began))
+        self._show_progress(call, outcome)
+        if is_shown(call.name):
+            emit(tool_result(call, result_id, self._shown(call, outcome), outcome.end))
+
+    def _show_progress(self, call: ToolCall, outcome: CallOutcome) -> None:
+        offer = self.kit.offers.get(call.name)
+        if self._research is not None and offer is not None and offer.agent is not None:
+            failed = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
+            self._research.ended(offer.agent.id, TaskStatus(outcome.task_status) if outcome.task_status else failed)
+
+    async def _outcome(self, call: ToolCall, emit: Emit, *, is_approved: bool) -> CallOutcome:
+        try:
+            offer = self.kit.offer(call)
+            # A schema is checked in Python, some hundredths of a millisecond for each value.
+            arguments = await off_loop(VALUE_WEIGHT * count_values(call.arguments), offer.arguments, call)
+        except OutOfReach as error:
+            return CallOutcome.failed(f"Error: {error}", is_outage=True)
+        except BadCall as bad:
+            self.budget.count_bad_call()
+            return CallOutcome.refused(f"Error: {bad}")
+        known = self.context.journal.get(call.id)
+        if known is not None and is_shown(call.name):
+            return self._reused(known, offer)  # what is Baton's own is done anew: nothing of it was kept
+        if not self.budget.take_call():
+            return CallOutcome.refused(NO_MORE)
+        if offer.tool is not None and offer.tool.requires_approval and not is_approved:
+            return CallOutcome("", waits=True)
+        if offer.agent is not None and self.consult is not None:
+            return await self.consult(call, offer.agent, arguments["message"], emit)
+        if offer.tool is not None:
+            return await self._outside(call, offer, arguments)
+        if self.own is not None:
+            return await self.own.use(self.agent, call.name, arguments, emit, waits=self._is_waiting)
+        return CallOutcome.refused(f"Error: {call.name} cannot be used here.")
+
+    async def _outside(self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any]) -> CallOutcome:
+        context = self.context
+        assert offer.tool is not None  # noqa: S101 - told apart by the caller
+        about = CallContext(
+            scope=context.scope,
+            thread_id=context.thread_id,
+            run_id=context.run.run_id,
+            agent_id=self.agent.id,
+            call_id=call.id,
+            idempotency_key=call.id,
+        )
+        try:
+            # A little more than the tool's own time, which its adapter keeps: a hanging endpoint has failed, not we.
+            async with asyncio.timeout(context.work_seconds(offer.tool.timeout_seconds + GRACE_SECONDS)):
+                result = await context.services.tools.call(self.agent, call.name, arguments, about)
+        except TimeoutError:
+            return CallOutcome.failed(f"Error: {call.name} did not answer in time.", is_outage=True)
+        except ToolFailed as failure:
+            is_outage, is_refused = failure.is_outage, failure.is_refused
+            return CallOutcome.failed(f"Error: {failure.message}", is_outage=is_outage, is_refused=is_refused)
+        return CallOutcome(await off_loop(len(result.text), _kept, result.text), sources=result.sources)
+
+    def _reused(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:
+        """What an earlier attempt was answered; the tool is not asked again."""
+        sources = (agent_source(offer.agent),) if offer.agent is not None else ()
+        return CallOutcome(
+            known.output or "",
+            task_id=known.task_id,
+            task_status=TaskStatus.COMPLETED.value if known.task_id else None,
+            sources=sources,
+        )
+
+    def told(self, call: ToolCall) -> str:
+        """What the model is told of a call's outcome: no more than its agent's limits allow."""
+        output = self.outcomes[call.id].output
+        longest = self.agent.limits.result_chars
+        if len(output) <= longest:
+            return output or "(no output)"
+        return f"{output[:longest]}\n[Cut: {len(output)} characters in all. Ask for less to see the rest.]"
+
+    def _shown(self, call: ToolCall, outcome: CallOutcome) -> str:
+        if call.name.startswith(ASK) and outcome.task_id is not None:
+            return json.dumps({"taskId": outcome.task_id, "status": outcome.task_status})
+        return self.told(call)
+
+    async def _record(self, call: ToolCall, outcome: CallOutcome, began: datetime) -> None:
+        services, given = self.context.services, call.parsed()
+        record = ToolCallRecord(
+            id=call.id,
+            run_id=self.context.run.run_id,
+            agent_id=self.agent.id,
+            tool_name=call.name,
+            input=given if given is not None else call.arguments,
+            output=outcome.output if outcome.error is None else None,
+            succeeded=outcome.error is None,
+            error_message=outcome.error,
+            called_at=began,
+            duration=services.clock.now() - began,
+            task_id=outcome.task_id or self.task_id,
+        )
+        await services.records.put_call(self.context.lease(), record)
+
+
+def call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:
+    """The calls as clients see them, before their results."""
+    return [event for call in calls if is_shown(call.name) for event in tool_call(call, parent_message_id)]
+
+
+def agent_source(agent: AgentDefinition) -> dict[str, Any]:
+    """An agent as a source of an answer."""
+    return {"kind": "agent", "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
+
+
+def _kept(text: str) -> str:
+    """As much of a tool's answer as is kept, as text that can be sent and stored."""
+    mended = encodable(text[:MAX_RESULT])
+    kept = first_bytes(mended, MAX_RESULT)
+    is_whole = len(text) <= MAX_RESULT and len(kept) == len(mended)
+    return kept if is_whole else kept + CUT.format(len(text))

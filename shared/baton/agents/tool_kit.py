@@ -1,0 +1,137 @@
+"""What an agent may call in one turn: Baton's own tools, the agents it may ask, and its tools outside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton.agents.builtin_tools import builtin_tools
+from baton.domain.agent import AgentDefinition
+from baton.domain.handoff import ContextMode
+from baton.domain.identity import Scope
+from baton.domain.json_schema import foreign_schema_problem
+from baton.domain.json_values import count_values
+from baton.domain.tool_call import ASK, MAX_VALUES, ToolCall, tool_name
+from baton.handoffs.agent_registry import AgentRegistry
+from baton.handoffs.running_conversation import RunningConversation
+from baton.ports.chat_model import ToolSpec
+from baton.ports.token_counter import TokenCounter
+from baton.ports.tools import MissingTools, OfferedTools, Tool, Tools
+
+MAX_COMPLAINT = 500
+ASK_PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "message": {
+            "type": "string",
+            "minLength": 1,
+            "description": "The whole question. The agent sees nothing of this conversation but these words.",
+        }
+    },
+    "required": ["message"],
+    "additionalProperties": False,
+}
+
+
+class BadCall(Exception):
+    """A call that makes no sense; the message tells the model what is wrong with it."""
+
+
+class OutOfReach(BadCall):
+    """A call of a tool that may well exist: some of the agent's tools cannot be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One tool that the model may call; exactly one of ``agent`` and ``tool`` is set, or neither: it is Baton's own."""
+
+    spec: ToolSpec
+    agent: AgentDefinition | None = None
+    """The agent that is asked."""
+    tool: Tool | None = None
+
+    def arguments(self, call: ToolCall) -> dict[str, Any]:
+        """The call's arguments. Raises ``BadCall`` if they do not fit the tool's schema."""
+        if count_values(call.arguments) > MAX_VALUES:
+            raise BadCall(f"the arguments must hold at most {MAX_VALUES} values.")
+        try:
+            arguments = json.loads(call.arguments)
+        except (ValueError, RecursionError):
+            raise BadCall("the arguments are not valid JSON.") from None
+        if not isinstance(arguments, dict):
+            raise BadCall("the arguments must be a JSON object.")
+        problem = foreign_schema_problem(self.spec.parameters, arguments)
+        if problem is not None:
+            raise BadCall(f"the arguments do not fit{problem}"[:MAX_COMPLAINT])
+        return arguments
+
+
+@dataclass(frozen=True, slots=True)
+class ToolKit:
+    """The tools of one agent in one turn, by name."""
+
+    offers: Mapping[str, Offer]
+    missing: tuple[MissingTools, ...] = ()
+    """What the agent should have and cannot have right now."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(offer.spec for offer in self.offers.values())
+
+    def tokens(self, counter: TokenCounter) -> int:
+        """About how many tokens of a prompt the tools take."""
+        return sum(
+            counter.count(spec.name) + counter.count(spec.description) + counter.count(json.dumps(spec.parameters))
+            for spec in self.specs
+        )
+
+    def offer(self, call: ToolCall) -> Offer:
+        """The tool that is called. Raises ``BadCall``."""
+        offer = self.offers.get(call.name)
+        if offer is None:
+            if self.missing:
+                raise OutOfReach(f"the tool {call.name[:64]!r} cannot be reached at the moment.")
+            known = ", ".join(self.offers) or "none"
+            raise BadCall(f"there is no tool {call.name[:64]!r}. Tools: {known}."[:MAX_COMPLAINT])
+        return offer
+
+
+async def tool_kit(
+    agent: AgentDefinition,
+    scope: Scope,
+    agents: AgentRegistry,
+    tools: Tools,
+    *,
+    conversation: RunningConversation | None = None,
+) -> ToolKit:
+    """The tools that ``agent`` may use on behalf of the scope's user, if it has the ``conversation``.
+
+    Without it, it is consulted by another one: then it asks nobody itself, cannot wait for approvals, and decides
+    nothing about the conversation.
+    """
+    is_forked = (
+        conversation is not None
+        and conversation.handoff is not None
+        and conversation.handoff.context_mode is ContextMode.FORKED
+    )
+    can_wait = conversation is not None and not is_forked  # nobody is asked about what goes on in a fork
+    outside = await tools.offered(agent, scope) if agent.tools else OfferedTools()
+    offers: list[Offer] = []
+    if conversation is not None:
+        offers += [Offer(spec) for spec in builtin_tools(agent, conversation)]
+        offers += [Offer(_ask_spec(asked), agent=asked) for asked in agents.sub_agents(scope, agent)]
+    offers += [Offer(tool.spec, tool=tool) for tool in outside.tools if can_wait or not tool.requires_approval]
+    return ToolKit({offer.spec.name: offer for offer in offers}, outside.missing)
+
+
+def _ask_spec(agent: AgentDefinition) -> ToolSpec:
+    return ToolSpec(
+        name=tool_name(ASK, agent.id),
+        description=(
+            f"Ask {agent.name}: {agent.description} Ask several agents in the same answer where that helps, they work "
+            f"at the same time. Where you use what it says, name {agent.name} as the source."
+        ),
+        parameters=ASK_PARAMETERS,
+    )

@@ -1,1 +1,0 @@
-"""What happens in a turn: accept, run, replay, resume."""

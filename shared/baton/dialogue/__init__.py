@@ -1,0 +1,1 @@
+"""Which agent speaks in a run: the router, the runners of local and remote agents, handoff events."""

@@ -1,0 +1,240 @@
+"""The course of a run: who speaks in it, in which order, and which agent is active at its end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Iterator
+
+from ag_ui.core import BaseEvent
+
+from baton.agents.call_outcome import Transfer
+from baton.dialogue.agent_runner import AgentRunner, Speaker
+from baton.dialogue.answer_step import AnswerStep
+from baton.dialogue.handoff_events import HandoffEvents
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import ModelError, WorkflowUnavailable
+from baton.domain.handoff import HandoffDefinition, HandoffOutcome
+from baton.domain.handoff_rules import Refusal, busy, declared_handoff, may_hand_off, triggered
+from baton.domain.metrics import Metric, count
+from baton.domain.triggers import exit_locale, matching
+from baton.domain.usage import Usage
+from baton.domain.workflow import Workflow
+from baton.handoffs.forks import SPECIALIST
+from baton.handoffs.running_conversation import SpecialistProblem
+from baton.requests.requests import ActionRequest, ConversationAction
+
+
+class AgentRouter:
+    """Who speaks in a run. What Baton itself says is never left to a model."""
+
+    def __init__(self, step: AnswerStep) -> None:
+        self.handoffs = HandoffEvents(step)
+        self.runner = AgentRunner(step)
+        self._step = step
+        self._context = step.context
+        self._conversation = step.conversation
+        self._services = step.context.services
+        self._text = step.opening.text
+        self._has_answered = False
+        self._has_baton_the_last_word = False
+
+    @property
+    def last(self) -> Speaker | None:
+        """The agent that spoke last; None where the last words are Baton's own."""
+        return self.runner.speakers[-1] if self.runner.speakers and not self._has_baton_the_last_word else None
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether the user got an answer, from an agent or from Baton itself."""
+        return self._has_answered or self.handoffs.has_spoken
+
+    @property
+    def usage(self) -> Usage:
+        """Everything that models have used."""
+        return self.runner.usage + self.handoffs.usage
+
+    @property
+    def model(self) -> str | None:
+        """The model that spoke last."""
+        return self.runner.speakers[-1].model if self.runner.speakers else None
+
+    async def events(self) -> AsyncGenerator[BaseEvent, None]:
+        """Everything that is said and done. Raises the ``BatonError`` that ends the run."""
+        for event in self._conversation.step_begins():
+            yield event
+        request = self._step.request
+        if not isinstance(request, ActionRequest):
+            parts = self._answer()
+        elif request.action is ConversationAction.EXIT:
+            parts = self._exit()
+        elif request.action is ConversationAction.CONTINUE:
+            parts = self._continue(request.about or "")
+        else:
+            parts = self._merge(request.about or "")
+        async with contextlib.aclosing(parts) as events:
+            async for event in events:
+                yield event
+
+    async def _answer(self) -> AsyncGenerator[BaseEvent, None]:
+        """Answer a message, or go on with what had waited."""
+        conversation = self._conversation
+        if conversation.trouble is not None:
+            for event in self.handoffs.without_specialist(conversation.trouble):
+                yield event
+            if conversation.trouble is not SpecialistProblem.LOST:
+                return
+        is_message = self._step.answered is None
+        wanted = self._asked_for(self._text) if is_message else None
+        # Whoever asks for a session at once is not asked about another one.
+        offer = conversation.take_offer() if wanted is None else None
+        if offer is not None:
+            for event in self.handoffs.welcome(offer):
+                yield event
+        if conversation.redefined is not None:
+            for event in self.handoffs.tell_redefined(conversation.redefined):
+                yield event
+        locale = (
+            exit_locale(conversation.agent.exit_words, self._text)
+            if is_message and conversation.handoff is not None
+            else None
+        )
+        if locale is not None:
+            for event in self._end(HandoffOutcome.EXITED, locale):
+                yield event
+            return
+        if wanted is not None:
+            async with contextlib.aclosing(self.handoffs.hand_over(wanted, None)) as events:
+                async for event in events:
+                    yield event
+        if wanted is None or wanted.refusal is None:
+            async with contextlib.aclosing(self._converse()) as events:
+                async for event in events:
+                    yield event
+
+    async def _exit(self) -> AsyncGenerator[BaseEvent, None]:
+        """Leave the specialist without asking any model."""
+        for event in self._end(HandoffOutcome.EXITED):
+            yield event
+
+    async def _continue(self, workflow_id: str) -> AsyncGenerator[BaseEvent, None]:
+        """Take up an unfinished workflow, here or from another thread."""
+        conversation = self._conversation
+        if conversation.trouble is SpecialistProblem.LOST:
+            for event in self.handoffs.without_specialist(conversation.trouble):
+                yield event
+        workflow = await self._unfinished(workflow_id)
+        target = conversation.describe(workflow.agent_id)
+        if target is None or target.workflow is None:
+            raise WorkflowUnavailable
+        handoff = declared_handoff(conversation.main, target.id) or HandoffDefinition(agent=target.id)
+        summary = f"The user continues {workflow.name}."
+        wanted = Transfer(target, handoff, "continue", summary, refusal=self._refusal(target, handoff))
+        async with contextlib.aclosing(self.handoffs.hand_over(wanted, workflow)) as events:
+            async for event in events:
+                yield event
+        if wanted.refusal is None:
+            async with contextlib.aclosing(self._converse()) as events:
+                async for event in events:
+                    yield event
+
+    async def _merge(self, fork_thread_id: str) -> AsyncGenerator[BaseEvent, None]:
+        """Take over the last thing that was said in a fork."""
+        _, answer = await self._services.forks.newest_answer(self._context.scope, fork_thread_id)
+        agent = self._conversation.describe(answer.agent_id or "") or self._conversation.main
+        for event in self.handoffs.say(agent, answer.text, source=SPECIALIST):
+            yield event
+
+    async def _converse(self) -> AsyncGenerator[BaseEvent, None]:
+        """Let the active agent speak, until nobody hands it on."""
+        _conversation, stop = self._conversation, self._context.stop
+        while not stop.is_set():
+            try:
+                async with contextlib.aclosing(self.runner.speech()) as events:
+                    async for event in events:
+                        yield event
+            except ModelError:
+                if not self._is_silent_target:
+                    raise
+                count(Metric.MODEL_FAILURES)
+                for event in self._fail():
+                    yield event
+                return
+            speaker = self.runner.speakers[-1]
+            self._has_answered |= speaker.has_answered
+            if stop.is_set() or speaker.waiting:
+                return
+            if speaker.transfer is not None and (speaker.transfer.refusal is None or speaker.returns is None):
+                workflow = await self._wanted_workflow(speaker.transfer)
+                async with contextlib.aclosing(self.handoffs.hand_over(speaker.transfer, workflow)) as events:
+                    async for event in events:
+                        yield event
+                if speaker.transfer.refusal is not None:
+                    self._has_baton_the_last_word = True
+                    return
+                continue
+            if speaker.returns is not None or self._is_done:
+                for event in self._end(HandoffOutcome.RETURNED):
+                    yield event
+            elif self._is_silent_target:
+                for event in self._fail():
+                    yield event
+            return
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether the specialist has nothing left to do but to return, and forgot it."""
+        handoff = self._conversation.handoff
+        return handoff is not None and handoff.return_expected and self._conversation.is_workflow_complete
+
+    def _end(self, outcome: HandoffOutcome, locale: str | None = None) -> Iterator[BaseEvent]:
+        self._has_baton_the_last_word = True
+        return self.handoffs.leave(outcome, locale)
+
+    @property
+    def _is_silent_target(self) -> bool:
+        """Whether the specialist became active in this run, and has not said a word."""
+        conversation = self._conversation
+        return conversation.was_handed_over_by(self._step.opening) and not any(
+            message.agent_id == conversation.agent.id and message.is_said for message in self._step.transcript.messages
+        )
+
+    def _fail(self) -> Iterator[BaseEvent]:
+        self._has_baton_the_last_word = True
+        return self.handoffs.fail()
+
+    def _asked_for(self, text: str) -> Transfer | None:
+        """The handoff that the message's words ask for, without a model."""
+        conversation = self._conversation
+        again = matching(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
+        if again is not None:
+            refusal = busy(conversation.agent, conversation.agent, conversation.workflow)
+            itself = HandoffDefinition(agent=conversation.agent.id)
+            return Transfer(conversation.agent, itself, f"trigger: {again}", None, refusal=refusal)
+        held_by = conversation.agent.id if conversation.handoff is not None else None
+        found = triggered(conversation.main, self._services.agents.all(), text, active_agent_id=held_by)
+        handoff = declared_handoff(conversation.main, found[0].id) if found is not None else None
+        if found is None or handoff is None:
+            return None
+        target, trigger = found
+        return Transfer(target, handoff, f"trigger: {trigger}", None, refusal=self._refusal(target, handoff))
+
+    def _refusal(self, target: AgentDefinition, handoff: HandoffDefinition) -> Refusal | None:
+        conversation = self._conversation
+        # To continue a workflow the main agent of this thread need not know its agent: the user does.
+        source = conversation.main.model_copy(update={"handoffs": (handoff,)})
+        session = conversation.agent if conversation.handoff is not None else None
+        return may_hand_off(
+            source, target.id, target, self._context.scope, session=session, workflow=conversation.workflow
+        )
+
+    async def _wanted_workflow(self, wanted: Transfer) -> Workflow | None:
+        """The unfinished workflow that an agent hands over to continue, if it still can be."""
+        if wanted.workflow_id is None or wanted.refusal is not None:
+            return None
+        try:
+            return await self._unfinished(wanted.workflow_id)
+        except WorkflowUnavailable:
+            return None
+
+    async def _unfinished(self, workflow_id: str) -> Workflow:
+        return await self._services.conversations.unfinished(self._context.scope, workflow_id)

@@ -1,0 +1,210 @@
+"""Letting the active agent speak: an agent of this deployment, one elsewhere, in this thread or in a fork."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from ag_ui.core import BaseEvent
+
+from baton.agents.agent_loop import AgentLoop
+from baton.agents.approvals import refusals
+from baton.agents.builtin_tools import BuiltinTools
+from baton.agents.call_outcome import Transfer
+from baton.agents.consult import Consultations
+from baton.agents.prompting import CONTINUING, notes_for
+from baton.agents.tool_kit import ToolKit, tool_kit
+from baton.agents.transcript import Transcript
+from baton.dialogue.answer_step import AnswerStep
+from baton.dialogue.merging import merged
+from baton.dialogue.remote_agent_runner import RemoteAgentRunner
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import InterruptUnavailable
+from baton.domain.handoff import ContextMode, HandoffRequest
+from baton.domain.interrupt import PendingInterrupts
+from baton.domain.message import Role, StoredMessage
+from baton.domain.tool_call import RETURN, ToolCall
+from baton.domain.usage import Usage
+from baton.handoffs.forks import ForkedExchange, fork_id
+from baton.memory.context import AssembledContext, assemble, history_budget
+from baton.memory.handoff_context import granted
+from baton.ports.agent_client import AgentReport
+from baton.ports.chat_model import Prompt
+
+
+class Speaker(Protocol):
+    """An agent that is active, for one answer."""
+
+    agent: AgentDefinition
+    usage: Usage
+    model: str | None
+    waiting: list[ToolCall]
+    transfer: Transfer | None
+    returns: AgentReport | None
+    ends_conversation: bool
+    has_answered: bool
+
+    def events(self) -> AsyncGenerator[BaseEvent, None]:
+        """Its answer. Raises the ``BatonError`` that ends it, after closing what was opened."""
+        ...
+
+
+class AgentRunner:
+    """Everything that agents say in one run."""
+
+    def __init__(self, step: AnswerStep) -> None:
+        context = step.context
+        self.speakers: list[Speaker] = []
+        """Who has spoken, in order."""
+        self.forked: ForkedExchange | None = None
+        """What was said in the specialist's fork, and has to be written there."""
+        self._step = step
+        self._context = context
+        self._conversation = step.conversation
+        self._services = context.services
+        self._text = step.asked.text if step.asked is not None else ""
+        self._consultations = Consultations(context)
+
+    @property
+    def usage(self) -> Usage:
+        """Everything that agents' models have used."""
+        return sum((speaker.usage for speaker in self.speakers), self._consultations.usage)
+
+    async def speech(self) -> AsyncGenerator[BaseEvent, None]:
+        """What the agent says that is active; in this thread, or in its fork."""
+        handoff = self._conversation.handoff
+        if handoff is None or handoff.context_mode is not ContextMode.FORKED:
+            parts = self._speech_in(self._step.transcript)
+        else:
+            parts = self._speech_in_fork(handoff)
+        async with contextlib.aclosing(parts) as events:
+            async for event in events:
+                yield event
+
+    async def _speech_in_fork(self, handoff: HandoffRequest) -> AsyncGenerator[BaseEvent, None]:
+        """What the specialist says in its fork, merged into this thread."""
+        step, agent, context = self._step, self._conversation.agent, self._context
+        transcript = Transcript(
+            fork_id(handoff),
+            context.run,
+            first_ordinal=0,
+            clock=self._services.clock,
+            counter=self._services.counter,
+        )
+        parts = merged(self._speech_in(transcript), agent, step.transcript, context.stop)
+        try:
+            async with contextlib.aclosing(parts) as events:
+                async for event in events:
+                    yield event
+        finally:
+            for report in (message for message in transcript.messages if message.is_handoff_summary):
+                call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
+                step.transcript.add_result(step.transcript.new_id(), agent, call, report.text, is_handoff_summary=True)
+            if transcript.messages:
+                self.forked = ForkedExchange(handoff, agent, context.run, step.opening, transcript.messages)
+
+    async def _speech_in(self, transcript: Transcript) -> AsyncGenerator[BaseEvent, None]:
+        conversation = self._conversation
+        if conversation.agent.remote is not None and conversation.handoff is not None:
+            speaker: Speaker = await self._relay(conversation.handoff, transcript)
+            self.speakers.append(speaker)
+        else:
+            kit = await tool_kit(
+                conversation.agent,
+                self._context.scope,
+                self._services.agents,
+                self._services.tools,
+                conversation=conversation,
+            )
+            loop = speaker = self._loop(kit, transcript)
+            self.speakers.append(speaker)
+            asked = self._step.asked
+            current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
+            if self._step.answered is not None and len(self.speakers) == 1:
+                async with contextlib.aclosing(self._go_on(loop, self._step.answered)) as events:
+                    async for event in events:
+                        yield event
+                current = (*self._step.unfinished, *self._step.transcript.messages)
+            notes = notes_for(conversation, kit, self._step.skills, self._text, self._services.counter)
+            await loop.begin(await self._assembled(kit, current), notes)
+        if not self._context.stop.is_set():
+            async with contextlib.aclosing(speaker.events()) as events:
+                async for event in events:
+                    yield event
+        if isinstance(speaker, RemoteAgentRunner):
+            self._note_task(speaker)
+
+    async def _relay(self, handoff: HandoffRequest, transcript: Transcript) -> RemoteAgentRunner:
+        history = [message for message in await self._history() if message.is_said]
+        is_forked = handoff.context_mode is ContextMode.FORKED
+        granted_here = set(handoff.recent_messages)
+        earlier = [
+            message
+            for message in history
+            if (message.id in granted_here if is_forked else message.ordinal < handoff.ordinal)
+        ]
+        is_first = self._conversation.was_handed_over_by(self._step.opening)
+        asked = self._step.asked
+        text = asked.text if asked is not None and asked.text else CONTINUING.format(workflow="this")
+        return RemoteAgentRunner(
+            self._context,
+            self._conversation.agent,
+            transcript,
+            handoff,
+            text=text,
+            earlier=earlier,
+            session=[message for message in history if message not in earlier],
+            is_first=is_first,
+            content=self._step.asked.content if self._step.asked is not None else "",
+        )
+
+    def _loop(self, kit: ToolKit, transcript: Transcript) -> AgentLoop:
+        own = BuiltinTools(self._conversation, self._context.scope, self._services.clock)
+        consult = self._consultations.ask
+        return AgentLoop(self._context, self._conversation.agent, kit, transcript, consult=consult, own=own)
+
+    async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage]) -> AssembledContext:
+        """The prompt of the active agent."""
+        conversation, counter = self._conversation, self._services.counter
+        history, reserved = await self._history(), kit.tokens(counter)
+        made = assemble(conversation.agent, history, current, counter, reserved=reserved, handoff=conversation.handoff)
+        if self._step.asked is not None or conversation.workflow is None:
+            return made
+        asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
+        return replace(made, prompts=(*made.prompts, asked))
+
+    async def _history(self) -> Sequence[StoredMessage]:
+        """What the active agent may see of what was said before."""
+        step, handoff = self._step, self._conversation.handoff
+        if handoff is None:
+            return step.history
+        history = step.history
+        if handoff.context_mode is ContextMode.FORKED and not self._conversation.was_handed_over_by(self._step.opening):
+            return await self._services.forks.history(
+                self._context.scope, handoff, token_budget=self._conversation.agent.memory.max_working_memory_tokens
+            )
+        if handoff.context_mode is ContextMode.FULL and self._conversation.was_handed_over_by(self._step.opening):
+            # What was read for the main agent may be less than this one has room for.
+            budget = history_budget(self._conversation.agent, step.opening.tokens, self._services.counter)
+            history = await self._services.store.recent_messages(self._context.scope, step.thread, token_budget=budget)
+        return granted(handoff, history)
+
+    async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
+        """Carry out the calls that were approved; the model is told what became of the others."""
+        known = {call.id: call for message in self._step.unfinished for call in message.tool_calls}
+        calls = [known[each.tool_call_id] for each in answered.interrupts if each.tool_call_id in known]
+        if not calls:
+            raise InterruptUnavailable
+        refused = refusals(answered)
+        approved = {call.id for call in calls} - refused.keys()
+        async with contextlib.aclosing(loop.go_on(calls, approved, refused)) as events:
+            async for event in events:
+                yield event
+
+    def _note_task(self, remote_runner: RemoteAgentRunner) -> None:
+        """Remember the task that a specialist elsewhere goes on with at the user's next message."""
+        handoff = self._conversation.handoff
+        if handoff is not None and handoff.remote_task_id != remote_runner.remote_task_id:
+            self._conversation.describe_handoff(remote_task_id=remote_runner.remote_task_id)

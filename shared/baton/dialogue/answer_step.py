@@ -1,0 +1,54 @@
+"""What a run's answer is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baton.agents.run_context import RunContext
+from baton.agents.transcript import Transcript
+from baton.domain.interrupt import PendingInterrupts
+from baton.domain.message import Role, StoredMessage
+from baton.domain.skill import Skill
+from baton.domain.thread import Thread
+from baton.handoffs.running_conversation import RunningConversation
+from baton.requests.requests import ActionRequest, ConversationAction, TurnRequest
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStep:
+    """Everything needed to answer what was asked."""
+
+    context: RunContext
+    thread: Thread
+    conversation: RunningConversation
+    request: TurnRequest
+    opening: StoredMessage
+    """The first message of the run: the user's, the result of a call that had waited, or what an action begins with."""
+    history: Sequence[StoredMessage]
+    """The messages before what is being answered."""
+    unfinished: Sequence[StoredMessage]
+    """The exchange that was interrupted, where the run goes on with one."""
+    transcript: Transcript
+    skills: Sequence[Skill]
+    """What the main agent's users have taught it."""
+    answered: PendingInterrupts | None
+    """What the run goes on with, all of it answered; None: it answers a user's message, or carries out an action."""
+    previous_seq: int | None
+    """Where the jump in the sequence begins that a worker's death has left; None: there is none."""
+
+    @property
+    def is_action(self) -> bool:
+        """Whether it was asked for without any words of the user's."""
+        return isinstance(self.request, ActionRequest)
+
+    @property
+    def is_exit(self) -> bool:
+        """Whether it leaves the specialist, which asks no model and so is never stopped or given up."""
+        return isinstance(self.request, ActionRequest) and self.request.action is ConversationAction.EXIT
+
+    @property
+    def asked(self) -> StoredMessage | None:
+        """The user's message that all this answers; None: it was asked for without one."""
+        messages = (*self.unfinished, self.opening)
+        return next((message for message in reversed(messages) if message.role is Role.USER), None)

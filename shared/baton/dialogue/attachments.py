@@ -1,0 +1,45 @@
+"""Images and documents of a user's message, for an agent that runs elsewhere."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart, UrlSource
+
+from baton.agents.run_context import RunContext
+from baton.domain.content import part_name
+from baton.domain.errors import NotFound
+from baton.domain.message import Content
+from baton.ports.agent_client import Attachment
+
+MISSING = "[The {kind} {name} has not been uploaded.]"
+
+
+async def attachments(context: RunContext, content: Content) -> tuple[Sequence[Attachment], Sequence[str]]:
+    """What goes along with the words of ``content``, and sentences about what should and is not there.
+
+    Uploads go as short-lived addresses. An upload that was announced but never came must not fail every later turn.
+    Raises what ``Files.download_url`` raises, except ``NotFound``.
+    """
+    sent: list[Attachment] = []
+    missing: list[str] = []
+    for part in () if isinstance(content, str) else content:
+        if isinstance(part, TextPart):
+            continue
+        try:
+            sent.append(await _attachment(context, part))
+        except NotFound:
+            kind = "image" if isinstance(part, ImagePart) else "document"
+            missing.append(MISSING.format(kind=kind, name=part_name(part) or "that was announced"))
+    return sent, missing
+
+
+async def _attachment(context: RunContext, part: ImagePart | DocumentPart) -> Attachment:
+    source, name = part.source, part_name(part)
+    if isinstance(source, DataSource):
+        return Attachment(name, source.mime_type, data=base64.b64decode(source.value))
+    if isinstance(source, UrlSource):
+        return Attachment(name, source.mime_type, url=source.value)
+    url = await context.services.files.download_url(context.scope, context.thread_id, source.value)
+    return Attachment(name, source.mime_type, url=url)

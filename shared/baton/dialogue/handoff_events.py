@@ -1,0 +1,221 @@
+"""Handing over and back, in the words that Baton itself says."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from ag_ui.core import BaseEvent
+
+from baton.agents.builtin_tools import MAX_SUMMARY
+from baton.agents.call_outcome import Transfer
+from baton.dialogue.answer_step import AnswerStep
+from baton.dialogue.handoff_summary import summarised
+from baton.domain.agent import AgentDefinition
+from baton.domain.events import text_content, text_end, text_start
+from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffRequest
+from baton.domain.handoff_rules import Refusal
+from baton.domain.sentences import filled_sentence, sentence
+from baton.domain.state_events import HANDOFF, RETURN, handed_over
+from baton.domain.usage import Usage
+from baton.domain.workflow import Workflow, progress
+from baton.domain.workflow_moves import DefinitionChanged, Resumed, resume
+from baton.handoffs.agent_registry import missing_permissions
+from baton.handoffs.forks import fork_id
+from baton.handoffs.running_conversation import SpecialistProblem
+from baton.memory.handoff_context import granted_ids
+
+
+class HandoffEvents:
+    """What happens to the conversation state in one run, as events; what is said goes into the transcript."""
+
+    def __init__(self, step: AnswerStep) -> None:
+        self.has_spoken = False
+        """Whether Baton itself has said something to the user."""
+        self.usage = Usage()
+        """What summing up has used."""
+        self._step = step
+        self._context = step.context
+        self._conversation = step.conversation
+        self._services = step.context.services
+        self._clock = step.context.services.clock
+        self._text = step.asked.text if step.asked is not None else ""
+
+    async def hand_over(self, wanted: Transfer, workflow: Workflow | None) -> AsyncGenerator[BaseEvent, None]:
+        """Make another agent active and show it; or say why not. ``workflow``: the one to continue."""
+        step, conversation, now = self._step, self._conversation, self._clock.now()
+        request = self._request(wanted)
+        if wanted.refusal is not None:
+            conversation.refuse(request, now)
+            for event in self.refuse(wanted, wanted.refusal):
+                yield event
+            return
+        goes_on = self._resumed(wanted.target, workflow, now) if workflow is not None else None
+        begun = goes_on.workflow if goes_on else conversation.new_workflow(wanted.target, step.opening.ordinal, now)
+        source, before = conversation.agent, conversation.state
+        child_id = fork_id(request) if request.context_mode is ContextMode.FORKED else None
+        request = replace(request, workflow_id=begun.id if begun else None, child_thread_id=child_id)
+        conversation.hand_over(request, wanted.target, begun)
+        label = sentence(wanted.target, "connecting", agent=wanted.target.name)
+        activity_id = step.transcript.new_activity_id()
+        yield handed_over(activity_id, HANDOFF, source, wanted.target, label, wanted.reason)
+        for event in (*conversation.news_since(before), *conversation.step_begins()):
+            yield event
+        if goes_on is not None and goes_on.changed is not None:
+            for event in self.tell_redefined(goes_on.changed):
+                yield event
+        if wanted.summary is None:
+            summary, usage = await summarised(self._context, step.history, self._text)
+            self.usage += usage
+            conversation.describe_handoff(context_summary=summary[:MAX_SUMMARY])
+
+    def _resumed(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> Resumed | None:
+        """The workflow as it goes on in this thread; None if its agent leads through none (any more)."""
+        if target.workflow is None:
+            return None
+        resumed = resume(target.workflow, workflow, thread_id=self._step.thread.id, now=now)
+        if workflow.thread_id != self._step.thread.id:
+            self._conversation.moved_from = workflow.without_data()
+        return resumed
+
+    def _request(self, wanted: Transfer) -> HandoffRequest:
+        step, conversation, handoff = self._step, self._conversation, wanted.handoff
+        return HandoffRequest(
+            thread_id=step.thread.id,
+            tenant_id=self._context.scope.tenant_id,
+            user_id=self._context.scope.user_id,
+            ordinal=step.opening.ordinal,
+            number=conversation.handoffs_so_far,
+            source_agent_id=conversation.agent.id,
+            target_agent_id=wanted.target.id,
+            context_mode=handoff.context_mode,
+            context_summary=wanted.summary or self._text[:MAX_SUMMARY],
+            recent_messages=(
+                *granted_ids(handoff.context_mode, handoff.recent_messages, step.history),
+                # After an approval it is not the first message of its run.
+                *([step.asked.id] if step.asked is not None and step.asked is not step.opening else []),
+            ),
+            handoff_reason=wanted.reason,
+            started_at=step.opening.timestamp,
+            preserve_state=handoff.preserve_state,
+            return_expected=handoff.return_expected,
+            show_tool_calls=handoff.show_tool_calls,
+        )
+
+    def refuse(self, wanted: Transfer, refusal: Refusal) -> Iterator[BaseEvent]:
+        """Say why the conversation stays where it is."""
+        conversation = self._conversation
+        if refusal.permission is not None:
+            self._audit_denial(wanted.target, refusal.permission)
+        words = conversation.agent if refusal.session is not None else wanted.target
+        name = refusal.sentence or "unavailable"
+        yield from self.say(
+            conversation.agent, sentence(words, name, agent=wanted.target.name, session=refusal.session or "")
+        )
+
+    def without_specialist(self, trouble: SpecialistProblem) -> Iterator[BaseEvent]:
+        """Return to the main agent because its specialist cannot go on; tell the user why if it matters."""
+        conversation, specialist = self._conversation, self._conversation.agent
+        if trouble is SpecialistProblem.LOST:
+            yield from self._lose()
+            return
+        yield from self._give_back(HandoffOutcome.FAILED)
+        name = "forbidden" if trouble is SpecialistProblem.FORBIDDEN else "unavailable"
+        for permission in missing_permissions(self._context.scope, specialist)[:1]:
+            self._audit_denial(specialist, permission)
+        yield from self.say(conversation.main, sentence(specialist, name, agent=specialist.name))
+
+    def fail(self) -> Iterator[BaseEvent]:
+        """Take a handoff back whose target did not say a word."""
+        conversation, target = self._conversation, self._conversation.agent
+        workflow = conversation.workflow
+        is_new = workflow is not None and workflow.id in conversation.begun_ids and not any(workflow.data.values())
+        yield from self._give_back(HandoffOutcome.FAILED, keeps=not is_new)
+        yield from self.say(conversation.main, sentence(target, "unavailable", agent=target.name))
+
+    def leave(self, outcome: HandoffOutcome, locale: str | None = None) -> Iterator[BaseEvent]:
+        """Return to the main agent: both say their sentences."""
+        conversation, specialist, workflow = self._conversation, self._conversation.agent, self._conversation.workflow
+        if conversation.trouble is SpecialistProblem.LOST:
+            yield from self._lose()
+            yield from self.say(conversation.main, sentence(conversation.main, "main_confirms", locale=locale))
+            return
+        is_complete = conversation.is_workflow_complete
+        is_done = is_complete or (workflow is None and outcome is HandoffOutcome.RETURNED)
+        yield from self.say(specialist, sentence(specialist, "completed" if is_done else "exit", locale=locale))
+        is_saved = yield from self._give_back(outcome)
+        confirmation = None
+        if is_saved:
+            confirmation = sentence(specialist, "saved_for_later", locale=locale)
+        elif is_done:
+            confirmation = filled_sentence(specialist, "main_confirms", _collected(workflow), locale=locale)
+        yield from self.say(
+            conversation.main, confirmation or sentence(conversation.main, "main_confirms", locale=locale)
+        )
+
+    def _lose(self) -> Iterator[BaseEvent]:
+        """Return to the main agent where the specialist has nothing left to do here."""
+        conversation, specialist = self._conversation, self._conversation.agent
+        yield from self._give_back(HandoffOutcome.CLOSED, is_lost=True)
+        if conversation.elsewhere is not None:
+            told = sentence(specialist, "continued_elsewhere", workflow=conversation.elsewhere.name)
+            yield from self.say(conversation.main, told)
+
+    def _give_back(
+        self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True
+    ) -> Generator[BaseEvent, None, bool]:
+        """Make the main agent active and show it; returns whether the workflow was saved."""
+        conversation, specialist = self._conversation, self._conversation.agent
+        yield from conversation.step_ends()
+        before = conversation.state
+        now, handoff = self._clock.now(), conversation.handoff
+        saved = None
+        if is_lost:
+            conversation.let_go(outcome, now)
+        else:
+            saved = conversation.give_back(outcome, now, keeps=keeps and (handoff is None or handoff.preserve_state))
+        label = sentence(conversation.main, "back_with", agent=conversation.main.name)
+        activity_id = self._step.transcript.new_activity_id()
+        yield handed_over(activity_id, RETURN, specialist, conversation.main, label, outcome.value)
+        yield from conversation.news_since(before)
+        return saved is not None
+
+    def tell_redefined(self, changed: DefinitionChanged) -> Iterator[BaseEvent]:
+        """Tell that the workflow's steps are others than when it was left."""
+        agent, workflow = self._conversation.agent, self._conversation.workflow
+        at = progress(agent.workflow, workflow) if agent.workflow is not None and workflow is not None else None
+        label = at.label if at is not None else changed.goes_on_in
+        yield from self.say(agent, sentence(agent, "workflow_changed", label=label))
+
+    def welcome(self, offer: Workflow) -> Iterator[BaseEvent]:
+        """Offer to continue a workflow that was left."""
+        words = self._conversation.describe(offer.agent_id) or self._conversation.main
+        yield from self.say(self._conversation.main, sentence(words, "welcome_back", workflow=offer.name))
+
+    def say(self, agent: AgentDefinition, text: str, *, source: str | None = None) -> Iterator[BaseEvent]:
+        """Let ``agent`` say what Baton has it say."""
+        transcript = self._step.transcript
+        message_id = transcript.new_id()
+        yield text_start(message_id, agent)
+        yield text_content(message_id, text)
+        yield text_end(message_id)
+        transcript.add_answer(message_id, agent, text, source=source)
+        self.has_spoken = True
+
+    def _audit_denial(self, target: AgentDefinition, permission: str) -> None:
+        context = self._context
+        detail = {"targetAgentId": target.id, "permission": permission, "runId": context.run.run_id}
+        context.writes.add(
+            self._services.audit.record(
+                context.scope, "handoff", thread_id=context.thread_id, outcome="denied", detail=detail
+            )
+        )
+
+
+def _collected(workflow: Workflow | None) -> dict[str, str]:
+    """What a workflow has collected that can stand in a sentence."""
+    found: dict[str, str] = {}
+    for fields in (workflow.data if workflow is not None else {}).values():
+        found |= {name: value for name, value in fields.items() if isinstance(value, str)}
+    return found

@@ -1,0 +1,61 @@
+"""Summing a conversation up for a specialist whom nobody told about it: a message's trigger asked for it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from baton.agents.run_context import RunContext
+from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
+from baton.domain.message import Role, StoredMessage
+from baton.domain.metrics import Metric, count
+from baton.domain.usage import Usage
+from baton.memory.handoff_context import said
+from baton.ports.chat_model import Finished, ModelSettings, Prompt, TextDelta
+
+PATIENCE_SECONDS = 0.5
+MESSAGES = 10
+MAX_MESSAGE = 1_000
+"""Characters of each that are summed up."""
+MAX_SUMMARY_TOKENS = 200
+MAX_SUMMARY = 4_000
+"""Characters, whatever the model makes of the tokens it may use."""
+SUMMARISE = (
+    "Sum up, in at most three sentences and in the user's language, what the user wants and what has been said about "
+    "it, for a colleague who takes over now. Write the summary and nothing else."
+)
+
+
+async def summarised(context: RunContext, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
+    """What the light model makes of the conversation within half a second, and what that took; else the message itself.
+
+    ``history`` are the messages before ``text``, the user's last one.
+    """
+    lines = [f"{message.role.value}: {message.text[:MAX_MESSAGE]}" for message in said(history)[-MESSAGES:]]
+    told = "\n".join([*lines, f"{Role.USER.value}: {text[:MAX_MESSAGE]}"])
+    prompts = [Prompt(Role.SYSTEM, SUMMARISE), Prompt(Role.USER, told)]
+    settings = ModelSettings(
+        model=context.services.light_model,
+        max_output_tokens=MAX_SUMMARY_TOKENS,
+    )
+    summary, usage = "", Usage()
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            stream = context.services.model.stream(settings, prompts, thread_files=context.files)
+            async with contextlib.aclosing(stream) as chunks:
+                async for chunk in chunks:
+                    if isinstance(chunk, TextDelta):
+                        summary += chunk.text[:MAX_SUMMARY]
+                        if len(summary) >= MAX_SUMMARY:
+                            break
+                    elif isinstance(chunk, Finished):
+                        usage = chunk.usage or Usage()
+    except (LeaseLost, StoreUnavailable):
+        raise
+    except TimeoutError:
+        return text, usage
+    except BatonError:
+        count(Metric.MODEL_FAILURES)
+        return text, usage
+    return summary.strip() or text, usage

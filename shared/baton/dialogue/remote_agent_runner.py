@@ -1,0 +1,202 @@
+"""A specialist that runs elsewhere: the user's messages go to it, and its stream comes straight through."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import uuid
+from collections.abc import AsyncGenerator, Sequence
+
+from ag_ui.core import BaseEvent, TextPart
+
+from baton.agents.answer_limit import AnswerLimit
+from baton.agents.call_outcome import Transfer
+from baton.agents.run_context import RunContext
+from baton.agents.transcript import Transcript
+from baton.dialogue.attachments import attachments
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import AgentUnavailable, BatonError
+from baton.domain.events import text_content, text_end, text_start
+from baton.domain.handoff import HandoffRequest
+from baton.domain.message import Content, Part, StoredMessage
+from baton.domain.tool_call import RETURN, ToolCall
+from baton.domain.usage import Usage
+from baton.outbox.text_batches import batched
+from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentReport, AgentTask, HandedOver, TaskLost
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
+
+
+class RemoteAgentRunner:
+    """One message of the user's on its way to the agent, and its answer on the way back."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        agent: AgentDefinition,
+        transcript: Transcript,
+        handoff: HandoffRequest,
+        *,
+        text: str,
+        earlier: Sequence[StoredMessage],
+        session: Sequence[StoredMessage] = (),
+        is_first: bool,
+        content: Content = "",
+    ) -> None:
+        """``earlier`` are the messages that the handoff grants; they are sent along with the ``first`` message.
+
+        What was said since, the ``session``, goes along too where the agent has lost its task.
+
+        ``text`` are the words to send; ``content`` is the user's message with its images and documents, if there is
+        one.
+        """
+        self.agent = agent
+        self.usage = Usage()
+        self.model: str | None = None
+        self.transfer: Transfer | None = None
+        self.returns: AgentReport | None = None
+        self.waiting: list[ToolCall] = []
+        self.ends_conversation = False
+        self.has_answered = False
+        self.remote_task_id: str | None = None
+        """The agent's task, if it waits for the user's next message."""
+        self._context = context
+        self._transcript = transcript
+        self._handoff = handoff
+        self._text = text
+        self._content = content
+        self._earlier = earlier
+        self._session = session
+        self._is_first = is_first
+
+    async def events(self) -> AsyncGenerator[BaseEvent, None]:
+        """Pass on what the agent says. Raises ``AgentUnavailable`` and ``TurnTimeout``."""
+        context, message_id = self._context, self._transcript.new_id()
+        text, is_open = "", False
+        failure: BatonError | None = None
+        limit = AnswerLimit()
+        chunks = batched(limit.within(self._chunks()), deadline=context.deadline, stop=context.stop)
+        try:
+            async with contextlib.aclosing(chunks):
+                async for chunk in chunks:
+                    if not isinstance(chunk, TextDelta):
+                        continue
+                    if not is_open:
+                        is_open = True
+                        yield text_start(message_id, self.agent)
+                    text += chunk.text
+                    yield text_content(message_id, chunk.text)
+        except BatonError as error:
+            failure = error
+        is_stopped = context.stop.is_set()
+        if is_open:
+            is_whole = failure is None and not is_stopped
+            is_cut = is_whole and limit.is_spent
+            yield text_end(message_id, is_cut=is_cut)
+            self._transcript.add_answer(message_id, self.agent, text, is_whole=is_whole, is_cut=is_cut)
+        self.has_answered = bool(text)
+        if failure is None and not is_stopped and not text and self.returns is None:
+            failure = self._unavailable("its answer was empty")
+        self._audit(failure)
+        if failure is not None:
+            raise failure
+        if self.returns is not None and not is_stopped:
+            self._keep_report(self.returns)
+
+    async def _chunks(self) -> AsyncGenerator[ModelChunk, None]:
+        handoff = self._handoff
+        try:
+            try:
+                async with contextlib.aclosing(self._sent(handoff.remote_task_id, hands_over=self._is_first)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+            except TaskLost:
+                # It was told nothing yet, and what it knew is gone: it is handed the conversation once more.
+                self._earlier = [*self._earlier, *self._session]
+                async with contextlib.aclosing(self._sent(None, hands_over=True)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+        except AgentFailed as failed:
+            raise self._unavailable(failed.reason.rstrip(".")) from None
+        yield Finished(FinishReason.STOP, self.agent.id, None)
+
+    async def _sent(self, remote_task_id: str | None, *, hands_over: bool) -> AsyncGenerator[TextDelta, None]:
+        """Send the message; give out the text that answers it. Raises ``AgentFailed`` and ``AgentUnavailable``."""
+        client = self._context.services.agent_client
+        task = await self._task(remote_task_id, hands_over=hands_over)
+        async with contextlib.aclosing(self._heard(client.stream(self.agent, task))) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, TextDelta):
+                    yield chunk
+                elif isinstance(chunk, AgentDone):
+                    self._take_end(chunk)
+
+    async def _task(self, remote_task_id: str | None, *, hands_over: bool) -> AgentTask:
+        context, run = self._context, self._context.run
+        sent, missing = await attachments(context, self._content)
+        words = self._text if isinstance(self._content, str) else _words(self._content)
+        about = tuple((message.role.value, message.text) for message in self._earlier)
+        return AgentTask(
+            scope=context.scope,
+            thread_id=context.thread_id,
+            # The same at every attempt at the run, so that the agent can tell a repeated message.
+            task_id=str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}")),
+            parent_task_id=run.run_id,
+            message="\n".join([*([words] if words else []), *missing]),
+            remote_task_id=remote_task_id,
+            handoff=HandedOver(self._handoff, about) if hands_over else None,
+            attachments=tuple(sent),
+        )
+
+    async def _heard(self, chunks: AsyncGenerator[AgentChunk, None]) -> AsyncGenerator[AgentChunk, None]:
+        """The same chunks. Raises ``AgentUnavailable`` when the agent stays silent for too long.
+
+        Its first word must come while the turn has time left to go on without it.
+        """
+        context, patience, has_spoken = self._context, self.agent.timeouts.consult_seconds, False
+        async with contextlib.aclosing(chunks):
+            while True:
+                try:
+                    async with asyncio.timeout(patience if has_spoken else context.work_seconds(patience)):
+                        chunk = await anext(chunks)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError:
+                    raise self._unavailable("it stayed silent for too long") from None
+                has_spoken |= isinstance(chunk, TextDelta)
+                yield chunk
+
+    def _take_end(self, end: AgentDone) -> None:
+        self.remote_task_id = end.remote_task_id
+        self.usage = end.usage or Usage()
+        if end.report is not None and self._handoff.return_expected:
+            self.returns = end.report
+
+    def _keep_report(self, report: AgentReport) -> None:
+        """Keep the report as if the agent had called ``return_to_main``: the main agent is told it from now on."""
+        arguments = json.dumps({"summary": report.summary, "outcome": report.outcome}, ensure_ascii=False)
+        result_id = self._transcript.new_id()
+        call = ToolCall(f"return-{result_id}", RETURN, arguments)
+        told = ": ".join(part for part in (report.outcome, report.summary) if part)
+        self._transcript.add_result(result_id, self.agent, call, told or "It is done.", is_handoff_summary=True)
+
+    def _unavailable(self, reason: str) -> AgentUnavailable:
+        return AgentUnavailable(
+            f"{self.agent.name} did not answer ({reason}). Please try again, or leave it with exit."
+        )
+
+    def _audit(self, failure: BatonError | None) -> None:
+        """Record that a message has gone to another agent."""
+        context = self._context
+        outcome = "failed" if failure is not None else "cancelled" if context.stop.is_set() else "completed"
+        detail = {"agentId": self.agent.id, "handoffId": self._handoff.id, "runId": context.run.run_id}
+        context.writes.add(
+            context.services.audit.record(
+                context.scope, "agent.remote_runner", thread_id=context.thread_id, outcome=outcome, detail=detail
+            )
+        )
+
+
+def _words(parts: Sequence[Part]) -> str:
+    """The text among the parts of a message; there may be none."""
+    return "\n".join(part.text for part in parts if isinstance(part, TextPart))

@@ -1,0 +1,1 @@
+"""What arrives: WebSocket actions, queued turns, controls, the sweep."""

@@ -1,0 +1,258 @@
+"""What a client may send over the WebSocket, and what is done about it at once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from baton.agents.approvals import Approvals
+from baton.domain.errors import (
+    BatonError,
+    InvalidRequest,
+    MalformedJson,
+    MessageTooLarge,
+    TokenExpired,
+    UnknownAction,
+)
+from baton.domain.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
+from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
+from baton.domain.thread import thread_state
+from baton.entry.controls import Controls
+from baton.outbox.delivery import send_to
+from baton.outbox.replay import Replays
+from baton.ports.agent_catalog import AgentCatalog
+from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
+from baton.ports.connections import Connections
+from baton.ports.live import LiveRegistry
+from baton.ports.thread_store import ThreadStore
+from baton.ports.turn_queue import TurnQueue
+from baton.requests.requests import (
+    ActionRequest,
+    integer,
+    interrupt_answer,
+    message_request,
+    named_thread,
+    optional_run_id,
+    queued,
+    queued_action,
+    queued_answer,
+)
+from baton.sessions.thread_access import read_audited
+
+CONNECTION_LIFE = timedelta(hours=2)
+"""API Gateway ends every WebSocket after two hours."""
+RECONNECT_BEFORE = timedelta(minutes=10)
+ACTIONS = ("message", "resume", "cancel", "exit", "continue", "close", "answer", "ping")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The connection a frame came by, and who is at the other end."""
+
+    scope: Scope
+    connection_id: str
+    request_id: str
+    token_expires_at: datetime
+    connected_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ActionServices:
+    """The ports the actions need."""
+
+    store: ThreadStore
+    queue: TurnQueue
+    live: LiveRegistry
+    connections: Connections
+    controls: Controls
+    approvals: Approvals
+    replays: Replays
+    catalog: AgentCatalog
+    audit: AuditLog
+    clock: Clock
+
+
+class Actions:
+    """Takes frames. Answers and refusals go to the connection itself; a refusal ends no run and no connection."""
+
+    def __init__(self, services: ActionServices) -> None:
+        self._services = services
+
+    async def handle(self, caller: Caller, frame: str) -> None:
+        """Do what the frame asks. Raises nothing a client could cause."""
+        fields: dict[str, Any] = {}
+        try:
+            if self._services.clock.now() >= caller.token_expires_at:
+                raise TokenExpired
+            fields = parse_frame(frame)
+            await self._act(caller, fields)
+            await self._advise(caller)
+        except BatonError as error:
+            if error.status >= 500:
+                count(Metric.REQUESTS_FAILED)
+            await self._reply(caller, refusal(error, caller, fields))
+            if isinstance(error, TokenExpired):
+                await self._services.connections.close(caller.connection_id)
+
+    async def disconnected(self, connection_id: str) -> None:
+        """Forget a connection that has ended."""
+        await self._services.live.disconnect(connection_id)
+
+    async def _act(self, caller: Caller, fields: dict[str, Any]) -> None:
+        match fields.get("action"):
+            case "message":
+                await self._message(caller, fields)
+            case "resume":
+                await self._resume(caller, fields)
+            case "cancel":
+                await self._cancel(caller, fields)
+            case "exit":
+                await self._exit(caller, fields)
+            case "continue":
+                await self._continue(caller, fields)
+            case "close":
+                await self._close(caller, fields)
+            case "answer":
+                await self._answer(caller, fields)
+            case "ping":
+                await self._reply(caller, Event({"type": "PONG"}))
+            case str(action):
+                raise UnknownAction(f"There is no action {action[:40]!r}. Known actions: {', '.join(ACTIONS)}.")
+            case _:
+                raise InvalidRequest("action must be a string.")
+
+    async def _advise(self, caller: Caller) -> None:
+        """Tell a client in good time to open a new connection, which may exist beside the old one."""
+        left = caller.connected_at + CONNECTION_LIFE - self._services.clock.now()
+        if left < RECONNECT_BEFORE:
+            advice = custom("reconnect", {"secondsLeft": max(0, int(left.total_seconds()))})
+            await self._reply(caller, unsequenced(advice))
+
+    async def _message(self, caller: Caller, fields: dict[str, Any]) -> None:
+        request = message_request(
+            caller.scope,
+            thread_id=fields.get("threadId"),
+            message_id=fields.get("messageId"),
+            content=fields.get("content"),
+            agent_id=fields.get("agentId"),
+        )
+        waiting = queued(
+            caller.scope,
+            request,
+            connection_id=caller.connection_id,
+            connection_expires_at=int(caller.token_expires_at.timestamp()),
+            request_id=caller.request_id,
+        )
+        await self._services.queue.send(caller.scope, waiting)
+        value = {"messageId": request.message_id, "threadId": request.thread.id}
+        await self._reply(caller, unsequenced(custom("message_accepted", value), threadId=request.thread.id))
+
+    async def _resume(self, caller: Caller, fields: dict[str, Any]) -> None:
+        services, scope = self._services, caller.scope
+        thread_id = named_thread(scope, fields.get("threadId")).id
+        after = integer(fields.get("after"), "after", low=0, high=10**12)
+        thread = await read_audited(services.store, services.audit, scope, thread_id, "thread.resume")
+        replay = await services.replays.after(scope, thread, after)
+        run_id = thread.run.run_id if thread.run else None
+        resume: dict[str, Any] = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
+        if thread.pending is not None:
+            # The run that was interrupted may be older than the log.
+            resume["interrupts"] = [each.as_ag_ui().model_dump(by_alias=True) for each in thread.pending.open]
+        state = thread_state(services.catalog.get, thread)
+        events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
+        if replay.snapshot is not None:
+            events.append(replay.snapshot)
+        if not await send_to(services.connections, caller.connection_id, [*events, *replay.events]):
+            return  # to be attached without having seen what was before would only show it a gap
+        # Attached only now, so that nothing live overtakes the snapshot; what was said meanwhile is read afterwards.
+        await services.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
+        thread = await services.store.get_thread(scope, thread_id)
+        if thread.run is not None or thread.last_seq > replay.last_seq:
+            await services.controls.revive(scope, thread, request_id=caller.request_id)
+            since = await services.replays.after(scope, thread, replay.last_seq)
+            await send_to(services.connections, caller.connection_id, since.events)
+
+    async def _cancel(self, caller: Caller, fields: dict[str, Any]) -> None:
+        thread_id = named_thread(caller.scope, fields.get("threadId")).id
+        await self._services.controls.cancel(caller.scope, thread_id, optional_run_id(fields.get("runId")))
+
+    async def _exit(self, caller: Caller, fields: dict[str, Any]) -> None:
+        thread_id = named_thread(caller.scope, fields.get("threadId")).id
+        request = await self._services.controls.leaving(caller.scope, thread_id, request_id=caller.request_id)
+        await self._queue_action(caller, request)
+
+    async def _continue(self, caller: Caller, fields: dict[str, Any]) -> None:
+        thread = named_thread(caller.scope, fields.get("threadId"))
+        request = await self._services.controls.continuing(caller.scope, thread, fields.get("workflowId"))
+        await self._queue_action(caller, request)
+
+    async def _queue_action(self, caller: Caller, request: ActionRequest) -> None:
+        waiting = queued_action(
+            caller.scope,
+            request,
+            connection_id=caller.connection_id,
+            connection_expires_at=int(caller.token_expires_at.timestamp()),
+            request_id=caller.request_id,
+        )
+        await self._services.queue.send(caller.scope, waiting)
+
+    async def _close(self, caller: Caller, fields: dict[str, Any]) -> None:
+        await self._services.controls.close(
+            caller.scope,
+            named_thread(caller.scope, fields.get("threadId")).id,
+            request_id=caller.request_id,
+            connection_id=caller.connection_id,
+            connection_expires_at=int(caller.token_expires_at.timestamp()),
+        )
+
+    async def _answer(self, caller: Caller, fields: dict[str, Any]) -> None:
+        thread_id = named_thread(caller.scope, fields.get("threadId")).id
+        answer = interrupt_answer(
+            fields.get("interruptId"), fields.get("status"), fields.get("payload"), caller.scope.user_id
+        )
+        owner = await self._services.approvals.owner(caller.scope, thread_id, [answer])
+        is_own = owner.user_id == caller.scope.user_id
+        waiting = queued_answer(
+            owner,
+            thread_id,
+            answer,
+            # Whoever may approve another user's calls may not therefore follow the conversation.
+            connection_id=caller.connection_id if is_own else None,
+            connection_expires_at=int(caller.token_expires_at.timestamp()),
+            request_id=caller.request_id,
+        )
+        await self._services.queue.send(owner, waiting)
+
+    async def _reply(self, caller: Caller, event: Event) -> None:
+        await send_to(self._services.connections, caller.connection_id, [event])
+
+
+def parse_frame(frame: str) -> dict[str, Any]:
+    """The frame's JSON object. Raises ``MalformedJson`` and ``MessageTooLarge`` (over 28 KB)."""
+    if len(frame.encode(errors="surrogatepass")) > MAX_FRAME_BYTES:
+        raise MessageTooLarge
+    try:
+        fields = json.loads(frame, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise MalformedJson from None
+    if not isinstance(fields, dict):
+        raise MalformedJson
+    return fields
+
+
+def refusal(error: BatonError, caller: Caller, fields: dict[str, Any]) -> Event:
+    """The RUN_ERROR that answers a refused request; it belongs to no run."""
+    echoed = {name: fields[name] for name in ("action", "messageId", "threadId") if _is_short_text(fields.get(name))}
+    return unsequenced(run_error(error, requestId=caller.request_id), **echoed)
+
+
+def _is_short_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= 256 and value.isprintable()
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,173 @@
+"""What users do to a thread besides talking: stop a run, leave a specialist, take a workflow up, end the session."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from baton.domain.episode import episode_id
+from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadLed, ThreadUnavailable
+from baton.domain.identity import Scope, ThreadRef
+from baton.domain.queued import QueuedClose, QueuedTakeover
+from baton.domain.thread import LeaseMark, Thread, ThreadStatus
+from baton.domain.times import to_millis
+from baton.handoffs.conversations import Conversations
+from baton.handoffs.forks import is_led_by_parent
+from baton.ports.audit import AuditLog
+from baton.ports.live import LiveRegistry
+from baton.ports.thread_store import ThreadStore
+from baton.ports.turn_queue import TurnQueue
+from baton.requests.requests import ActionRequest, continue_request, exit_request, named_workflow
+from baton.sessions.endings import Closed, last_episode
+
+
+class Controls:
+    """The user's hand on a thread; each act checks that the thread is the caller's own, and is audited."""
+
+    def __init__(
+        self, store: ThreadStore, live: LiveRegistry, queue: TurnQueue, conversations: Conversations, audit: AuditLog
+    ) -> None:
+        self._store = store
+        self._live = live
+        self._queue = queue
+        self._conversations = conversations
+        self._audit = audit
+
+    async def cancel(self, scope: Scope, thread_id: str, run_id: str | None) -> str | None:
+        """Have the running turn stopped, or the named run when it comes; the id of the run that will stop.
+
+        None: nothing is running. Raises ``ThreadUnavailable``.
+        """
+        thread = await self._own(scope, thread_id, "run.cancel")
+        stopping = run_id or (thread.run.run_id if thread.run else None)
+        if stopping is None:
+            return None
+        await self._stop(scope, thread_id, stopping)
+        return stopping
+
+    async def leaving(self, scope: Scope, thread_id: str, *, request_id: str) -> ActionRequest:
+        """The request for the run that leaves the specialist. The specialist's run in progress is stopped.
+
+        However often one handoff is left, it is the same request. Raises ``ThreadUnavailable``, and ``NotInHandoff``
+        unless a run in progress may yet hand over.
+        """
+        thread = await self._own(scope, thread_id, "thread.exit")
+        place = thread.conversation.handoff
+        if place is None:
+            if thread.run is None:
+                raise NotInHandoff
+            return exit_request(thread_id, key=request_id)
+        request = exit_request(thread_id, key=f"{place.ordinal}.{place.number}")
+        if thread.run is not None and thread.run.message_id != request.message_id:
+            await self._stop(scope, thread_id, thread.run.run_id)
+        return request
+
+    async def continuing(self, scope: Scope, thread: ThreadRef, workflow_id: object) -> ActionRequest:
+        """The request for the run that takes up an unfinished workflow, in this thread or a new one.
+
+        Repeated before the workflow has changed, it is the same request. Raises ``InvalidRequest``,
+        ``ThreadUnavailable``, ``WorkflowUnavailable`` and ``HandoffInProgress``.
+        """
+        named = named_workflow(workflow_id)
+        try:
+            known = await self._own_if_begun(scope, thread, "thread.continue")
+        except ThreadUnavailable:
+            # Who has no such workflow is told so whatever the thread: else the answer tells a foreign one from none.
+            await self._conversations.unfinished(scope, named)
+            raise
+        workflow = await self._conversations.unfinished(scope, named)
+        if known is not None and await self._conversations.is_in_session(known, scope):
+            raise HandoffInProgress
+        # What came of it before is repeated until it is committed; afterwards it is tried anew.
+        said = known.next_ordinal if known is not None else 0
+        key = f"{to_millis(workflow.updated_at)}.{said}"
+        return continue_request(thread.id, named, key=key, may_create=thread.may_create)
+
+    async def close(
+        self,
+        scope: Scope,
+        thread_id: str,
+        *,
+        request_id: str,
+        connection_id: str | None = None,
+        connection_expires_at: int = 0,
+    ) -> Closed:
+        """Queue the closing behind the thread's queued turns; what it will come to, if nothing more is said.
+
+        Raises ``ThreadUnavailable``, ``ThreadLed`` and ``StoreUnavailable``.
+        """
+        thread = await self._own(scope, thread_id, "thread.close")
+        if is_led_by_parent(thread):
+            raise ThreadLed
+        closing = QueuedClose(
+            tenant_id=scope.tenant_id,
+            user_id=scope.user_id,
+            permissions=tuple(sorted(scope.permissions)),
+            connection_id=connection_id,
+            connection_expires_at=connection_expires_at,
+            request_id=request_id,
+            thread_id=thread_id,
+            episode=thread.episode,
+        )
+        # Also for a closed thread: a message that waits in the queue may be about to reopen it.
+        await self._queue.send(scope, closing)
+        if thread.status is ThreadStatus.CLOSED and thread.run is None:
+            return Closed(thread_id, last_episode(thread))
+        said = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
+        if thread.parent_thread_id is not None:
+            said = False  # a fork makes no episode
+        return Closed(thread_id, episode_id(thread_id, thread.episode) if said else None)
+
+    async def revive(
+        self, scope: Scope, thread: Thread, *, request_id: str, presumed_dead: LeaseMark | None = None
+    ) -> None:
+        """Have the thread's run finished if its worker has died. The thread must be readable to the caller.
+
+        ``presumed_dead`` is the lease of a worker that gave no sign of life when it was asked for one.
+        """
+        if not thread.is_interrupted and (thread.run is None or presumed_dead is None):
+            return
+        owner = replace(scope, user_id=thread.user_id)
+        takeover = QueuedTakeover(
+            tenant_id=scope.tenant_id,
+            user_id=thread.user_id,
+            permissions=(),  # the reader's are not the author's
+            connection_id=None,
+            connection_expires_at=0,
+            request_id=request_id,
+            thread_id=thread.id,
+            lease=presumed_dead,
+        )
+        await self._queue.send(owner, takeover)
+
+    async def _stop(self, scope: Scope, thread_id: str, run_id: str) -> None:
+        await self._live.request_cancel(scope, thread_id, run_id)
+        detail = {"runId": run_id}
+        await self._audit.record(scope, "run.cancel", thread_id=thread_id, outcome="requested", detail=detail)
+
+    async def _own_if_begun(self, scope: Scope, thread: ThreadRef, action: str) -> Thread | None:
+        """The caller's own thread; None if nobody has begun it yet and the caller may."""
+        try:
+            await self._store.check_writable(scope, thread.id)
+        except ThreadUnavailable as refusal:
+            await self._refused(scope, thread.id, action, refusal)
+            raise
+        try:
+            return await self._store.get_thread(scope, thread.id)
+        except ThreadUnavailable as refusal:
+            if thread.may_create:
+                return None
+            await self._refused(scope, thread.id, action, refusal)
+            raise
+
+    async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
+        try:
+            thread = await self._store.get_thread(scope, thread_id)
+            if thread.user_id != scope.user_id:  # thread:read_all reads, it does not write
+                raise ThreadUnavailable
+        except ThreadUnavailable as refusal:
+            await self._refused(scope, thread_id, action, refusal)
+            raise
+        return thread
+
+    async def _refused(self, scope: Scope, thread_id: str, action: str, refusal: ThreadUnavailable) -> None:
+        await self._audit.record(scope, action, thread_id=thread_id, outcome=refusal.audited_as, detail={})

@@ -1,0 +1,122 @@
+"""Turns that waited in the queue: run, or given up for good."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.episode import EndReason
+from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy
+from baton.domain.events import run_error, unsequenced
+from baton.domain.metrics import Metric, count
+from baton.domain.queued import (
+    Queued,
+    QueuedAction,
+    QueuedAnswer,
+    QueuedClose,
+    QueuedMessage,
+    QueuedTakeover,
+    RecordDelivery,
+    parse_queued,
+)
+from baton.domain.times import from_millis
+from baton.outbox.delivery import send_to
+from baton.outbox.subscriber import Subscriber
+from baton.ports.clock import Clock
+from baton.ports.connections import Connections
+from baton.ports.queue_records import HeldRecord, QueueRecords
+from baton.requests.requests import from_queue
+from baton.turns.closing import Closer
+from baton.turns.turns import Turns
+
+logger = Logger(child=True)
+
+_TRY_AGAIN = (LeaseLost, StoreUnavailable, ThreadBusy)
+"""Failures that a later delivery may not meet; everything else is an outcome and is told to the client."""
+PATIENCE_SECONDS = 20.0
+"""How long a worker waits for a thread that an HTTP caller is writing to, before the record goes back to the queue."""
+
+
+class QueuedTurns:
+    """Runs the turns of queue records."""
+
+    def __init__(
+        self, turns: Turns, closer: Closer, connections: Connections, records: QueueRecords | None, clock: Clock
+    ) -> None:
+        self._turns = turns
+        self._closer = closer
+        self._connections = connections
+        self._records = records
+        self._clock = clock
+
+    async def run(self, body: str, receipt_handle: str, delivery: RecordDelivery, *, seconds: float) -> None:
+        """Run one record's turn within ``seconds``. Raises when the record has to come again."""
+        queued = parse_queued(body)
+        logger.append_keys(tenant=queued.tenant_id, thread_id=queued.thread_id, request_id=queued.request_id)
+        async with self._records.hidden(receipt_handle, delivery) if self._records else nullcontext() as record:
+            try:
+                await self._carry_out(queued, seconds, record)
+            except _TRY_AGAIN:
+                raise
+            except BatonError as error:
+                if error.status >= 500:
+                    count(Metric.REQUESTS_FAILED)
+                await self._refuse(queued, error)
+
+    async def _carry_out(self, queued: Queued, seconds: float, record: HeldRecord | None) -> None:
+        subscriber = _subscriber(queued)
+        if isinstance(queued, QueuedClose):
+            await self._closer.close(
+                queued.scope,
+                queued.thread_id,
+                EndReason.USER_CLOSED,
+                patience=min(seconds, PATIENCE_SECONDS),
+                episode=queued.episode,
+                subscriber=subscriber,
+                record=record,
+            )
+            return
+        if isinstance(queued, QueuedTakeover):
+            await self._turns.finish_interrupted(
+                queued.scope, queued.thread_id, presumed_dead=queued.lease, record=record
+            )
+            return
+        await self._turns.answer(
+            queued.scope,
+            from_queue(queued),
+            lambda event: None,
+            seconds=seconds,
+            patience=PATIENCE_SECONDS,
+            subscriber=subscriber,
+            record=record,
+        )
+
+    async def give_up(self, body: str) -> None:
+        """End a turn that was tried too often, so that its thread goes on: its run ends as ``interrupted``."""
+        queued = parse_queued(body)
+        try:
+            if isinstance(queued, QueuedMessage | QueuedAnswer | QueuedAction):
+                await self._turns.give_up(queued.scope, from_queue(queued), subscriber=_subscriber(queued))
+            elif isinstance(queued, QueuedClose):
+                await self._refuse(queued, StoreUnavailable())
+        except _TRY_AGAIN:
+            raise
+        except BatonError as error:
+            await self._refuse(queued, error)
+
+    async def _refuse(self, queued: Queued, error: BatonError) -> None:
+        subscriber = _subscriber(queued)
+        if subscriber is None or self._clock.now() >= subscriber.token_expires_at:
+            return
+        about = {"action": queued.action, "threadId": queued.thread_id}
+        if isinstance(queued, QueuedMessage):
+            about["messageId"] = queued.message_id
+        refusal = unsequenced(run_error(error, requestId=queued.request_id), **about)
+        await send_to(self._connections, subscriber.connection_id, [refusal])
+
+
+def _subscriber(queued: Queued) -> Subscriber | None:
+    if queued.connection_id is None:
+        return None
+    return Subscriber(queued.connection_id, from_millis(queued.connection_expires_at * 1000))

@@ -1,0 +1,157 @@
+"""The idle sweeper: closes sessions nobody writes to any more, and picks up what a dead worker left behind."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.episode import EpisodeRef
+from baton.domain.metrics import Metric, count
+from baton.domain.thread import RunStatus, ThreadStatus
+from baton.entry.controls import Controls
+from baton.ports.clock import Clock
+from baton.ports.episodes import Episodes
+from baton.ports.idle_threads import DueThread, IdleThread, IdleThreads
+from baton.ports.thread_store import ThreadStore
+from baton.sessions.endings import Endings
+from baton.sessions.sessions import Sessions
+
+logger = Logger(child=True)
+
+LOOK_AGAIN = timedelta(minutes=1)
+"""When a thread that is busy right now is looked at again."""
+CLOSING_AGAIN = timedelta(minutes=5)
+MAX_PAUSE = timedelta(hours=6)
+"""Between two looks at a thread that cannot be looked at: each pause is twice the last."""
+CONCURRENT = 32
+
+
+@dataclass(slots=True)
+class SweepReport:
+    """What one sweep did, as counts."""
+
+    looked_at: int = 0
+    closed: int = 0
+    postponed: int = 0
+    resumed: int = 0
+    failed: int = 0
+    is_complete: bool = True
+    """Whether every due thread was looked at; what is left is due for the next sweep."""
+
+
+class Sweeper:
+    """Looks at every thread that is due. Sweeps may overlap: each step is decided by a condition on the thread."""
+
+    def __init__(
+        self,
+        idle: IdleThreads,
+        store: ThreadStore,
+        endings: Endings,
+        controls: Controls,
+        episodes: Episodes,
+        sessions: Sessions,
+        clock: Clock,
+    ) -> None:
+        self._idle = idle
+        self._store = store
+        self._endings = endings
+        self._controls = controls
+        self._episodes = episodes
+        self._sessions = sessions
+        self._clock = clock
+
+    async def sweep(self, *, seconds: float) -> SweepReport:
+        """Look at due threads for at most ``seconds``."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        report = SweepReport()
+        slots = asyncio.Semaphore(CONCURRENT)
+        working: set[asyncio.Task[None]] = set()
+
+        def ended(task: asyncio.Task[None]) -> None:
+            working.discard(task)
+            slots.release()
+
+        try:
+            async for due in self._idle.due(self._clock.now()):
+                await slots.acquire()
+                if loop.time() >= deadline:
+                    report.is_complete = False
+                    count(Metric.SWEEPS_UNFINISHED)
+                    break
+                task = asyncio.ensure_future(self._look_at(due, report))
+                working.add(task)
+                task.add_done_callback(ended)
+        finally:
+            if working:
+                await asyncio.wait(working)
+        return report
+
+    async def _look_at(self, due: DueThread, report: SweepReport) -> None:
+        report.looked_at += 1
+        try:
+            await self._decide(due, due.read(), report)
+        except Exception:  # whatever it is, it is this thread's alone, and the others are waiting
+            logger.exception("sweep of a thread failed", thread_id=due.thread_id, failures=due.failures + 1)
+            count(Metric.SWEEP_FAILURES)
+            report.failed += 1
+            await self._put_off(due)
+
+    async def _put_off(self, due: DueThread) -> None:
+        """Leave a thread alone that cannot be looked at, for longer each time."""
+        pause = min(LOOK_AGAIN * 2 ** min(due.failures, 20), MAX_PAUSE)
+        try:
+            await self._idle.postpone(due, self._clock.now() + pause, failures=due.failures + 1)
+        except Exception:  # it stays due
+            logger.exception("thread not put off", thread_id=due.thread_id)
+            count(Metric.SWEEP_FAILURES)
+
+    async def _decide(self, due: DueThread, idle: IdleThread, report: SweepReport) -> None:
+        now = self._clock.now()
+        thread = idle.thread
+        is_carried_through = await self._revive_closing(idle, report)
+        if thread.run is not None and thread.run.status is RunStatus.RUNNING:
+            await self._idle.postpone(due, now + LOOK_AGAIN)
+            report.postponed += 1
+        elif thread.run is not None:
+            # Its worker died and nobody came: a worker finishes the run first, a later sweep closes the session.
+            await self._controls.revive(idle.scope, thread, request_id=self._clock.new_id())
+            await self._idle.postpone(due, now + LOOK_AGAIN)
+            report.resumed += 1
+        elif thread.status is ThreadStatus.CLOSED and is_carried_through:
+            await self._store.settle(idle.scope, thread.id, episode=thread.episode - 1)
+        elif thread.status is ThreadStatus.CLOSED:
+            await self._idle.postpone(due, now + CLOSING_AGAIN)
+        elif idle.closes_at > now:
+            if await self._idle.postpone(due, idle.closes_at):
+                report.postponed += 1
+        elif await self._endings.end_idle(idle.scope, thread) is not None:
+            report.closed += 1
+        else:
+            await self._idle.postpone(due, now + LOOK_AGAIN)
+            report.postponed += 1
+
+    async def _revive_closing(self, idle: IdleThread, report: SweepReport) -> bool:
+        """Start the pipeline again for the session before this one, if its episode never came.
+
+        Returns whether there is nothing to wait for: the episode is there, or there was no such session.
+        """
+        number = idle.thread.episode - 1
+        if (
+            number < 1
+            or idle.has_last_episode
+            or await self._episodes.get(idle.scope, idle.thread.id, number) is not None
+        ):
+            return True
+        ref = await self._episodes.get_ref(idle.scope, idle.thread.id, number)
+        if ref is not None:
+            await self._sessions.restart(idle.scope, ref, attempt=self._attempt(ref))
+            report.resumed += 1
+        return ref is None
+
+    def _attempt(self, ref: EpisodeRef) -> int:
+        """The number of this try: one every five minutes, however many sweeps look at it."""
+        return 2 + int((self._clock.now() - ref.ended_at) / CLOSING_AGAIN)

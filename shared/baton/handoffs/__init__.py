@@ -1,0 +1,1 @@
+"""Handoffs, forks and workflows, and the conversation state that they change."""

@@ -1,0 +1,260 @@
+"""Keeping the conversation state between runs: read when a run begins, written before it is committed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ag_ui.core import BaseEvent
+from aws_lambda_powertools import Logger
+
+from baton.domain.conversation_state import ConversationChange, ConversationState
+from baton.domain.errors import WorkflowUnavailable
+from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
+from baton.domain.handoff_rules import declared_handoff
+from baton.domain.identity import Scope, derived_record_id
+from baton.domain.message import StoredMessage
+from baton.domain.metrics import Metric, count
+from baton.domain.skill import InvalidSkill
+from baton.domain.state_events import state_changes
+from baton.domain.thread import Thread, conversation_state
+from baton.domain.times import to_millis
+from baton.domain.workflow import Workflow, WorkflowStatus
+from baton.domain.workflow_moves import abandon, expire, resume
+from baton.handoffs.agent_registry import AgentRegistry, missing_permissions
+from baton.handoffs.running_conversation import MAX_RESUMABLE, RunningConversation, SpecialistProblem
+from baton.handoffs.skill_making import publish_skill
+from baton.ports.audit import AuditLog, Once
+from baton.ports.clock import Clock
+from baton.ports.handoffs import HandoffStore
+from baton.ports.skills import SkillStore
+from baton.ports.thread_store import Lease
+from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere, WorkflowStore
+
+logger = Logger(child=True)
+
+
+class Conversations:
+    """The conversation states of threads, and the handoffs and workflows they consist of."""
+
+    def __init__(
+        self,
+        handoffs: HandoffStore,
+        workflows: WorkflowStore,
+        skills: SkillStore,
+        agents: AgentRegistry,
+        audit: AuditLog,
+        clock: Clock,
+    ) -> None:
+        self._handoffs = handoffs
+        self._workflows = workflows
+        self._skills = skills
+        self._agents = agents
+        self._audit = audit
+        self._clock = clock
+
+    async def load(self, thread: Thread, scope: Scope) -> RunningConversation:
+        """The conversation state of a thread for a run of the scope's user. Raises ``StoreUnavailable``."""
+        conversation = await self._read(thread, scope)
+        if thread.is_handed_over:
+            self._check(conversation, scope)
+        elif thread.is_new_session and thread.parent_thread_id is None:
+            unfinished = [each for each in await self._workflows.unfinished(scope) if self._may_continue(scope, each)]
+            conversation.offer = next((each.workflow for each in unfinished if not each.is_offered), None)
+            others = [each.workflow for each in unfinished if each.workflow is not conversation.offer]
+            offered = [conversation.offer] if conversation.offer is not None else []
+            conversation.resumable = tuple([*offered, *others][:MAX_RESUMABLE])
+        return conversation
+
+    async def handoff(self, thread: Thread, scope: Scope, change: ConversationChange | None) -> HandoffRequest | None:
+        """The handoff that a run with this ``change`` took place in, which has yet to be committed."""
+        changed = change.handoffs if change is not None else ()
+        begun = next((each for each in changed if each.outcome is None or each.child_thread_id is not None), None)
+        place = thread.conversation.handoff
+        if begun is not None or place is None:
+            return begun
+        return await self._handoffs.get(scope, thread.id, place)
+
+    async def unfinished(self, scope: Scope, workflow_id: str) -> Workflow:
+        """The caller's own workflow that can be continued, in whichever thread it is.
+
+        Raises ``WorkflowUnavailable``.
+        """
+        workflow = await self._workflows.find(scope, workflow_id)
+        if workflow is None or not workflow.is_unfinished(self._clock.now()):
+            raise WorkflowUnavailable
+        return workflow
+
+    async def is_in_session(self, thread: Thread, scope: Scope) -> bool:
+        """Whether a specialist really is active: not if its workflow has ended, or goes on in another thread."""
+        if not thread.is_handed_over:
+            return False
+        return (await self.load(thread, scope)).trouble is not SpecialistProblem.LOST
+
+    async def undo(self, lease: Lease, opening: StoredMessage, change: ConversationChange | None) -> None:
+        """End what an attempt has begun that died before its commit, as far as the run has come to another end.
+
+        ``opening`` is the run's first message, ``change`` what the run now does. Raises ``LeaseLost`` and
+        ``StoreUnavailable``.
+        """
+        scope, thread_id, now = lease.scope, lease.thread_id, self._clock.now()
+        kept = {request.place for request in change.handoffs} if change is not None else set()
+        place = HandoffPlace(opening.ordinal, 0, to_millis(opening.timestamp))
+        left = await self._handoffs.get(scope, thread_id, place) if place not in kept else None
+        if left is None or left.outcome is not None:
+            return
+        await self._handoffs.put(lease, left.ended(HandoffOutcome.FAILED, now))
+        begun = await self._workflows.find(scope, left.workflow_id) if left.workflow_id is not None else None
+        if begun is not None and begun.thread_id == thread_id and begun.status is WorkflowStatus.ACTIVE:
+            is_new = not any(begun.data.values())
+            ended = abandon(begun, now) if is_new else replace(begun, status=WorkflowStatus.SAVED, updated_at=now)
+            await self._workflows.put(lease, ended)
+
+    async def keep(self, lease: Lease, change: ConversationChange) -> ConversationState:
+        """Write what a run has done to the conversation state; doing it again changes nothing.
+
+        Returns the conversation state to commit: a workflow that was continued elsewhere meanwhile is let go. Raises
+        ``LeaseLost`` and ``StoreUnavailable``.
+        """
+        conversation = change.conversation
+        for workflow in change.workflows:
+            try:
+                await self._workflows.put(lease, workflow, moved_from=change.moved_from)
+            except WorkflowElsewhere:
+                if conversation.workflow is not None and conversation.workflow.id == workflow.id:
+                    conversation = ConversationState(lease.thread.agent_id, resumable=conversation.resumable)
+            else:
+                await self._produce(lease, workflow)
+        requests = [self._as_committed(request, conversation) for request in change.handoffs]
+        await asyncio.gather(
+            *(self._handoffs.put(lease, request) for request in requests),
+            *(self._record_end(lease.scope, request) for request in requests),
+        )
+        if change.offered_id is not None:
+            await self._workflows.mark_offered(lease.scope, change.offered_id)
+        return conversation
+
+    def leave(self, conversation: RunningConversation, outcome: HandoffOutcome) -> Workflow | None:
+        """Return to the main agent, if a specialist has it; the workflow that can be continued later."""
+        if (
+            conversation.handoff is None
+            and conversation.workflow is None
+            and conversation.agent.id == conversation.main.id
+        ):
+            return None
+        keeps = conversation.handoff is None or conversation.handoff.preserve_state
+        return conversation.give_back(outcome, self._clock.now(), keeps=keeps)
+
+    async def close(self, lease: Lease) -> tuple[Workflow, ...]:
+        """Save the workflow of a thread that is being closed, and end its handoff.
+
+        Returns what can be continued in it afterwards.
+        """
+        conversation = await self._read(lease.thread, lease.scope)
+        conversation.resumable = lease.thread.conversation.resumable
+        self.leave(conversation, HandoffOutcome.CLOSED)
+        if conversation.change is None:
+            return lease.thread.conversation.resumable
+        return (await self.keep(lease, conversation.change)).resumable
+
+    def news(self, thread: Thread, after: ConversationState) -> Iterable[BaseEvent]:
+        """What clients are shown of a conversation state that has changed outside a run."""
+        before, state = thread.conversation, conversation_state(self._agents.describe, after, thread.agent_id)
+        # Not by what today's definitions say of it: clients have seen what those of before said.
+        changed = {
+            "activeAgent": before.agent_id != after.agent_id,
+            "workflow": before.workflow != after.workflow,
+            "resumable": before.resumable != after.resumable,
+        }
+        return state_changes({}, {name: state[name] for name, is_news in changed.items() if is_news})
+
+    async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
+        main = self._agents.main(thread)
+        agent = self._agents.describe(thread.active_agent_id)
+        conversation = RunningConversation(
+            thread, main, agent or main, self._agents.describe, resumable=thread.conversation.resumable
+        )
+        if agent is None and thread.is_handed_over:
+            conversation.agent = self._agents.gone(thread.active_agent_id)
+            conversation.trouble = SpecialistProblem.UNAVAILABLE
+        known = thread.conversation
+        if known.handoff is not None:
+            found = self._workflows.find(scope, known.workflow.id) if known.workflow is not None else _no_workflow()
+            conversation.handoff, workflow = await asyncio.gather(
+                self._handoffs.get(scope, thread.id, known.handoff), found
+            )
+            is_here = workflow is not None and workflow.thread_id == thread.id
+            conversation.workflow = expire(workflow, self._clock.now()) if workflow is not None and is_here else None
+            conversation.elsewhere = workflow if not is_here else None
+        return conversation
+
+    def _check(self, conversation: RunningConversation, scope: Scope) -> None:
+        """Find out whether the specialist can go on."""
+        declared = declared_handoff(conversation.main, conversation.agent.id)
+        needed = (
+            *conversation.agent.required_permissions,
+            *(declared.required_permissions if declared is not None else ()),
+        )
+        if conversation.trouble is None and not all(map(scope.has, needed)):
+            conversation.trouble = SpecialistProblem.FORBIDDEN
+        workflow, definition = conversation.workflow, conversation.agent.workflow
+        is_over = conversation.handoff is None or conversation.handoff.outcome is not None
+        if is_over or (conversation.thread.conversation.workflow is not None and workflow is None):
+            conversation.trouble = SpecialistProblem.LOST
+        if conversation.trouble is not None or workflow is None or workflow.status is WorkflowStatus.COMPLETED:
+            return
+        if definition is None or workflow.status is not WorkflowStatus.ACTIVE:
+            conversation.trouble = SpecialistProblem.LOST
+            return
+        try:
+            resumed = resume(definition, workflow, thread_id=conversation.thread.id, now=self._clock.now())
+        except WorkflowUnavailable:
+            conversation.trouble = SpecialistProblem.LOST
+            return
+        if resumed.changed is not None:
+            conversation.put_workflow(resumed.workflow)
+            conversation.redefined = resumed.changed
+
+    def _may_continue(self, scope: Scope, unfinished: UnfinishedWorkflow) -> bool:
+        agent = self._agents.describe(unfinished.workflow.agent_id)
+        return agent is not None and agent.workflow is not None and not missing_permissions(scope, agent)
+
+    async def _produce(self, lease: Lease, workflow: Workflow) -> None:
+        agent = self._agents.describe(workflow.agent_id)
+        makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
+        if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
+            try:
+                skill = await publish_skill(self._skills, lease.scope, lease.thread.agent_id, workflow)
+            except InvalidSkill:  # by rules that have changed since it was reviewed
+                logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
+                count(Metric.SKILLS_NOT_PUBLISHED)
+                return
+            await self._audit.record(
+                lease.scope,
+                "skill.activate",
+                thread_id=lease.thread_id,
+                outcome="active",
+                detail={"skill": skill.slug, "version": skill.version, "agentId": skill.agent_id},
+                once=Once(derived_record_id(lease.thread_id, "skill.activate", workflow.id), workflow.updated_at),
+            )
+
+    def _as_committed(self, request: HandoffRequest, conversation: ConversationState) -> HandoffRequest:
+        """The request, ended if the conversation state was lost to another thread after all."""
+        if request.outcome is None and conversation.handoff != request.place:
+            return request.ended(HandoffOutcome.CLOSED, self._clock.now())
+        return request
+
+    async def _record_end(self, scope: Scope, request: HandoffRequest) -> None:
+        if request.outcome is None or request.outcome is HandoffOutcome.REFUSED or request.ended_at is None:
+            return  # its own record tells of it
+        outcome = request.outcome.value
+        once = Once(derived_record_id(request.thread_id, f"handoff.{outcome}", request.id), request.ended_at)
+        detail = request.audit_detail
+        await self._audit.record(
+            scope, "handoff", thread_id=request.thread_id, outcome=outcome, detail=detail, once=once
+        )
+
+
+async def _no_workflow() -> Workflow | None:
+    return None

@@ -1,0 +1,280 @@
+"""Forks: conversations branched from another one, which work apart from it and are merged back message by message."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ag_ui.core import FileSource, TextPart
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.content import content_digest
+from baton.domain.errors import BatonError, ThreadBusy, ThreadLed, ThreadUnavailable, UnknownAgent
+from baton.domain.handoff import HandoffRequest
+from baton.domain.identity import Scope
+from baton.domain.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
+from baton.domain.thread import Run, Thread
+from baton.domain.usage import Usage
+from baton.handoffs.agent_registry import AgentRegistry
+from baton.handoffs.message_range import messages_between
+from baton.memory.context import message_tokens
+from baton.memory.handoff_context import said
+from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
+from baton.ports.thread_store import (
+    Commit,
+    Lease,
+    LeaseBusy,
+    LeaseRequest,
+    ThreadStore,
+    TurnRecord,
+)
+from baton.ports.token_counter import TokenCounter
+
+SPECIALIST = "specialist"
+"""The ``source`` of a message that was said in a fork and taken over."""
+MAX_COPIED = 200
+"""Messages that a fork begins with."""
+PAGE = 100
+MAX_READS = 3
+"""Pages that are looked through for the last answer of a fork; long messages fill one alone."""
+POLL_SECONDS = 0.25
+PATIENCE_SECONDS = 15.0
+"""For a fork that somebody holds; shorter than the lease of whoever waits, which nobody renews meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkedExchange:
+    """What a specialist did in the fork it works in: the user's message and all that answered it."""
+
+    handoff: HandoffRequest
+    agent: AgentDefinition
+    run: Run
+    question: StoredMessage
+    messages: Sequence[StoredMessage]
+
+    @property
+    def child_thread_id(self) -> str:
+        return fork_id(self.handoff)
+
+
+class Forks:
+    """Makes forks and writes into them. A fork is listed under its parent only, and makes no episode."""
+
+    def __init__(
+        self, store: ThreadStore, agents: AgentRegistry, audit: AuditLog, counter: TokenCounter, clock: Clock
+    ) -> None:
+        self._store = store
+        self._agents = agents
+        self._audit = audit
+        self._counter = counter
+        self._clock = clock
+
+    async def fork(
+        self, scope: Scope, parent_thread_id: str, *, agent_id: str, include_history_messages: int = 5
+    ) -> Thread:
+        """Branch a conversation of the caller's: a new one, with ``agent_id`` as its main agent, which begins with the
+        last ``include_history_messages`` that users and agents have said to each other in the parent.
+
+        What happens in it never reaches the parent by itself: see ``merging``. Raises ``ThreadUnavailable`` (audited),
+        ``UnknownAgent`` (also for one that runs elsewhere) and ``StoreUnavailable``.
+        """
+        try:
+            parent = await self._store.get_thread(scope, parent_thread_id)
+            if parent.user_id != scope.user_id:  # thread:read_all reads, it does not write
+                raise ThreadUnavailable
+        except ThreadUnavailable as refusal:
+            detail, outcome = {"agentId": agent_id}, refusal.audited_as
+            await self._audit.record(scope, "thread.fork", thread_id=parent_thread_id, outcome=outcome, detail=detail)
+            raise
+        agent = self._agents.get(scope, agent_id)
+        if agent.remote is not None:
+            raise UnknownAgent("A fork cannot begin with an agent that runs elsewhere.")
+        child_id = self._clock.new_id()
+        copied = await self._last(scope, parent, include_history_messages)
+        lease = await self._begin(scope, child_id, parent.id, agent, copied)
+        detail = {"agentId": agent.id, "forkThreadId": child_id}
+        await self._audit.record(scope, "thread.fork", thread_id=parent.id, outcome="forked", detail=detail)
+        return await self._store.get_thread(scope, lease.thread_id)
+
+    async def history(self, scope: Scope, handoff: HandoffRequest, *, token_budget: int) -> Sequence[StoredMessage]:
+        """What was said so far in the fork that a specialist works in."""
+        child = await self._store.get_thread(scope, fork_id(handoff))
+        return await self._store.recent_messages(scope, child, token_budget=token_budget)
+
+    async def extend(self, scope: Scope, exchange: ForkedExchange) -> None:
+        """Write an exchange into its fork, which is made if it is the first. Doing it again changes nothing.
+
+        Raises ``ThreadBusy``, ``LeaseLost`` and ``StoreUnavailable``.
+        """
+        child_id, question = exchange.child_thread_id, exchange.question
+        wanted = self._wanted(child_id, exchange.handoff.thread_id, exchange.agent)
+        lease = await self._lease(scope, wanted)
+        known = await self._store.get_turn(scope, child_id, question.id)
+        if known is not None and known.first_ordinal < lease.thread.next_ordinal:
+            await self._store.release(lease)
+            return
+        try:
+            copied = await self._granted(scope, exchange.handoff) if lease.thread.next_ordinal == 0 else []
+            await self._write(lease, exchange, copied, is_known=known is not None)
+        except BaseException:
+            with contextlib.suppress(BatonError):
+                await asyncio.shield(self._store.abandon(lease))
+            raise
+
+    async def extend_again(self, scope: Scope, handoff: HandoffRequest, messages: Sequence[StoredMessage]) -> None:
+        """Make up for a worker that died between an answer and its fork: ``messages`` are the run's, in the parent.
+
+        Of the specialist's work the fork then has what its parent has. Nothing if it is written already, or if none of
+        the messages was said in a fork.
+        """
+        said_there = [message for message in messages if message.source == SPECIALIST]
+        agent = self._agents.describe(handoff.target_agent_id)
+        if said_there and agent is not None and handoff.child_thread_id is not None:
+            last = said_there[-1]
+            run = Run(last.run_id, messages[0].id, last.attempt)
+            await self.extend(scope, ForkedExchange(handoff, agent, run, messages[0], said_there))
+
+    async def newest_answer(self, scope: Scope, fork_thread_id: str) -> tuple[Thread, StoredMessage]:
+        """A fork of the caller's, and the last thing an agent has said in it.
+
+        Raises ``ThreadUnavailable``, and ``ThreadLed`` for a fork whose answers are merged anyway.
+        """
+        fork = await self._store.get_thread(scope, fork_thread_id)
+        if fork.parent_thread_id is None or fork.user_id != scope.user_id:
+            raise ThreadUnavailable
+        if is_led_by_parent(fork):
+            raise ThreadLed  # its answers are in the parent already
+        before: int | None = None
+        for _ in range(MAX_READS):
+            page = await self._store.read_messages(scope, fork, limit=PAGE, before=before)
+            answers = [message for message in page.messages if message.is_said and message.role is Role.ASSISTANT]
+            if answers:
+                return fork, answers[-1]
+            before = page.next_before
+            if before is None:
+                break
+        raise ThreadUnavailable("Nothing has been answered in this fork yet.")
+
+    async def _granted(self, scope: Scope, handoff: HandoffRequest) -> list[StoredMessage]:
+        """The messages of the parent that a handoff's fork begins with, tool calls among them where it shows them."""
+        parent = await self._store.get_thread(scope, handoff.thread_id)
+        listed = set(handoff.recent_messages)
+        found = await self._last(scope, parent, len(listed), before=handoff.ordinal)
+        found = [message for message in found if message.id in listed]
+        if not handoff.show_tool_calls or not found:
+            return found
+        found = await messages_between(self._store, scope, parent, found[0].ordinal, handoff.ordinal)
+        return [message for message in found if message.id in listed or not message.is_said]
+
+    async def _last(
+        self, scope: Scope, parent: Thread, count: int, *, before: int | None = None
+    ) -> list[StoredMessage]:
+        """The last ``count`` messages that were said in the parent, or said ``before`` an ordinal."""
+        found: list[StoredMessage] = []
+        before = parent.next_ordinal if before is None else before
+        wanted = min(count, MAX_COPIED)
+        while before is not None and before > 0 and len(found) < wanted:
+            page = await self._store.read_messages(scope, parent, limit=PAGE, before=before)
+            found = [*said(page.messages), *found]
+            before = page.next_before
+        return found[-wanted:] if wanted else []
+
+    async def _begin(
+        self, scope: Scope, child_id: str, parent_id: str, agent: AgentDefinition, copied: Sequence[StoredMessage]
+    ) -> Lease:
+        """Make the fork."""
+        lease = await self._lease(scope, self._wanted(child_id, parent_id, agent))
+        try:
+            if copied:
+                await self._commit(lease, [self._copy(message, place) for place, message in enumerate(copied)])
+            else:
+                await self._store.release(lease)
+        except BaseException:
+            with contextlib.suppress(BatonError):
+                await asyncio.shield(self._store.abandon(lease))
+            raise
+        return lease
+
+    @staticmethod
+    def _wanted(child_id: str, parent_id: str, agent: AgentDefinition) -> LeaseRequest:
+        return LeaseRequest(
+            child_id,
+            may_create=True,
+            agent_id=agent.id,
+            idle_seconds=agent.timeouts.idle_minutes * 60,
+            parent_thread_id=parent_id,
+        )
+
+    async def _write(
+        self, lease: Lease, exchange: ForkedExchange, copied: Sequence[StoredMessage], *, is_known: bool
+    ) -> None:
+        """Write the exchange behind what is there, and behind what is copied; all of it counts at once."""
+        question, run = exchange.question, exchange.run
+        first = lease.thread.next_ordinal
+        asked = first + len(copied)
+        turn = TurnRecord(question.id, run.run_id, content_digest(question.content), asked, lease.fence)
+        await (self._store.reopen_turn if is_known else self._store.open_turn)(lease, turn)
+        shows = exchange.handoff.show_tool_calls
+        written = [
+            self._copy(message, first + place, keeps_calls=shows) for place, message in enumerate((*copied, question))
+        ]
+        written += [
+            replace(message, ordinal=asked + place, fence=0, end=None)
+            for place, message in enumerate(exchange.messages, start=1)
+        ]
+        end = RunEnd(OutcomeType.SUCCESS, Usage(), tail_seq=lease.thread.last_seq + 1)
+        await self._commit(lease, [*written[:-1], replace(written[-1], end=end)])
+
+    async def _commit(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
+        await asyncio.gather(*(self._store.put_message(lease, message) for message in messages))
+        commit = Commit(
+            next_ordinal=messages[-1].ordinal + 1,
+            last_seq=lease.thread.last_seq,
+            usage=Usage(),
+            tokens=sum(message.tokens for message in messages),
+        )
+        await self._store.commit(lease, commit)
+
+    async def _lease(self, scope: Scope, wanted: LeaseRequest) -> Lease:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + PATIENCE_SECONDS
+        while True:
+            try:
+                return await self._store.acquire(scope, wanted)
+            except LeaseBusy:
+                if loop.time() >= until:
+                    raise ThreadBusy from None
+                await asyncio.sleep(POLL_SECONDS)
+
+    def _copy(self, message: StoredMessage, ordinal: int, *, keeps_calls: bool = False) -> StoredMessage:
+        """A message of the parent as the fork has it; its uploads stay the parent's."""
+        content = _without_uploads(message.content)
+        tokens = message.tokens if content == message.content else message_tokens(content, self._counter)
+        calls = message.tool_calls if keeps_calls else ()
+        return replace(message, content=content, tokens=tokens, ordinal=ordinal, tool_calls=calls, fence=0, end=None)
+
+
+def fork_id(handoff: HandoffRequest) -> str:
+    """The id of the fork that the target of a handoff works in: the same for every attempt at it."""
+    return str(uuid.uuid5(uuid.UUID(handoff.thread_id), f"fork\0{handoff.id}"))
+
+
+def is_led_by_parent(thread: Thread) -> bool:
+    """Whether a fork was made by a handoff: then it goes on by what is said in its parent, and takes no messages."""
+    return thread.parent_thread_id is not None and uuid.UUID(thread.id).version == 5
+
+
+def _without_uploads(content: Content) -> Content:
+    if isinstance(content, str):
+        return content
+    parts: list[Part] = []
+    for part in content:
+        is_upload = not isinstance(part, TextPart) and isinstance(part.source, FileSource)
+        parts.append(
+            TextPart(text=f"[A file ({part.type}), which is in the parent conversation.]") if is_upload else part
+        )
+    return tuple(parts)

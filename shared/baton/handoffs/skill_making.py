@@ -1,0 +1,72 @@
+"""What skill creation makes of what it has collected: a SKILL.md, tried, saved and activated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from baton.domain.identity import Permission, Scope
+from baton.domain.skill import InvalidSkill, Skill, SkillDraft, collected_fields, draft_from, try_skill
+from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
+from baton.domain.workflow import Workflow, WorkflowStatus
+from baton.domain.workflow_moves import IllegalTransition
+from baton.ports.skills import SkillStore
+
+_NEEDED = frozenset({"name", "description", "triggers", "steps"})
+
+
+def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str | None]) -> str:
+    """What the model is told of the skill so far: the SKILL.md, and which sample messages start it.
+
+    Empty while parts of it are missing. ``goes_to`` tells to whom the main agent would hand a message over, before any
+    skill could answer it. Raises ``IllegalTransition`` for something that is no skill, and for
+    completing one that was not tried or that the user may not create.
+    """
+    fields = collected_fields(workflow.data)
+    is_complete = workflow.status is WorkflowStatus.COMPLETED
+    if not fields.keys() >= _NEEDED and not is_complete:
+        return ""
+    try:
+        draft = draft_from(fields)
+        parse_skill_markdown(skill_markdown(draft))
+    except InvalidSkill as invalid:
+        raise IllegalTransition(f"The skill is not valid yet: {invalid}.") from None
+    for trigger in draft.triggers:
+        taker = goes_to(trigger)
+        if taker is not None:
+            raise IllegalTransition(f"The trigger {trigger!r} hands users over to {taker}: choose another one.")
+    trials = [
+        replace(trial, trigger=None) if goes_to(trial.sample) is not None else trial
+        for trial in try_skill(draft, _samples(workflow))
+    ]
+    if is_complete and not scope.has(Permission.SKILL_CREATE):
+        raise IllegalTransition(f"The user lacks the permission {Permission.SKILL_CREATE.value}.")
+    if is_complete and not any(trial.matches for trial in trials):
+        raise IllegalTransition("None of the sample messages starts the skill: mend its triggers or the samples first.")
+    told = [f"The SKILL.md:\n{skill_markdown(draft)}"]
+    told += [
+        f"The message {trial.sample!r} starts it by the trigger {trial.trigger!r}."
+        if trial.matches
+        else f"The message {trial.sample!r} does not start it."
+        for trial in trials
+    ]
+    if is_complete:
+        told = [f"The skill {draft.name!r} is saved and active."]
+    return "\n".join(told)
+
+
+async def publish_skill(skills: SkillStore, scope: Scope, agent_id: str, workflow: Workflow) -> Skill:
+    """Save the skill of a completed workflow as its next version and answer the agent's messages with it.
+
+    Doing it again changes nothing. Raises ``InvalidSkill``, which ``review_skill`` has ruled out.
+    """
+    draft: SkillDraft = draft_from(collected_fields(workflow.data))
+    made = Skill(draft, scope.tenant_id, agent_id, created_by=scope.user_id, created_at=workflow.updated_at)
+    saved = await skills.put(scope, made)
+    return await skills.activate(scope, agent_id, saved.slug, version=saved.version) or saved
+
+
+def _samples(workflow: Workflow) -> list[str]:
+    values: list[Any] = [value for fields in workflow.data.values() for value in fields.get("samples", ())]
+    return [value for value in values if isinstance(value, str)]

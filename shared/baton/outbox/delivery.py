@@ -1,0 +1,219 @@
+"""Posting a thread's events to the connections that watch it, without ever making the run wait for them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.errors import BatonError
+from baton.domain.events import Event
+from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
+from baton.domain.thread import LeaseMark
+from baton.ports.clock import Clock
+from baton.ports.connections import ConnectionBusy, ConnectionGone, Connections
+from baton.ports.live import LiveRegistry
+
+logger = Logger(child=True)
+
+FIRST_BACKOFF_SECONDS = 0.1
+MAX_BACKOFF_SECONDS = 2.0
+DRAIN_SECONDS = 10.0
+SEND_SECONDS = 10.0
+"""Well below the 25 s that a function has for a WebSocket's frame."""
+MAX_BACKLOG = 4 * 1024 * 1024
+"""Characters that wait for one connection; whoever does not take them has a gap, and asks for what it missed."""
+LEASE_MARGIN = timedelta(seconds=2)
+"""No post may leave so near the lease's end that a successor's could overtake it."""
+
+
+class Delivery:
+    """One thread's events on their way to its connections: in order for each, each at its own pace."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        thread_id: str,
+        *,
+        live: LiveRegistry,
+        connections: Connections,
+        clock: Clock,
+        lease_until: Callable[[], datetime],
+    ) -> None:
+        self._scope = scope
+        self._thread_id = thread_id
+        self._live = live
+        self._connections = connections
+        self._clock = clock
+        self._lease_until = lease_until
+        self._senders: dict[str, _Sender] = {}
+        self._gone: set[str] = set()
+        self._recent: list[Event] = []
+        """What a newcomer may not find in the log: everything that was not logged by the last refresh."""
+        self._stopped = False
+        self.cancelled_runs: frozenset[str] = frozenset()
+        """Runs somebody has asked to stop, as of the last refresh."""
+        self.asked: frozenset[LeaseMark] = frozenset()
+        """Leases somebody has asked about, as of the last refresh."""
+
+    async def refresh(self, logged_seq: int) -> None:
+        """Find out who is watching now; ``logged_seq`` is the last number that is in the log.
+
+        A client that is attached reads the log once more, so a newcomer has whatever was logged before the last
+        refresh and is given everything after that: nothing is missed, and what comes twice is dropped by its number.
+        """
+        live = await self._live.live(self._scope, self._thread_id)
+        if self._stopped:
+            return
+        for connection_id, token_expires_at in live.connections.items():
+            if connection_id not in self._senders and connection_id not in self._gone:
+                self._add(connection_id, token_expires_at)
+                self._give(connection_id, _frames(self._recent))
+        self.cancelled_runs, self.asked = live.cancelled_runs, live.asked
+        for connection_id in self._senders.keys() - live.connections.keys():
+            self._senders.pop(connection_id).stop()
+        self._recent = [event for event in self._recent if event.seq is not None and event.seq > logged_seq]
+
+    async def join(self, connection_id: str, token_expires_at: datetime) -> None:
+        """Attach a connection, if it is not attached yet, so that it gets everything posted from now on."""
+        if connection_id in self._senders:
+            return
+        await self._live.attach(self._scope, self._thread_id, connection_id, token_expires_at)
+        self._add(connection_id, token_expires_at)
+
+    def post(self, events: Sequence[Event]) -> None:
+        """Send the events to everyone watching; returns at once."""
+        self._recent += events
+        if self._senders:
+            frames = _frames(events)
+            for connection_id in list(self._senders):
+                self._give(connection_id, frames)
+
+    async def drain(self) -> None:
+        """Wait until everybody has everything, or for ten seconds; the slower ones will resume from the log."""
+        senders = list(self._senders.values())
+        if senders:
+            await asyncio.wait([asyncio.ensure_future(sender.idle()) for sender in senders], timeout=DRAIN_SECONDS)
+        for sender in senders:
+            sender.stop()
+        self._senders.clear()
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        self._stopped = True
+        for sender in self._senders.values():
+            sender.stop()
+        self._senders.clear()
+
+    def _give(self, connection_id: str, frames: Sequence[str]) -> None:
+        if not self._senders[connection_id].add(frames):
+            logger.warning("connection too slow", connection_id=connection_id)
+            self._senders.pop(connection_id).stop()  # the next refresh finds it again, and it sees the gap
+
+    def _add(self, connection_id: str, token_expires_at: datetime) -> _Sender:
+        async def send(frame: str) -> None:
+            now = self._clock.now()
+            if now >= token_expires_at:
+                return
+            if now >= self._lease_until() - LEASE_MARGIN:
+                raise ConnectionBusy  # until the lease is renewed; a run that has lost it stops its senders
+            await self._connections.post(connection_id, frame)
+
+        async def forget() -> None:
+            self._senders.pop(connection_id, None)
+            self._gone.add(connection_id)
+            await self._live.detach(self._scope, self._thread_id, connection_id)
+
+        sender = self._senders[connection_id] = _Sender(send, forget)
+        return sender
+
+
+async def send_to(
+    connections: Connections, connection_id: str, events: Iterable[Event], *, patience: float = SEND_SECONDS
+) -> bool:
+    """Post events to one connection, in order; whether it took them all.
+
+    Stops without an error when the client has gone, or when the gateway has kept it waiting for ``patience`` seconds
+    altogether: a client that misses something asks for it.
+    """
+    for frame in (frame for event in events for frame in event.frames()):
+        backoff = FIRST_BACKOFF_SECONDS
+        while True:
+            try:
+                await connections.post(connection_id, frame)
+            except ConnectionBusy:
+                patience -= backoff
+                if patience < 0:
+                    logger.warning("connection too busy", connection_id=connection_id)
+                    count(Metric.FRAMES_GIVEN_UP)
+                    return False
+                await asyncio.sleep(backoff)
+                backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
+                continue
+            except ConnectionGone:
+                return False
+            break
+    return True
+
+
+def _frames(events: Iterable[Event]) -> list[str]:
+    return [frame for event in events for frame in event.frames()]
+
+
+class _Sender:
+    """The backlog of one connection and the task that works it off."""
+
+    def __init__(self, send: Callable[[str], Awaitable[None]], forget: Callable[[], Awaitable[None]]) -> None:
+        self._send = send
+        self._forget = forget
+        self._backlog: deque[str] = deque()
+        self._waiting = 0
+        """Characters in the backlog."""
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._task = asyncio.ensure_future(self._work())
+
+    def add(self, frames: Sequence[str]) -> bool:
+        """Send the frames after those that wait; False if too much is waiting already."""
+        self._waiting += sum(map(len, frames))
+        if self._waiting > MAX_BACKLOG:
+            return False
+        self._backlog.extend(frames)
+        if self._backlog:
+            self._idle.clear()
+            self._wake.set()
+        return True
+
+    async def idle(self) -> None:
+        await self._idle.wait()
+
+    def stop(self) -> None:
+        self._task.cancel()
+        self._idle.set()
+
+    async def _work(self) -> None:
+        backoff = FIRST_BACKOFF_SECONDS
+        while True:
+            while not self._backlog:
+                self._idle.set()
+                self._wake.clear()
+                await self._wake.wait()
+            try:
+                await self._send(self._backlog[0])
+            except ConnectionBusy:
+                await asyncio.sleep(backoff)
+                backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
+                continue
+            except ConnectionGone:
+                self._idle.set()
+                with contextlib.suppress(BatonError):  # what stays behind is dropped by the next run, or by its TTL
+                    await self._forget()
+                return
+            backoff = FIRST_BACKOFF_SECONDS
+            self._waiting -= len(self._backlog.popleft())

@@ -1,0 +1,148 @@
+"""Numbering a run's events and writing them to the durable log in pieces."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from ag_ui.core import BaseEvent
+
+from baton.domain.events import Event, RunStamp, bare, run_input, without_stamp
+from baton.domain.message import StoredMessage
+from baton.ports.stream_log import LogPiece, StreamLog
+from baton.ports.thread_store import Lease
+
+PIECE_SECONDS = 1.0
+MAX_SECONDS = 5.0
+MAX_PIECE = 256 * 1024
+"""Bytes of events in a piece, before compression: an item holds 400 KB."""
+
+
+class EventLog:
+    """The events of one attempt at a run: numbered as they come, logged piece by piece.
+
+    What is not logged when the run ends becomes the *tail*, which is stored with the run's last message instead of
+    being a write of its own.
+    """
+
+    def __init__(self, log: StreamLog, stamp: RunStamp, first_seq: int) -> None:
+        self._log = log
+        self._stamp = stamp
+        self._next_seq = first_seq
+        self._unlogged: list[Event] = []
+        self._unlogged_since: float | None = None
+        self._text_since: float | None = None
+
+    @property
+    def last_seq(self) -> int:
+        """The last number given out."""
+        return self._next_seq - 1
+
+    @property
+    def logged_seq(self) -> int:
+        """The last number that is in the log."""
+        first = self._unlogged[0].seq if self._unlogged else None
+        return self.last_seq if first is None else first - 1
+
+    def is_piece_due(self, now: float) -> bool:
+        """Whether what is not logged has waited long enough: text for a second, anything for five.
+
+        A run's first events wait for its text, so that a model's silence before its first word costs no write.
+        """
+        oldest = self._unlogged_since
+        return (oldest is not None and now - oldest >= MAX_SECONDS) or (
+            self._text_since is not None and now - self._text_since >= PIECE_SECONDS
+        )
+
+    def number(self, event: BaseEvent) -> Event:
+        """Give the event its place in the thread's sequence."""
+        numbered = self._stamp.numbered(bare(event), self._next_seq)
+        self._next_seq += 1
+        self._unlogged.append(numbered)
+        now = asyncio.get_running_loop().time()
+        self._unlogged_since = self._unlogged_since or now
+        if numbered.type == "TEXT_MESSAGE_CONTENT":
+            self._text_since = self._text_since or now
+        return numbered
+
+    async def write_piece(self, lease: Lease) -> None:
+        """Write what is not logged yet, as one piece if an item can hold it. Raises ``LeaseLost``."""
+        pending = tuple(self._unlogged)  # more may be numbered while this is being written
+        self._unlogged_since = self._text_since = None
+        for events in _in_items(pending):
+            first_seq = events[0].seq
+            if first_seq is None:
+                return
+            piece = LogPiece(
+                run_id=self._stamp.run_id,
+                attempt=self._stamp.attempt,
+                first_seq=first_seq,
+                events=tuple(logged(event) for event in events),
+            )
+            await self._log.append(lease, piece)
+            self._unlogged = self._unlogged[len(events) :]
+
+    @property
+    def is_tail_too_long(self) -> bool:
+        """Whether what is not logged would swell the run's last message: then it is better written as a piece."""
+        return len(_in_items(self._unlogged)) > 1
+
+    def tail(self, text: str, message_id: str | None) -> tuple[int, tuple[dict[str, Any], ...]]:
+        """The first number and the events of the tail; text that the message has anyway is a span of it."""
+        if not self._unlogged or self._unlogged[0].seq is None:
+            return self._next_seq, ()
+        length = sum(len(event.body["delta"]) for event in self._unlogged if _is_content_of(event.body, message_id))
+        offset = len(text) - length
+        events: list[dict[str, Any]] = []
+        for event in self._unlogged:
+            body = logged(event)
+            if _is_content_of(body, message_id):
+                end = offset + len(body.pop("delta"))
+                body["span"] = [offset, end]
+                offset = end
+            events.append(body)
+        return self._unlogged[0].seq, tuple(events)
+
+
+def _in_items(events: Sequence[Event]) -> list[list[Event]]:
+    """The events, in groups that an item can hold; one event never exceeds one (a tool's result is capped)."""
+    groups: list[list[Event]] = []
+    room = 0
+    for event in events:
+        size = len(event.json().encode())
+        if size > room or not groups:
+            groups.append([])
+            room = MAX_PIECE
+        groups[-1].append(event)
+        room -= size
+    return groups
+
+
+def logged(event: Event) -> dict[str, Any]:
+    """An event as the log keeps it: without what every event of the run repeats, and without the user's message."""
+    body = without_stamp(event)
+    if body["type"] == "RUN_STARTED" and body["input"]["messages"]:
+        body.pop("input", None)
+    return body
+
+
+def restored(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: StoredMessage | None, text: str) -> Event:
+    """The event that ``logged`` (and ``EventLog.tail``) made smaller; ``text`` is that of the run's last message."""
+    whole = dict(body)
+    if "span" in whole:
+        start, end = whole.pop("span")
+        whole["delta"] = text[start:end]
+    is_bare = whole["type"] == "RUN_STARTED" and "input" not in whole
+    if is_bare and question is not None and stamp.run_id is not None:
+        whole["input"] = run_input(stamp.thread_id, stamp.run_id, question).model_dump(by_alias=True, mode="json")
+    return stamp.numbered(whole, seq)
+
+
+def _is_content_of(body: dict[str, Any], message_id: str | None) -> bool:
+    return bool(body["type"] == "TEXT_MESSAGE_CONTENT" and body["messageId"] == message_id)
+
+
+def jump_from(lease: Lease) -> int | None:
+    """The last committed sequence number, if the lease's own do not follow it: clients are told to jump from there."""
+    return lease.thread.last_seq if lease.first_seq > lease.thread.last_seq + 1 else None

@@ -1,0 +1,71 @@
+"""Following a run that another worker is carrying out, by way of the log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+from baton.domain.events import Event
+from baton.domain.identity import Scope
+from baton.domain.thread import LeaseMark, Thread
+from baton.outbox.lease_watch import LeaseWatch
+from baton.outbox.replay import Replay, Replays
+from baton.ports.live import LiveRegistry
+from baton.ports.thread_store import ThreadStore
+
+POLL_SECONDS = 0.5
+
+WhenDead = Callable[[Thread, LeaseMark], Awaitable[bool]]
+"""Is told that a run's worker has died, with the lease it had; returns whether to go on."""
+
+
+class Follower:
+    """Reads a thread's events as they are logged."""
+
+    def __init__(
+        self, store: ThreadStore, live: LiveRegistry, replays: Replays, *, poll_seconds: float = POLL_SECONDS
+    ) -> None:
+        self._store = store
+        self._live = live
+        self._replays = replays
+        self._poll_seconds = poll_seconds
+
+    async def follow(
+        self, scope: Scope, thread_id: str, *, after: int, seconds: float, when_dead: WhenDead | None = None
+    ) -> AsyncGenerator[Replay, None]:
+        """What follows ``after``, piece by piece, until no run is in progress or ``seconds`` have passed.
+
+        A run whose worker has died is still in progress: somebody will take it over, and is followed then.
+        ``when_dead`` is told of it, at most once for each lease; where it returns False this ends. Raises
+        ``ThreadUnavailable`` and ``InvalidSequence``.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        watch, told = LeaseWatch(self._live, scope, thread_id), None
+        while True:
+            thread = await self._store.get_thread(scope, thread_id)
+            replay = await self._replays.after(scope, thread, after)
+            yield replay
+            after = max(after, replay.last_seq)
+            if thread.run is None or loop.time() >= until:
+                return
+            if when_dead is not None:
+                dead = await watch.look(thread, heard=bool(replay.events))
+                if thread.is_interrupted:
+                    dead = thread.lease
+                if dead is not None and dead != told:
+                    told = dead
+                    if not await when_dead(thread, dead):
+                        return
+            await asyncio.sleep(self._poll_seconds)
+
+    async def events_of_run(
+        self, scope: Scope, thread_id: str, run_id: str, *, seconds: float, when_dead: WhenDead
+    ) -> AsyncGenerator[Event, None]:
+        """The events of the run in progress, from its beginning, until it ends or its worker dies."""
+        thread = await self._store.get_thread(scope, thread_id)
+        following = self.follow(scope, thread_id, after=thread.last_seq, seconds=seconds, when_dead=when_dead)
+        async for replay in following:
+            for event in replay.events:
+                if event.run_id == run_id:
+                    yield event

@@ -1,0 +1,52 @@
+"""Whether the worker of a run still lives, for somebody who waits for it and has nothing better to go by."""
+
+from __future__ import annotations
+
+import asyncio
+
+from baton.domain.identity import Scope
+from baton.domain.thread import LeaseMark, Thread
+from baton.ports.live import LiveRegistry
+
+QUIET_SECONDS = 1.5
+"""How long a run may give no sign of life before its worker is asked for one."""
+ANSWERED_SECONDS = 10.0
+"""The same once it has answered: it renews its lease that often without being asked."""
+ANSWER_SECONDS = 6.0
+"""A worker that has not answered by then is presumed dead. It looks every two seconds."""
+
+
+class LeaseWatch:
+    """Watches one run: asks its worker for a sign of life when there is none, and tells when no answer came.
+
+    The answer is a renewed lease. Being wrong about a worker that is held up does no harm: it finds its lease lost.
+    """
+
+    def __init__(self, live: LiveRegistry, scope: Scope, thread_id: str) -> None:
+        self._live = live
+        self._scope = scope
+        self._thread_id = thread_id
+        self._lease: LeaseMark | None = None
+        self._quiet_since = 0.0
+        self._asked_at: float | None = None
+        self._quiet_seconds = QUIET_SECONDS
+
+    async def look(self, thread: Thread, *, heard: bool = False) -> LeaseMark | None:
+        """The lease of a worker that is presumed dead, else None; to be called with every new look at the thread.
+
+        ``heard``: there is another sign of life, such as events. Of a run that was taken over before nobody is
+        presumed dead before the lease's end: its worker may be held up by what has held up the first.
+        """
+        now = asyncio.get_running_loop().time()
+        if heard or thread.lease != self._lease:
+            if self._asked_at is not None:
+                self._quiet_seconds = ANSWERED_SECONDS
+            self._lease, self._quiet_since, self._asked_at = thread.lease, now, None
+        if self._lease is None or thread.run is None or thread.run.attempt > 1:
+            return None
+        if self._asked_at is None:
+            if now - self._quiet_since >= self._quiet_seconds:
+                await self._live.ask(self._scope, self._thread_id, self._lease)
+                self._asked_at = asyncio.get_running_loop().time()
+            return None
+        return self._lease if now - self._asked_at >= ANSWER_SECONDS else None

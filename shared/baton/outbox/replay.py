@@ -1,0 +1,243 @@
+"""Telling a client again what it missed: from the log, from the messages, or as a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from baton.domain.errors import InvalidSequence, error_from_code
+from baton.domain.events import (
+    Event,
+    RunStamp,
+    messages_snapshot,
+    run_error,
+    run_finished,
+    run_started,
+    unsequenced,
+)
+from baton.domain.identity import Scope
+from baton.domain.message import OutcomeType, Role, StoredMessage
+from baton.domain.thread import Thread
+from baton.outbox.event_log import restored
+from baton.ports.clock import Clock
+from baton.ports.stream_log import LogPiece, StreamLog
+from baton.ports.thread_store import ThreadStore
+
+LOG_KEPT = timedelta(hours=24)
+SNAPSHOT_MESSAGES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a client gets that has seen everything up to ``after``."""
+
+    events: tuple[Event, ...]
+    """The sequence's events after ``after``, without gaps but for takeovers."""
+    last_seq: int
+    """The last number known; a run in progress goes on from here."""
+    snapshot: Event | None
+    """The newest messages, when the log does not reach back to ``after``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    stamp: RunStamp
+    first_seq: int
+    bodies: Sequence[dict[str, Any]]
+    text: str = ""
+
+    @property
+    def last_seq(self) -> int:
+        return self.first_seq + len(self.bodies) - 1
+
+    @property
+    def previous_seq(self) -> int | None:
+        """Where a takeover's jump begins."""
+        if not self.bodies:
+            return None
+        previous: int | None = self.bodies[0].get("metadata", {}).get("previousSeq")
+        return previous
+
+
+class Replays:
+    """Rebuilds events from the log and the messages."""
+
+    def __init__(self, store: ThreadStore, log: StreamLog, clock: Clock) -> None:
+        self._store = store
+        self._log = log
+        self._clock = clock
+
+    async def after(self, scope: Scope, thread: Thread, after: int) -> Replay:
+        """Everything that follows ``after``. Raises ``InvalidSequence`` when the thread has not come that far."""
+        pieces = await self._log.read(scope, thread.id, after=after)
+        messages = await self._messages_since(scope, thread, after)
+        segments = [*_from_pieces(thread.id, _valid(pieces, thread, messages)), *_from_tails(thread.id, messages)]
+        segments = _without_dead(sorted(segments, key=lambda s: s.first_seq))
+        segments = [segment for segment in segments if segment.last_seq > after]
+        last_seq = max([thread.last_seq, *(s.last_seq for s in segments)])
+        # Events are posted before they are logged: a client may well be ahead of the log.
+        if after > max(last_seq, thread.reserved_seq):
+            raise InvalidSequence
+        last_seq = max(last_seq, after)
+        start = _contiguous_from(segments, after, last_seq)
+        events = tuple(
+            restored(body, segment.stamp, seq, question=_question(segment, messages), text=segment.text)
+            for segment in segments[start if start is not None else _last_whole(segments) :]
+            for seq, body in enumerate(segment.bodies, segment.first_seq)
+            if seq > after
+        )
+        snapshot = None
+        if start is None:
+            page = await self._store.read_messages(scope, thread, limit=SNAPSHOT_MESSAGES, before=None)
+            snapshot = unsequenced(messages_snapshot(page.messages), threadId=thread.id)
+        return Replay(events, last_seq, snapshot)
+
+    async def of_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> list[Event]:
+        """The events of a finished run, given its messages: its own while the log is kept, else a short form."""
+        question, last = messages[0], messages[-1]
+        end = last.end
+        if end is not None and self._clock.now() - last.timestamp < LOG_KEPT:
+            pieces = await self._log.read(scope, thread.id, after=end.first_seq - 1)
+            segments = [
+                *(s for s in _from_pieces(thread.id, pieces) if s.stamp.run_id == question.run_id),
+                *_from_tails(thread.id, messages),
+            ]
+            segments = [s for s in segments if s.first_seq >= end.first_seq]
+            if _is_gapless(segments, end.first_seq):
+                return [
+                    restored(body, segment.stamp, seq, question=question, text=segment.text)
+                    for segment in segments
+                    for seq, body in enumerate(segment.bodies, segment.first_seq)
+                ]
+        return short_form(thread.id, messages)
+
+    async def _messages_since(self, scope: Scope, thread: Thread, after: int) -> list[StoredMessage]:
+        """Messages of every run that has events beyond ``after``, in order, the running one's question included."""
+        found: list[StoredMessage] = []
+        if thread.run is not None:
+            found += await self._store.run_messages(scope, thread.id, first_ordinal=thread.next_ordinal, below=None)
+            # Only what it answers; and an end is news that ``thread`` was read too early to know.
+            found = [replace(m, end=None) for m in found if m.run_id == thread.run.run_id and m.role is Role.USER]
+        before: int | None = None
+        while thread.next_ordinal > 0 and after < thread.last_seq:
+            page = await self._store.read_messages(scope, thread, limit=SNAPSHOT_MESSAGES, before=before)
+            found = [*page.messages, *found]
+            ends = [message.end for message in page.messages if message.end is not None]
+            if page.next_before is None or any(end.last_seq <= after for end in ends):
+                break
+            if page.messages and self._clock.now() - page.messages[0].timestamp > LOG_KEPT:
+                break
+            before = page.next_before
+        return found
+
+
+def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]:
+    """A finished run when its events are no longer kept: its messages as a snapshot between start and end."""
+    question, last = messages[0], messages[-1]
+    run_id = question.run_id
+    end = last.end
+    metadata = {"threadId": thread_id, "runId": run_id, "replayed": True}
+    parent_run_id = end.parent_run_id if end is not None else None
+    started = unsequenced(run_started(thread_id, run_id, question, parent_run_id=parent_run_id), **metadata)
+    snapshot = unsequenced(messages_snapshot(messages), **metadata)
+    if end is not None and end.outcome is OutcomeType.ERROR:
+        error = error_from_code(end.error_code or "", end.error_detail)
+        return [started, snapshot, unsequenced(run_error(error, end.usage, end.model), **metadata)]
+    cancelled = end is not None and end.outcome is OutcomeType.CANCELLED
+    usage, model = (end.usage, end.model) if end is not None else (None, None)
+    interrupts = end.interrupts if end is not None else ()
+    finished = run_finished(
+        thread_id,
+        run_id,
+        usage=usage,
+        model=model,
+        cancelled=cancelled,
+        interrupts=interrupts,
+        is_cut=any(message.is_cut for message in messages),
+    )
+    return [started, snapshot, unsequenced(finished, **metadata)]
+
+
+def _valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]) -> list[LogPiece]:
+    """The pieces of runs that were committed and of the run in progress, without those of attempts that died."""
+    ends = [(m.run_id, m.attempt, m.end) for m in messages if m.end is not None]
+    committed = {run_id for run_id, _, _ in ends}
+
+    def is_valid(piece: LogPiece) -> bool:
+        if piece.first_seq > thread.last_seq:
+            run = thread.run
+            return run is not None and (piece.run_id, piece.attempt) == (run.run_id, run.attempt)
+        if piece.run_id is None or piece.run_id not in committed:
+            return True
+        return any(
+            (piece.run_id, piece.attempt) == (run_id, attempt) and end.first_seq <= piece.first_seq <= end.last_seq
+            for run_id, attempt, end in ends
+        )
+
+    return [piece for piece in pieces if is_valid(piece)]
+
+
+def _without_dead(segments: Sequence[_Segment]) -> list[_Segment]:
+    """The segments without those that a later one jumps over: what a dead worker logged and nobody committed."""
+    jumps = [(s.previous_seq, s.first_seq) for s in segments if s.previous_seq is not None]
+    return [s for s in segments if not any(before < s.first_seq < after for before, after in jumps)]
+
+
+def _question(segment: _Segment, messages: Sequence[StoredMessage]) -> StoredMessage | None:
+    """The message that the segment's run answers; a run id alone does not tell, for it is the client's choice."""
+    question = None
+    for message in messages:
+        if message.role is Role.USER:
+            question = message
+        if message.end is not None and message.end.first_seq <= segment.first_seq <= message.end.last_seq:
+            return question
+    # Not committed: the question of the run in progress is the last, unless a repeat has put an answered one there.
+    return question if question is not None and question.run_id == segment.stamp.run_id else None
+
+
+def _from_pieces(thread_id: str, pieces: Iterable[LogPiece]) -> list[_Segment]:
+    return [_Segment(RunStamp(thread_id, p.run_id, p.attempt), p.first_seq, p.events) for p in pieces]
+
+
+def _from_tails(thread_id: str, messages: Iterable[StoredMessage]) -> list[_Segment]:
+    return [
+        _Segment(RunStamp(thread_id, m.run_id, m.attempt), m.end.tail_seq, m.end.tail, m.text)
+        for m in messages
+        if m.end is not None and m.end.tail
+    ]
+
+
+def _contiguous_from(segments: Sequence[_Segment], after: int, last_seq: int) -> int | None:
+    """0 if the segments follow ``after`` without a gap up to ``last_seq``; None if something is missing."""
+    seen = after
+    for segment in segments:
+        jump = segment.previous_seq
+        if segment.first_seq > seen + 1 and (jump is None or jump > seen):
+            return None
+        seen = max(seen, segment.last_seq)
+    return 0 if seen >= last_seq else None
+
+
+def _last_whole(segments: Sequence[_Segment]) -> int:
+    """The index from which the segments are without gaps to the end."""
+    start = len(segments)
+    for index in range(len(segments) - 1, -1, -1):
+        if index + 1 < len(segments):
+            following = segments[index + 1]
+            jump = following.previous_seq
+            if following.first_seq > segments[index].last_seq + 1 and jump is None:
+                break
+        if segments[index].bodies and segments[index].bodies[0]["type"] == "RUN_STARTED":
+            start = index
+    return start
+
+
+def _is_gapless(segments: Sequence[_Segment], first_seq: int) -> bool:
+    expected = first_seq
+    for segment in segments:
+        if segment.first_seq != expected:
+            return False
+        expected = segment.last_seq + 1
+    return bool(segments)

@@ -1,0 +1,1 @@
+"""What a turn can be asked for, parsed."""

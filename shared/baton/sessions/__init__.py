@@ -1,0 +1,1 @@
+"""Sessions of a thread: their ends, and who may read a thread."""

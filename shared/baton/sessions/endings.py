@@ -1,0 +1,127 @@
+"""Ending a session under a lease, whoever asks: written down, committed, told to everybody, its pipeline started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ag_ui.core import BaseEvent
+
+from baton.domain.conversation_state import ConversationState
+from baton.domain.episode import EndReason, ended_session, episode_id
+from baton.domain.errors import BatonError, LeaseLost, ThreadUnavailable
+from baton.domain.events import Event, RunStamp, thread_closed
+from baton.domain.identity import Scope
+from baton.domain.thread import Thread, ThreadStatus
+from baton.handoffs.conversations import Conversations
+from baton.outbox.delivery import Delivery
+from baton.outbox.event_log import EventLog, jump_from
+from baton.outbox.subscriber import Subscriber
+from baton.ports.clock import Clock
+from baton.ports.connections import Connections
+from baton.ports.live import LiveRegistry
+from baton.ports.stream_log import StreamLog
+from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, ThreadStore
+from baton.sessions.sessions import Sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What closing a thread came to."""
+
+    thread_id: str
+    episode_id: str | None
+    """None if nothing had been said since the last end."""
+
+    def as_json(self) -> dict[str, str | None]:
+        return {"threadId": self.thread_id, "status": ThreadStatus.CLOSED.value, "episodeId": self.episode_id}
+
+
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """Ends sessions of threads that are leased, or that nobody uses."""
+
+    store: ThreadStore
+    log: StreamLog
+    live: LiveRegistry
+    connections: Connections
+    sessions: Sessions
+    conversations: Conversations
+    clock: Clock
+
+    async def end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None = None) -> Closed:
+        """End the session and the lease, and tell ``subscriber`` too. Raises ``LeaseLost``."""
+        try:
+            return await self._end(lease, reason, subscriber)
+        except LeaseLost:
+            raise
+        except BaseException:
+            # Whoever comes next need not wait for the lease to run out.
+            with contextlib.suppress(BatonError):
+                await asyncio.shield(self.store.abandon(lease))
+            raise
+
+    async def end_idle(self, scope: Scope, seen: Thread) -> Closed | None:
+        """End the session of an idle thread by timeout; None, with nothing changed, if it is not as it was ``seen``.
+
+        Whoever wrote to it in between, or is about to, has the lease, or has left a trace that is read with it.
+        """
+        try:
+            lease = await self.store.acquire(scope, LeaseRequest(seen.id))
+        except (LeaseBusy, NoSuchThread, ThreadUnavailable):
+            return None
+        if lease.thread.run is not None:
+            await self.store.abandon(lease)  # somebody died with it meanwhile: it stays to be taken over
+            return None
+        if replace(lease.thread, reserved_seq=seen.reserved_seq) != seen:
+            await self.store.release(lease)
+            return None
+        return await self.end(lease, EndReason.TIMEOUT)
+
+    async def _end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None) -> Closed:
+        thread, scope = lease.thread, lease.scope
+        ref = ended_session(thread, thread.next_ordinal, reason, self.clock.now())
+        if ref is not None:
+            await self.sessions.record(lease, ref)
+        closed = Closed(thread.id, ref.id if ref else None)
+        resumable = await self.conversations.close(lease)
+        log = EventLog(self.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
+        left = self.conversations.news(thread, ConversationState(thread.agent_id, resumable=resumable))
+        bodies: list[BaseEvent] = [*left, thread_closed(reason, closed.episode_id)]
+        jump = jump_from(lease)
+        if jump is not None:
+            bodies[0].metadata = {"previousSeq": jump}
+        events = [log.number(body) for body in bodies]
+        await log.write_piece(lease)
+        await self.store.close(lease, last_seq=log.last_seq, ended=ref, resumable=resumable)
+        await self._tell(lease, events, log.logged_seq, subscriber)
+        await self.sessions.finish(scope, thread.id, ref, reason.value)
+        return closed
+
+    async def _tell(
+        self, lease: Lease, events: Sequence[Event], logged_seq: int, subscriber: Subscriber | None
+    ) -> None:
+        delivery = Delivery(
+            lease.scope,
+            lease.thread_id,
+            live=self.live,
+            connections=self.connections,
+            clock=self.clock,
+            lease_until=lambda: lease.until,
+        )
+        try:
+            with contextlib.suppress(BatonError):  # the thread is closed; who is not reached now reads it in the log
+                if subscriber is not None:
+                    await delivery.join(subscriber.connection_id, subscriber.token_expires_at)
+                await delivery.refresh(logged_seq)
+            delivery.post(events)
+            await delivery.drain()
+        finally:
+            delivery.stop()
+
+
+def last_episode(thread: Thread) -> str | None:
+    """The episode a closed thread ended with, if it ever had one."""
+    return episode_id(thread.id, thread.episode - 1) if thread.episode > 1 else None

@@ -1,0 +1,42 @@
+"""Who may read a thread, and what is said to those who may not."""
+
+from __future__ import annotations
+
+from baton.domain.errors import ThreadUnavailable
+from baton.domain.identity import Scope
+from baton.domain.thread import Thread
+from baton.ports.audit import AuditLog
+from baton.ports.thread_store import NoSuchThread, ThreadStore
+
+
+async def read_audited(store: ThreadStore, audit: AuditLog, scope: Scope, thread_id: str, action: str) -> Thread:
+    """The thread, for its owner or a holder of ``thread:read_all``.
+
+    A refusal and a look at another user's thread are audited as ``action``. Raises ``ThreadUnavailable``.
+    """
+    try:
+        thread = await store.get_thread(scope, thread_id)
+    except ThreadUnavailable as refusal:
+        await audit.record(scope, action, thread_id=thread_id, outcome=refusal.audited_as, detail={})
+        raise
+    await audit_read(audit, scope, thread_id, thread.user_id, action)
+    return thread
+
+
+async def audit_read(audit: AuditLog, scope: Scope, thread_id: str, owner_id: str, action: str) -> None:
+    """Record that the caller is shown another user's thread; one's own leaves no record."""
+    if owner_id != scope.user_id:
+        await audit.record(scope, action, thread_id=thread_id, outcome="allowed", detail={"userId": owner_id})
+
+
+async def distinguish_unavailable(
+    store: ThreadStore, scope: Scope, thread_id: str, error: NoSuchThread | ThreadUnavailable
+) -> ThreadUnavailable:
+    """The refusal that ``error`` comes to. What this tenant lacks may be another tenant's: only looking tells."""
+    if isinstance(error, ThreadUnavailable):
+        return error
+    try:
+        await store.check_writable(scope, thread_id)
+    except ThreadUnavailable as foreign:
+        return foreign
+    return ThreadUnavailable(is_unused=True)

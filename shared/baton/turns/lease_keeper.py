@@ -1,0 +1,176 @@
+"""What has to happen beside a run while it lasts: renewing the lease, logging, finding subscribers, heartbeats."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from baton.domain.events import Event, custom, unsequenced
+from baton.domain.thread import LeaseMark
+from baton.outbox.delivery import Delivery
+from baton.outbox.event_log import EventLog
+from baton.outbox.lease_watch import ANSWER_SECONDS
+from baton.ports.clock import Clock
+from baton.ports.queue_records import HeldRecord
+from baton.ports.thread_store import Lease, ThreadStore
+
+TICK_SECONDS = 0.2
+RENEW_SECONDS = 10.0
+REFRESH_SECONDS = 2.0
+HEARTBEAT_SECONDS = 10.0
+LOSING_SECONDS = 2.5
+"""A record that is hidden for less than this has missed two extensions or more, and will soon be lost."""
+A_DAY = 86_400.0
+
+
+class LeaseHolder:
+    """The lease as last renewed; one object that everybody who needs its end looks at.
+
+    A lease taken for a queue record lasts only as long as the record is hidden: then it comes again, and whoever gets
+    it takes the lease over. A worker that lives but cannot extend the record's time keeps the lease without it. And
+    whoever waits for the run may ask for a sign of life, which is a renewal.
+    """
+
+    def __init__(self, store: ThreadStore, lease: Lease, clock: Clock, record: HeldRecord | None = None) -> None:
+        self._store = store
+        self._clock = clock
+        self._record = record
+        self._renewing = asyncio.Lock()
+        self._renewed_at = self._vouched_at = asyncio.get_running_loop().time()
+        self.lease = lease
+        if record is not None and lease.thread.run is not None:
+            record.attempting(lease.thread.run.attempt)
+
+    @property
+    def until(self) -> datetime:
+        """Nobody else has the lease before then."""
+        unasked = self._vouched_at + ANSWER_SECONDS - asyncio.get_running_loop().time()
+        seconds = min(self._record_seconds(), unasked)
+        return min(self.lease.until, self._clock.now() + timedelta(seconds=seconds))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to renew the lease."""
+        return self.is_losing_record or asyncio.get_running_loop().time() - self._renewed_at >= RENEW_SECONDS
+
+    @property
+    def is_losing_record(self) -> bool:
+        """Whether the record, which the lease depends on, is about to be given to another worker, or may have been."""
+        return self._record_seconds() < LOSING_SECONDS
+
+    async def renew(self, used_seq: int) -> None:
+        """Extend the lease, without its record if that is being lost. Raises ``LeaseLost``."""
+        async with self._renewing:
+            at = asyncio.get_running_loop().time()
+            self.lease = await self._store.renew(self.lease, used_seq=used_seq, without_record=self.is_losing_record)
+            self._renewed_at = self._vouched_at = at
+
+    def has_committed(self) -> None:
+        """The lease has been given back with the commit: nobody can presume its holder dead any more."""
+        self._vouched_at = asyncio.get_running_loop().time() + A_DAY
+
+    async def answer(self, asked: Collection[LeaseMark], *, looked_at: float, used_seq: int) -> None:
+        """Renew the lease if it is among those that somebody asks about.
+
+        Whoever asks after ``looked_at``, an event loop time, waits for an answer from then on. Raises ``LeaseLost``.
+        """
+        if any(mark.fence == self.lease.fence and mark.until >= self.lease.until for mark in asked):
+            await self.renew(used_seq)
+        else:
+            self._vouched_at = max(self._vouched_at, looked_at)
+
+    def _record_seconds(self) -> float:
+        """For how long the record is hidden; a day where the lease does not depend on one."""
+        if self._record is None or self.lease.delivery is None:
+            return A_DAY
+        return max(-A_DAY, min(self._record.seconds_left(), A_DAY))
+
+
+class LeaseKeeper:
+    """Background work of one run, as an async context manager around it.
+
+    When it fails (the lease is lost, the table does not answer) the run inside is cancelled and the failure is raised
+    in its place.
+    """
+
+    def __init__(
+        self,
+        holder: LeaseHolder,
+        log: EventLog,
+        delivery: Delivery,
+        *,
+        run_id: str,
+        stop: asyncio.Event,
+        emit_heartbeat: Callable[[Event], None],
+    ) -> None:
+        self._holder = holder
+        self._log = log
+        self._delivery = delivery
+        self._run_id = run_id
+        self._stop = stop
+        self._emit_heartbeat = emit_heartbeat
+        self._stopping = asyncio.Event()
+        self._error: BaseException | None = None
+        self._last_seq = log.last_seq
+        self._heard_at = self._loop_time()
+
+    async def __aenter__(self) -> Self:
+        self._owner = asyncio.current_task()
+        self._task = asyncio.ensure_future(self._work())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Never in the middle of a write: what was written must be known before the run's tail is made.
+        self._stopping.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(self._task)
+        if self._error is not None:
+            if self._owner is not None and isinstance(error, asyncio.CancelledError):
+                self._owner.uncancel()
+            raise self._error from None
+
+    async def _work(self) -> None:
+        now = self._loop_time()
+        refreshed = now
+        try:
+            while not self._stopping.is_set():
+                await self._renew_when_due()
+                now = self._loop_time()
+                if self._log.is_piece_due(now):
+                    await self._log.write_piece(self._holder.lease)
+                    await self._renew_when_due()  # on a slow table the next request may take its time as well
+                if now - refreshed >= REFRESH_SECONDS:
+                    await self._delivery.refresh(self._log.logged_seq)
+                    await self._holder.answer(self._delivery.asked, looked_at=now, used_seq=self._log.last_seq)
+                    refreshed = now
+                if self._run_id in self._delivery.cancelled_runs:
+                    self._stop.set()
+                self._beat(now)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(TICK_SECONDS):
+                        await self._stopping.wait()
+        except Exception as error:  # noqa: BLE001 - raised again in the run's own task
+            self._error = error
+            if self._owner is not None and not self._stopping.is_set():
+                self._owner.cancel()
+
+    async def _renew_when_due(self) -> None:
+        if self._holder.is_due:
+            await self._holder.renew(self._log.last_seq)
+
+    def _beat(self, now: float) -> None:
+        if self._log.last_seq != self._last_seq:
+            self._last_seq, self._heard_at = self._log.last_seq, now
+        elif now - self._heard_at >= HEARTBEAT_SECONDS:
+            self._heard_at = now
+            self._emit_heartbeat(unsequenced(custom("heartbeat", {}), threadId=self._holder.lease.thread_id))
+
+    @staticmethod
+    def _loop_time() -> float:
+        return asyncio.get_running_loop().time()

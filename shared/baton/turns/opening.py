@@ -1,0 +1,94 @@
+"""What a run begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from baton.agents.run_context import RunServices
+from baton.agents.transcript import Transcript
+from baton.domain.agent import AgentDefinition
+from baton.domain.interrupt import PendingInterrupts
+from baton.domain.message import Role, StoredMessage
+from baton.domain.thread import Run, Thread
+from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
+from baton.memory.context import NOT_CARRIED_OUT, message_tokens
+from baton.ports.run_records import RunRecords
+from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
+from baton.requests.requests import ActionRequest, TurnRequest
+
+
+def opening_message(
+    request: TurnRequest, thread: Thread, run: Run, services: RunServices, answered: PendingInterrupts | None
+) -> StoredMessage:
+    """The first message of a run: the user's, or else a placeholder, by which the run is found if its worker dies.
+
+    Where the run goes on with what had waited, it keeps the place of the first result of that; where it carries out an
+    action, that of the first thing that is said.
+    """
+    opening = StoredMessage(
+        id=request.message_id,
+        role=Role.USER,
+        content=request.content,
+        ordinal=thread.next_ordinal,
+        run_id=run.run_id,
+        timestamp=services.clock.now(),
+        tokens=message_tokens(request.content, services.counter),
+        attempt=run.attempt,
+    )
+    if isinstance(request, ActionRequest):
+        return replace(opening, role=Role.ASSISTANT, agent_id=thread.active_agent_id, source=request.source)
+    if answered is None:
+        return opening
+    first = answered.interrupts[0]
+    return replace(
+        opening,
+        role=Role.TOOL,
+        content=NOT_CARRIED_OUT,
+        tokens=message_tokens(NOT_CARRIED_OUT, services.counter),
+        agent_id=answered.agent_id,
+        is_tool_result=True,
+        tool_name=first.tool_name,
+        tool_call_id=first.tool_call_id,
+        call_end=CallEnd.REFUSED,
+    )
+
+
+def tell_results(
+    transcript: Transcript,
+    agent: AgentDefinition,
+    answered: PendingInterrupts,
+    journal: Mapping[str, ToolCallRecord],
+) -> None:
+    """Where a run ends before it has told anything: what is known of the calls it should have made.
+
+    A call that an earlier attempt has made must not be called undone: the next turn's model would make it again.
+    """
+    for interrupt in answered.interrupts:
+        made = journal.get(interrupt.tool_call_id)
+        output = (made.output or "")[: agent.limits.result_chars] if made is not None else NOT_CARRIED_OUT
+        call = ToolCall(interrupt.tool_call_id, interrupt.tool_name, "{}")
+        end = CallEnd.SUCCEEDED if made is not None else CallEnd.REFUSED
+        transcript.add_result(transcript.new_id(), agent, call, output, end=end)
+
+
+async def dated_as_before(
+    store: ThreadStore, lease: Lease, known: TurnRecord, question: StoredMessage
+) -> StoredMessage:
+    """The question with the date that the attempt before gave it, whose RUN_STARTED clients may have seen."""
+    if known.first_ordinal != question.ordinal:
+        return question
+    stored = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
+    if not stored or stored[0].id != question.id:
+        return question
+    return replace(question, timestamp=stored[0].timestamp)
+
+
+async def calls_before(records: RunRecords, lease: Lease, run: Run) -> Mapping[str, ToolCallRecord]:
+    """What an earlier attempt's calls have brought, by call id, so that nothing is done twice."""
+    if run.attempt == 1:
+        return {}
+    calls = await records.calls_of_run(
+        lease.scope, lease.thread_id, run.run_id, first_ordinal=lease.thread.next_ordinal
+    )
+    return {call.id: call for call in calls if call.succeeded}

@@ -1,0 +1,80 @@
+"""Reading a thread: what a run has to know before it can answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from baton.agents.run_context import RunServices
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+from baton.domain.message import Role, StoredMessage
+from baton.domain.skill import Skill
+from baton.domain.thread import Thread
+from baton.handoffs.running_conversation import RunningConversation
+from baton.memory.context import history_budget
+
+CLOCK_SKEW = timedelta(seconds=1)
+"""By which two workers' clocks may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSnapshot:
+    """What a run knows of its thread."""
+
+    history: Sequence[StoredMessage]
+    """The messages before what is being answered, as many as fit a prompt."""
+    conversation: RunningConversation
+    skills: Sequence[Skill]
+    """What the main agent has been taught, as far as it may matter to the run."""
+
+
+async def read_thread(
+    services: RunServices,
+    scope: Scope,
+    thread: Thread,
+    agent: AgentDefinition,
+    question: StoredMessage,
+    unfinished: Sequence[StoredMessage] = (),
+) -> ThreadSnapshot:
+    """Read it all at once. ``unfinished`` is the exchange that the run goes on with, if it answers no new ``question``.
+
+    Raises ``StoreUnavailable``.
+    """
+    history, conversation, skills = await asyncio.gather(
+        _history(services, scope, thread, agent, question, unfinished),
+        services.conversations.load(thread, scope),
+        _skills(services, scope, thread, question),
+    )
+    return ThreadSnapshot(history, conversation, skills)
+
+
+async def _history(
+    services: RunServices,
+    scope: Scope,
+    thread: Thread,
+    agent: AgentDefinition,
+    question: StoredMessage,
+    unfinished: Sequence[StoredMessage],
+) -> Sequence[StoredMessage]:
+    if thread.next_ordinal == 0:
+        return ()
+    tokens = question.tokens + sum(message.tokens for message in unfinished)
+    return await services.store.recent_messages(
+        scope,
+        thread,
+        token_budget=history_budget(agent, tokens, services.counter),
+        before=unfinished[0].ordinal if unfinished else None,
+    )
+
+
+async def _skills(services: RunServices, scope: Scope, thread: Thread, question: StoredMessage) -> Sequence[Skill]:
+    if question.role is Role.ASSISTANT:  # nothing was asked
+        return ()
+    taught_at = thread.conversation.taught_at
+    since = taught_at + CLOCK_SKEW if taught_at is not None else None
+    if thread.is_new_session:
+        since = services.clock.now()
+    return await services.active_skills.of(scope, thread.agent_id, since=since)

@@ -1,0 +1,173 @@
+"""The demo page with nothing behind it: its files from the disk, and a server's part played by the test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from ag_ui.core import (
+    BaseEvent,
+    RunAgentInput,
+    RunFinishedEvent,
+    RunFinishedOutcome,
+    RunStartedEvent,
+    StateSnapshotEvent,
+    UserMessage,
+)
+from playwright.async_api import Page, Route, WebSocketRoute, expect
+
+from baton.domain.events import bare
+from local.settings import ROOT
+
+Json = dict[str, Any]
+
+PATIENCE_SECONDS = 60
+"""For a frame that must come; only a failing test ever waits so long."""
+ORIGIN = "http://localhost:8080"
+PAGE = ROOT / "local" / "page"
+TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
+ASSISTANT: Json = {
+    "id": "assistant",
+    "name": "Assistant",
+    "description": "Answers questions.",
+    "avatarUrl": None,
+    "isMain": True,
+}
+SPECIALIST: Json = ASSISTANT | {"id": "skills", "name": "Skill Builder", "isMain": False}
+SKILL: Json = {"id": "w-1", "name": "Create a skill", "state": "defining_triggers", "label": "Triggers"} | {
+    "step": 2,
+    "steps": 5,
+    "canExit": True,
+}
+
+
+def state(**changes: Any) -> Json:
+    """A conversation's state: the main assistant answers, no workflow, active."""
+    return {"activeAgent": ASSISTANT, "workflow": None, "resumable": [], "status": "active"} | changes
+
+
+@dataclass
+class Harness:
+    """Plays the server: ``answers`` to HTTP requests, and events over the page's WebSocket."""
+
+    page: Page
+    answers: dict[str, Json] = field(default_factory=dict)
+    """By path; what is not there is a 404."""
+    frames: list[Json] = field(default_factory=list)
+    """What the page has sent, without pings."""
+    thread_id: str = ""
+    seq: int = 0
+    connections: int = 0
+    """How many the page has opened."""
+    answers_pings: bool = True
+    _runs: int = 0
+    _socket: WebSocketRoute | None = None
+
+    async def open(self) -> Self:
+        """Open the page and return once it is connected."""
+        self.answers.setdefault("/v1/threads", {"items": [], "nextCursor": None})
+        self.answers.setdefault("/local/token", {"token": "a.b.c"})
+        self.answers.setdefault("/local/about", {"model": "baton-demo", "isDemoModel": True})
+        await self.page.route(f"{ORIGIN}/**", self._answer)
+        await self.page.route_web_socket(f"{ORIGIN.replace('http', 'ws')}/ws", self._connected)
+        await self.page.goto(ORIGIN)
+        await expect(self.page.locator("#status")).to_have_attribute("data-state", "open")
+        return self
+
+    async def say(self, text: str) -> Json:
+        """Type a message and send it; return the frame."""
+        await self.page.get_by_role("textbox", name="Your message").fill(text)
+        await self.page.keyboard.press("Enter")
+        frame = await self.sent("message")
+        self.thread_id = frame["threadId"]
+        return frame
+
+    async def sent(self, action: str) -> Json:
+        """Return the newest frame with this action, once there is one; it is taken away."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                for index, frame in reversed(list(enumerate(self.frames))):
+                    if frame["action"] == action:
+                        return self.frames.pop(index)
+                await self.page.wait_for_timeout(10)
+
+    async def begin(self, text: str, shown: Json | None = None) -> str:
+        """Say something and have its run begin; return the run's id."""
+        frame = await self.say(text)
+        return await self.run(frame["messageId"], text, shown)
+
+    async def run(self, message_id: str, text: str, shown: Json | None = None, parent: str | None = None) -> str:
+        """Have a run begin, with ``shown`` as the state; return its id."""
+        self._runs += 1
+        run_id = f"run-{self._runs}"
+        said = RunAgentInput(
+            thread_id=self.thread_id,
+            run_id=run_id,
+            messages=[UserMessage(id=message_id, role="user", content=text)] if text else [],
+        )
+        started = RunStartedEvent(
+            thread_id=self.thread_id,
+            run_id=run_id,
+            parent_run_id=parent,
+            input=said,
+            metadata={"messageId": message_id},
+        )
+        await self.play(started, StateSnapshotEvent(snapshot=shown or state()), run_id=run_id)
+        return run_id
+
+    async def end(self, outcome: RunFinishedOutcome | None = None) -> None:
+        """End the run."""
+        run_id = f"run-{self._runs}"
+        await self.play(RunFinishedEvent(thread_id=self.thread_id, run_id=run_id, outcome=outcome))
+
+    async def play(self, *events: BaseEvent, run_id: str | None = "") -> None:
+        """Send events with their numbers, as part of the run that has begun last (``None``: of none)."""
+        for event in events:
+            await self.send(self._numbered(event, run_id))
+
+    async def play_together(self, *events: BaseEvent) -> None:
+        """Send events of the run that has begun last in one frame."""
+        await self.send([self._numbered(event) for event in events])
+
+    async def send(self, frame: Json | list[Json]) -> None:
+        """Send a frame as it is."""
+        assert self._socket is not None
+        self._socket.send(json.dumps(frame))
+
+    async def disconnect(self) -> None:
+        """End the connection."""
+        assert self._socket is not None
+        await self._socket.close()
+
+    def _numbered(self, event: BaseEvent, run_id: str | None = "") -> Json:
+        self.seq += 1
+        body = bare(event)
+        stamp = {"threadId": self.thread_id, "runId": run_id or None, "seq": self.seq, "attempt": 1}
+        if run_id == "":
+            stamp["runId"] = f"run-{self._runs}"
+        return {**body, "metadata": {**body.get("metadata", {}), **stamp}}
+
+    async def _answer(self, route: Route) -> None:
+        path = "/" + route.request.url.removeprefix(ORIGIN).lstrip("/").split("?")[0]
+        if path in self.answers:
+            await route.fulfill(json=self.answers[path])
+            return
+        file = PAGE / (path.removeprefix("/local/page/") if path != "/" else "index.html")
+        if file.is_file():
+            await route.fulfill(body=file.read_bytes(), content_type=TYPES[file.suffix])
+        else:
+            await route.fulfill(status=404, json={"title": "Not found", "status": 404})
+
+    def _connected(self, socket: WebSocketRoute) -> None:
+        self._socket = socket
+        self.connections += 1
+        socket.on_message(self._received)
+
+    def _received(self, message: str | bytes) -> None:
+        frame = json.loads(message)
+        if frame["action"] != "ping":
+            self.frames.append(frame)
+        elif self._socket is not None and self.answers_pings:
+            self._socket.send('{"type": "PONG"}')

@@ -1,0 +1,152 @@
+"""One tenant's rooms in whatever stores a contract is checked against, and short ways to use them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from baton.domain.identity import Scope
+from baton.domain.message import Content, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.queued import RecordDelivery
+from baton.domain.thread import LeaseMark
+from baton.domain.usage import Usage
+from baton.ports.audit import AuditLog
+from baton.ports.episodes import Episodes
+from baton.ports.handoffs import HandoffStore
+from baton.ports.idle_threads import IdleThreads
+from baton.ports.live import LiveRegistry
+from baton.ports.run_records import RunRecords
+from baton.ports.skills import SkillStore
+from baton.ports.stream_log import StreamLog
+from baton.ports.thread_store import Commit, Lease, LeaseRequest, ThreadStore, TurnRecord
+from baton.ports.workflows import WorkflowStore
+from tests.fakes.clock import FakeClock
+
+HELLO = "a" * 64
+"""A digest."""
+
+
+@dataclass
+class Stores:
+    """Stores that share a clock. Every stores has a tenant of its own, so that stores can share an engine."""
+
+    store: ThreadStore
+    log: StreamLog
+    live: LiveRegistry
+    audit: AuditLog
+    episodes: Episodes
+    idle: IdleThreads
+    records: RunRecords
+    handoffs: HandoffStore
+    workflows: WorkflowStore
+    skills: SkillStore
+    clock: FakeClock
+    audit_records: Callable[[Scope], Awaitable[list[dict[str, Any]]]]
+    """The audit records of a tenant, oldest first: action, outcome, user_id, thread_id and detail."""
+    tenant: str = field(default_factory=lambda: f"t{uuid.uuid4().hex}")
+
+    def __post_init__(self) -> None:
+        self.ada = Scope(self.tenant, "ada")
+        self.bob = Scope(self.tenant, "bob")
+        self.auditor = Scope(self.tenant, "auditor", frozenset({"thread:read_all"}))
+        self.stranger = Scope(f"{self.tenant}-2", "ada")
+        """The same user id in another tenant."""
+
+    async def acquire(
+        self,
+        thread_id: str,
+        *,
+        scope: Scope | None = None,
+        message_id: str = "m1",
+        run_id: str = "r1",
+        may_create: bool = True,
+        delivery: RecordDelivery | None = None,
+        presumed_dead: LeaseMark | None = None,
+    ) -> Lease:
+        """Take the lease for a run, as ``ada`` unless ``scope`` says otherwise."""
+        request = LeaseRequest(
+            thread_id,
+            run_id,
+            message_id,
+            may_create,
+            agent_id="assistant",
+            idle_seconds=1800,
+            delivery=delivery,
+            presumed_dead=presumed_dead,
+        )
+        return await self.store.acquire(scope or self.ada, request)
+
+    async def lease(
+        self, thread_id: str, *, scope: Scope | None = None, delivery: RecordDelivery | None = None
+    ) -> Lease:
+        """Take the lease for something else than a run."""
+        return await self.store.acquire(scope or self.ada, LeaseRequest(thread_id, delivery=delivery))
+
+    async def commit(self, lease: Lease, *messages: StoredMessage, events: int = 5, spent: Usage | None = None) -> None:
+        """Write the messages and commit a run of ``events`` events that ends with them."""
+        for message in messages:
+            await self.store.put_message(lease, message)
+        await self.store.commit(
+            lease,
+            Commit(
+                next_ordinal=lease.thread.next_ordinal + len(messages),
+                last_seq=lease.first_seq + events - 1,
+                usage=spent or Usage(10, 5),
+                tokens=sum(message.tokens for message in messages),
+            ),
+        )
+
+    async def turn(self, thread_id: str, number: int = 1, *, scope: Scope | None = None, tokens: int = 10) -> Lease:
+        """A whole turn: question ``q<number>``, answer ``a<number>``, committed."""
+        lease = await self.acquire(thread_id, scope=scope, message_id=f"m{number}", run_id=f"r{number}")
+        await self.store.open_turn(lease, turn(lease))
+        ask, answer = said(lease, f"q{number}", tokens=tokens), answered(lease, f"a{number}", tokens=tokens)
+        await self.commit(lease, ask, answer)
+        return lease
+
+
+def new_thread_id() -> str:
+    return str(uuid.uuid4())
+
+
+def turn(lease: Lease, *, message_id: str | None = None, digest: str = HELLO) -> TurnRecord:
+    """The record of the message that the lease's run answers."""
+    run = lease.thread.run
+    assert run is not None
+    return TurnRecord(message_id or run.message_id, run.run_id, digest, lease.thread.next_ordinal, lease.fence)
+
+
+def said(lease: Lease, content: Content = "Hello", *, index: int = 0, tokens: int = 10) -> StoredMessage:
+    """The run's message number ``index``, by the user."""
+    run = lease.thread.run
+    assert run is not None
+    return StoredMessage(
+        id=run.message_id if index == 0 else f"{run.run_id}-{index}",
+        role=Role.USER,
+        content=content,
+        ordinal=lease.thread.next_ordinal + index,
+        run_id=run.run_id,
+        timestamp=lease.thread.last_activity_at,
+        tokens=tokens,
+        attempt=run.attempt,
+        fence=lease.fence,
+    )
+
+
+def answered(lease: Lease, content: Content = "Hi.", *, index: int = 1, tokens: int = 10) -> StoredMessage:
+    """The run's last message, by the assistant."""
+    end = RunEnd(OutcomeType.SUCCESS, Usage(10, 5), "model-1", tail_seq=lease.first_seq, first_seq=lease.first_seq)
+    return replace(
+        said(lease, content, index=index, tokens=tokens),
+        role=Role.ASSISTANT,
+        agent_id="assistant",
+        agent_name="Assistant",
+        end=end,
+    )
+
+
+def texts(messages: Any) -> list[str]:
+    """What was said, in order."""
+    return [message.text for message in messages]

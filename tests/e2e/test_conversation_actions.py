@@ -1,0 +1,207 @@
+"""Leaving a specialist and taking its workflow up again, over WebSocket and HTTP."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from tests.e2e.ag_ui_rules import check_run, text_of
+from tests.e2e.cloud import RunningCloud
+from tests.e2e.fixtures import NewUser
+from tests.e2e.gates import Gate
+from tests.e2e.problems import check_problem
+from tests.e2e.sockets import Json, SocketClient, new_id
+from tests.e2e.users import User
+from tests.fault_model import FaultModel, answers
+
+BYE = "No problem! Returning you to the main assistant."
+SAVED = "Let me know if you'd like to go on with the table later."
+
+
+async def with_joiner(user: User) -> str:
+    """A conversation of the user's that is with the joiner; its id."""
+    answer = await user.ask("Please build me a table", agentId="foreman")
+    assert answer["state"]["activeAgent"]["id"] == "joiner"
+    thread_id: str = answer["sessionId"]
+    return thread_id
+
+
+async def unfinished(user: User) -> Json:
+    """The user's only unfinished workflow."""
+    [workflow] = (await user.read("/workflows"))["items"]
+    assert isinstance(workflow, dict)
+    return workflow
+
+
+async def test_a_specialist_is_left_and_its_workflow_continued_over_the_socket(
+    alice: User, socket: SocketClient
+) -> None:
+    thread_id = new_id()
+    handed_over = await socket.say("Please build me a table", thread_id=thread_id, agentId="foreman")
+    assert [event["stepName"] for event in handed_over if event["type"] == "STEP_STARTED"] == ["WOOD"]
+
+    await socket.send("exit", threadId=thread_id)
+    left = await socket.until_end()
+    check_run(left)
+    assert text_of(left) == BYE + SAVED
+    assert left[0]["input"]["messages"] == []
+    state = (await alice.read(f"/threads/{thread_id}"))["state"]
+    assert (state["activeAgent"]["id"], state["workflow"]) == ("foreman", None)
+
+    await socket.send("continue", threadId=thread_id, workflowId=(await unfinished(alice))["id"])
+    again = await socket.until_end()
+    check_run(again)
+    assert [event["stepName"] for event in again if event["type"] == "STEP_STARTED"] == ["WOOD"]
+    assert (await alice.read(f"/threads/{thread_id}"))["state"]["activeAgent"]["id"] == "joiner"
+    await socket.nothing_more()
+
+
+async def test_a_resume_shows_who_is_active_and_what_can_be_continued(alice: User) -> None:
+    thread_id = await with_joiner(alice)
+    assert await shown_by_a_resume(alice, thread_id) == ("joiner", "Choosing Wood", [])
+    (await alice.post(f"/threads/{thread_id}/exit", None)).raise_for_status()
+    assert await shown_by_a_resume(alice, thread_id) == ("foreman", None, ["Choosing Wood"])
+
+
+async def shown_by_a_resume(user: User, thread_id: str) -> tuple[str, str | None, list[str]]:
+    """Which agent is active, in which state of its workflow, and in which states others wait."""
+    async with user.connect() as socket:
+        await socket.send("resume", threadId=thread_id, after=0)
+        state: Json = (await socket.receive())["snapshot"]
+    assert state == (await user.read(f"/threads/{thread_id}"))["state"]
+    workflow = state["workflow"]
+    return state["activeAgent"]["id"], workflow and workflow["label"], [each["label"] for each in state["resumable"]]
+
+
+async def test_an_exit_stops_the_answer_in_progress_for_everybody_who_watches(
+    alice: User, socket: SocketClient, model: FaultModel
+) -> None:
+    thread_id = await with_joiner(alice)
+    gate = Gate()
+    model.script(gate.behaviour)
+    await socket.send("message", threadId=thread_id, messageId="m-2", content="Well?")
+    await socket.until("TEXT_MESSAGE_CONTENT")
+    await socket.send("exit", threadId=thread_id)
+    stopped = await socket.until_end()
+    left = await socket.until_end()
+    gate.open()
+    assert stopped[-1]["outcome"] == {"type": "cancelled"}
+    check_run(left)
+    assert text_of(left) == BYE + SAVED
+
+
+async def test_a_specialist_is_left_and_its_workflow_continued_over_http(alice: User) -> None:
+    thread_id = await with_joiner(alice)
+    exited = (await alice.post(f"/threads/{thread_id}/exit", None)).raise_for_status().json()
+    assert [message["content"] for message in exited["messages"]] == [BYE, SAVED]
+    assert exited["sessionId"] == thread_id
+    check_problem(await alice.post(f"/threads/{thread_id}/exit", None), 409, "not_in_handoff")
+
+    workflow = await unfinished(alice)
+    assert (workflow["threadId"], workflow["name"], workflow["step"], workflow["steps"]) == (
+        thread_id,
+        "your new table",
+        1,
+        2,
+    )
+    body = {"workflowId": workflow["id"]}
+    went_on = (await alice.post(f"/threads/{thread_id}/continue", body)).raise_for_status().json()
+    assert went_on["state"]["workflow"]["id"] == workflow["id"]
+    assert went_on["outcome"] == {"type": "success"}
+    check_problem(await alice.post(f"/threads/{thread_id}/continue", body), 409, "handoff_in_progress")
+
+    handoffs = (await alice.read(f"/threads/{thread_id}/handoffs"))["items"]
+    assert [(each["sourceAgentId"], each["targetAgentId"], each["outcome"]) for each in handoffs] == [
+        ("foreman", "joiner", None),
+        ("foreman", "joiner", "exited"),
+    ]
+
+
+@pytest.mark.parametrize("way", ["http", "socket"])
+async def test_a_new_conversation_can_begin_with_a_workflow(alice: User, socket: SocketClient, way: str) -> None:
+    first = await with_joiner(alice)
+    workflow, thread_id = await unfinished(alice), new_id()
+    if way == "http":
+        body = {"workflowId": workflow["id"]}
+        (await alice.post(f"/threads/{thread_id}/continue", body)).raise_for_status()
+    else:
+        await socket.send("continue", threadId=thread_id, workflowId=workflow["id"])
+        check_run(await socket.until_end())
+    thread = await alice.read(f"/threads/{thread_id}")
+    assert (thread["agentId"], thread["state"]["activeAgent"]["id"]) == ("assistant", "joiner")
+    assert (await unfinished(alice))["threadId"] == thread_id
+    let_go = await alice.ask("Are you there?", sessionId=first)
+    assert (let_go["state"]["activeAgent"]["id"], let_go["state"]["workflow"]) == ("foreman", None)
+    assert [each["outcome"] for each in (await alice.read(f"/threads/{first}/handoffs"))["items"]] == ["closed"]
+
+
+async def test_a_model_that_fails_when_a_workflow_is_continued_leaves_it_to_be_continued(
+    alice: User, model: FaultModel
+) -> None:
+    thread_id = await with_joiner(alice)
+    (await alice.post(f"/threads/{thread_id}/exit", None)).raise_for_status()
+    workflow = await unfinished(alice)
+    model.script(answers("", finish="content_filter"))
+    body = {"workflowId": workflow["id"]}
+    answered = (await alice.post(f"/threads/{thread_id}/continue", body)).raise_for_status().json()
+    assert answered["state"]["activeAgent"]["id"] == "foreman"
+    assert (await unfinished(alice))["id"] == workflow["id"]
+    (await alice.post(f"/threads/{thread_id}/continue", body)).raise_for_status()
+
+
+@pytest.mark.parametrize("whose", ["another user's", "another tenant's", "a reader's"])
+async def test_strangers_leave_nobody_and_continue_nothing(
+    alice: User, new_user: NewUser, cloud: RunningCloud, tenant: str, whose: str
+) -> None:
+    thread_id = await with_joiner(alice)
+    workflow = await unfinished(alice)
+    elsewhere = tenant if whose != "another tenant's" else f"t-{uuid.uuid4().hex}"
+    name = "alice" if whose == "another tenant's" else "eve"
+    eve = new_user(name, *(["thread:read_all"] if whose == "a reader's" else []), tenant=elsewhere)
+    before = cloud.stored(tenant)
+    body, unused = {"workflowId": workflow["id"]}, new_id()
+    check_problem(await eve.post(f"/threads/{thread_id}/exit", None), 404, "thread_unavailable")
+    # A foreign thread is like one that nobody uses.
+    check_problem(await eve.post(f"/threads/{thread_id}/continue", body), 409, "workflow_unavailable")
+    check_problem(await eve.post(f"/threads/{unused}/continue", body), 409, "workflow_unavailable")
+    async with eve.connect() as socket:
+        await socket.send("exit", threadId=thread_id)
+        assert (await socket.refused())["code"] == "thread_unavailable"
+        await socket.send("continue", threadId=thread_id, workflowId=workflow["id"])
+        assert (await socket.refused())["code"] == "workflow_unavailable"
+        await socket.send("continue", threadId=unused, workflowId=workflow["id"])
+        refusal = await socket.refused()
+        assert refusal["code"] == "workflow_unavailable"
+        assert (refusal["metadata"]["action"], refusal["metadata"]["threadId"]) == ("continue", unused)
+        await socket.nothing_more()
+    assert (await eve.read("/workflows"))["items"] == []
+    if whose == "a reader's":
+        assert (await eve.read(f"/threads/{thread_id}/handoffs"))["items"]
+    else:
+        check_problem(await eve.get(f"/threads/{thread_id}/handoffs"), 404, "thread_unavailable")
+        check_problem(await eve.get("/threads", parentThreadId=thread_id), 404, "thread_unavailable")
+    assert cloud.stored(tenant) == before
+    if elsewhere != tenant:
+        assert cloud.stored(elsewhere) == []
+    denied = {item["action"] for item in cloud.audits(elsewhere) if item["outcome"] == "denied"}
+    assert {"thread.exit", "thread.continue"} <= denied
+    assert await unfinished(alice) == workflow
+
+
+async def test_a_refusal_says_what_was_refused_and_begins_no_conversation(
+    socket: SocketClient, cloud: RunningCloud, tenant: str
+) -> None:
+    thread_id = new_id()
+    for action, more, code in (
+        ("exit", {}, "thread_unavailable"),
+        ("continue", {"workflowId": "none of mine"}, "workflow_unavailable"),
+        ("continue", {"workflowId": 7}, "invalid_request"),
+        ("continue", {}, "invalid_request"),
+    ):
+        await socket.send(action, threadId=thread_id, **more)
+        refusal = await socket.refused()
+        assert (refusal["code"], refusal["metadata"]["retryable"]) == (code, False)
+        assert (refusal["metadata"]["action"], refusal["metadata"]["threadId"]) == (action, thread_id)
+    await socket.nothing_more()
+    assert cloud.stored(tenant) == []

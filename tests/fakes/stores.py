@@ -1,0 +1,54 @@
+"""Fake stores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton.domain.identity import Scope
+from tests.contracts.stores import Stores
+from tests.fakes.audit import FakeAuditLog
+from tests.fakes.clock import FakeClock
+from tests.fakes.episodes import FakeEpisodes
+from tests.fakes.handoffs import FakeHandoffs
+from tests.fakes.idle_threads import FakeIdleThreads
+from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.run_records import FakeRunRecords
+from tests.fakes.skills import FakeSkills
+from tests.fakes.stream_log import FakeStreamLog
+from tests.fakes.thread_store import FakeThreadStore
+from tests.fakes.workflows import FakeWorkflows
+
+
+def in_memory(clock: FakeClock | None = None) -> Stores:
+    """A tenant in the doubles."""
+    clock = clock or FakeClock()
+    audit = FakeAuditLog()
+
+    async def audit_records(scope: Scope) -> list[dict[str, Any]]:
+        return [
+            {
+                "user_id": record.scope.user_id,
+                "action": record.action,
+                "outcome": record.outcome,
+                "thread_id": record.thread_id,
+                "detail": record.detail,
+            }
+            for record in audit.records
+            if record.scope.tenant_id == scope.tenant_id
+        ]
+
+    store = FakeThreadStore(clock)
+    return Stores(
+        store,
+        FakeStreamLog(clock),
+        FakeLiveRegistry(clock),
+        audit,
+        FakeEpisodes(),
+        FakeIdleThreads(store, clock),
+        FakeRunRecords(),
+        FakeHandoffs(audit),
+        FakeWorkflows(clock),
+        FakeSkills(),
+        clock,
+        audit_records,
+    )
