@@ -12,6 +12,7 @@ from typing import Any
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
+from baton.agents.agent_result import AgentResult
 from baton.agents.answer_limit import AnswerLimit
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import CallOutcome, Transfer
@@ -73,27 +74,22 @@ class AgentLoop:
         own: BuiltinTools | None = None,
         task_id: str | None = None,
     ) -> None:
-        self.agent = agent
+        self._agent = agent
         self._prompts: list[Prompt] = []
         self._head = self._current_from = 0
         self._prompt_budget = 0
-        self.usage = Usage()
-        self.is_limited = bool(kit.missing)
-        """Whether something it should have, or somebody it needed, could not be had: the user is told so."""
-        self.ends_conversation = False
-        self.waiting: list[ToolCall] = []
-        """Calls that a person has to agree to; with them the run is interrupted."""
-        self.transfer: Transfer | None = None
-        """Whom it hands the conversation over to, or why it may not, in words that the user is told."""
-        self.returns: AgentReport | None = None
-        """Its report, if it hands the conversation back."""
-        self.has_answered = False
-        """Whether its last words are an answer: some text, or nothing more to say."""
+        self._usage = Usage()
+        self._is_limited = bool(kit.missing)
+        self._ends_conversation = False
+        self._waiting: list[ToolCall] = []
+        self._transfer: Transfer | None = None
+        self._returns: AgentReport | None = None
+        self._has_answered = False
         self._context = context
         self._kit = kit
         self._transcript = transcript
         self._settings = context.model_settings(agent, is_consulted=task_id is not None)
-        self.model: str | None = self._settings.model
+        self._model: str | None = self._settings.model
         self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
         self._calls = ToolCalls(context, agent, kit, self._budget, consult, own, task_id)
         self._caller = task_id or agent.id
@@ -101,6 +97,21 @@ class AgentLoop:
         self._occurrences: Counter[str] = Counter()
         self._sources: dict[str, Mapping[str, Any]] = {}
         self._is_limit_told = False
+
+    @property
+    def result(self) -> AgentResult:
+        """What has come of it so far; final once ``events`` has ended."""
+        return AgentResult(
+            agent=self._agent,
+            model=self._model,
+            usage=self._usage,
+            has_answered=self._has_answered,
+            is_limited=self._is_limited,
+            waiting=tuple(self._waiting),
+            transfer=self._transfer,
+            returns=self._returns,
+            ends_conversation=self._ends_conversation,
+        )
 
     async def begin(self, context: AssembledContext, notes: Sequence[Prompt] = ()) -> None:
         """What it answers; ``notes`` stand behind the system prompt."""
@@ -123,20 +134,20 @@ class AgentLoop:
                 return
             async for event in self._carry_out(calls, self._transcript.messages[-1].id):
                 yield event
-            if is_last or self.waiting or self._context.stop.is_set():
+            if is_last or self._waiting or self._context.stop.is_set():
                 return
-            if self.transfer is not None or self.returns is not None:
-                if self.transfer is not None and self.transfer.refusal is None and len(calls) == 1:
+            if self._transfer is not None or self._returns is not None:
+                if self._transfer is not None and self._transfer.refusal is None and len(calls) == 1:
                     self._take_back_transfer()
                 return
-            if self.ends_conversation and self.has_answered:
+            if self._ends_conversation and self._has_answered:
                 return  # it has said goodbye
 
     def _take_back_transfer(self) -> None:
         """Keep what it said, but not the call: the handoff has a record of its own, and each message is a write."""
         said, _ = self._transcript.take_back(2)
         if said.text:
-            self._transcript.add_answer(said.id, self.agent, said.text, sources=said.sources, is_cut=said.is_cut)
+            self._transcript.add_answer(said.id, self._agent, said.text, sources=said.sources, is_cut=said.is_cut)
 
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], refused: Mapping[str, str]
@@ -167,7 +178,7 @@ class AgentLoop:
                     if isinstance(chunk, TextDelta):
                         if not is_open:
                             is_open = True
-                            yield text_start(message_id, self.agent)
+                            yield text_start(message_id, self._agent)
                         heard += chunk.text
                         said = self._prefix() + chunk.text
                         text += said
@@ -197,7 +208,7 @@ class AgentLoop:
         if text or calls:
             self._transcript.add_answer(
                 message_id,
-                self.agent,
+                self._agent,
                 text,
                 calls=calls,
                 is_whole=is_whole,
@@ -205,7 +216,7 @@ class AgentLoop:
                 sources=sources if text else (),
             )
         await self._count(finished, prompts, heard, calls)
-        self.has_answered = bool(text)
+        self._has_answered = bool(text)
         if failure is not None:
             raise failure
 
@@ -220,7 +231,7 @@ class AgentLoop:
         self._prompts += [
             Prompt(Role.TOOL, self._calls.told(call), tool_call_id=call.id)
             for call in calls
-            if call not in self.waiting
+            if call not in self._waiting
         ]
         await self._fit()
 
@@ -256,16 +267,16 @@ class AgentLoop:
     def _take(self, call: ToolCall, outcome: CallOutcome, result_id: str) -> None:
         """Note what follows from a call's outcome."""
         if outcome.waits:
-            self.waiting.append(call)
+            self._waiting.append(call)
             return
         is_report = outcome.returns is not None
         told = self._calls.told(call)
-        self._transcript.add_result(result_id, self.agent, call, told, end=outcome.end, is_handoff_summary=is_report)
-        if self.transfer is None or self.transfer.refusal is not None:
-            self.transfer = outcome.transfer or self.transfer
-        self.returns = self.returns or outcome.returns
-        self.is_limited |= outcome.is_outage
-        self.ends_conversation |= outcome.ends_conversation
+        self._transcript.add_result(result_id, self._agent, call, told, end=outcome.end, is_handoff_summary=is_report)
+        if self._transfer is None or self._transfer.refusal is not None:
+            self._transfer = outcome.transfer or self._transfer
+        self._returns = self._returns or outcome.returns
+        self._is_limited |= outcome.is_outage
+        self._ends_conversation |= outcome.ends_conversation
         for source in outcome.sources:
             if len(self._sources) < MAX_SOURCES:
                 shown = {key: _short(value) for key, value in source.items()}
@@ -273,10 +284,10 @@ class AgentLoop:
 
     def _prefix(self) -> str:
         """The sentence that tells the user of a limitation, once, in front of the words that follow it."""
-        if not self.is_limited or self._is_limit_told or self._caller != self.agent.id:
+        if not self._is_limited or self._is_limit_told or self._caller != self._agent.id:
             return ""
         self._is_limit_told = True
-        return sentence(self.agent, "limited_resources") + "\n\n"
+        return sentence(self._agent, "limited_resources") + "\n\n"
 
     def _identified(self, call: ToolCall) -> ToolCall:
         """The call under an id that another attempt at this run would give it too."""
@@ -293,7 +304,7 @@ class AgentLoop:
         """Add what the model counted, or our own count where its endpoint does not tell or it broke off."""
         usage = finished.usage if finished is not None else None
         if finished is not None:
-            self.model = finished.model
+            self._model = finished.model
         if usage is None and (text or calls):
             counter = self._context.services.counter
 
@@ -304,7 +315,7 @@ class AgentLoop:
 
             size = sum(map(_length, prompts)) + len(text) + _call_length(calls)
             usage = await off_loop(size, counted)
-        self.usage += usage or Usage()
+        self._usage += usage or Usage()
         self._budget.count_model_call(usage or Usage())
 
 

@@ -17,6 +17,7 @@ from baton.domain.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
 from baton.domain.workflow import Workflow
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.domain.workflow_moves import IllegalTransition, advance
+from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.handoffs.running_conversation import RunningConversation
 from baton.handoffs.skill_making import review_skill
 from baton.ports.agent_client import AgentReport
@@ -80,7 +81,7 @@ def builtin_tools(agent: AgentDefinition, conversation: RunningConversation) -> 
 class BuiltinTools:
     """Baton's own tools at work in one run, one call after the other."""
 
-    conversation: RunningConversation
+    tracker: ConversationTracker
     scope: Scope
     clock: Clock
     _decided: str | None = None
@@ -107,13 +108,12 @@ class BuiltinTools:
             return self._transfer(agent, name, arguments)
 
     def _transfer(self, source: AgentDefinition, name: str, arguments: Mapping[str, Any]) -> CallOutcome:
+        conversation = self.tracker.current
         target_id = next((each.agent for each in source.handoffs if tool_name(TRANSFER, each.agent) == name), "")
-        target, handoff = self.conversation.describe(target_id), declared_handoff(source, target_id)
+        target, handoff = conversation.describe(target_id), declared_handoff(source, target_id)
         reason, summary = arguments["reason"][:MAX_REASON], arguments["context_summary"][:MAX_SUMMARY]
-        session = self.conversation.agent if self.conversation.handoff is not None else None
-        refusal = may_hand_off(
-            source, target_id, target, self.scope, session=session, workflow=self.conversation.workflow
-        )
+        session = conversation.agent if conversation.handoff is not None else None
+        refusal = may_hand_off(source, target_id, target, self.scope, session=session, workflow=conversation.workflow)
         if target is None or handoff is None:
             return CallOutcome.failed(f"Error: there is no agent {target_id!r} to hand over to.")
         transfer = Transfer(target, handoff, reason, summary, arguments.get("workflow_id"), refusal)
@@ -124,40 +124,38 @@ class BuiltinTools:
         return CallOutcome(f"The user is being connected with {target.name}.", transfer=transfer)
 
     def _return(self, summary: str, outcome: str) -> CallOutcome:
-        if self.conversation.handoff is None:
+        if self.tracker.current.handoff is None:
             return CallOutcome.failed("Error: the conversation is the main agent's already.")
-        self._decided = self.conversation.main.name
+        self._decided = self.tracker.current.main.name
         return CallOutcome(f"{outcome}: {summary}", returns=AgentReport(summary, outcome))
 
     def _advance(self, state: str, data: Mapping[str, Any], emit: Emit) -> CallOutcome:
-        conversation, definition, workflow = self.conversation, self.conversation.definition, self.conversation.workflow
+        conversation = self.tracker.current
+        definition, workflow = conversation.definition, conversation.workflow
         if definition is None or workflow is None:
             return CallOutcome.failed("Error: there is no workflow to advance.")
-        before = conversation.state
         try:
             moved = advance(definition, workflow, state, data, self.clock.now())
             about = review_skill(moved, self.scope, self._goes_to) if definition.produces == "skill" else ""
         except IllegalTransition as illegal:
             return CallOutcome.failed(f"Error: {illegal}")
-        conversation.put_workflow(moved)
-        self._show(workflow, moved, before, emit)
+        self.tracker.current = conversation.with_workflow(moved)
+        self._show(workflow, moved, conversation.shown, emit)
         return CallOutcome("\n".join(part for part in (about, workflow_note(definition, moved)) if part))
 
     def _goes_to(self, text: str) -> str | None:
-        """To whom the main agent would hand a message over by its words."""
-        main = self.conversation.main
-        targets = [
-            target for handoff in main.handoffs if (target := self.conversation.describe(handoff.agent)) is not None
-        ]
-        found = triggered(main, targets, text)
+        """Name the agent that the main agent would hand a message over to by its words."""
+        conversation = self.tracker.current
+        described = (conversation.describe(handoff.agent) for handoff in conversation.main.handoffs)
+        found = triggered(conversation.main, [target for target in described if target is not None], text)
         return found[0].name if found is not None else None
 
     def _show(self, left: Workflow, entered: Workflow, before: Mapping[str, Any], emit: Emit) -> None:
         moves = left.state != entered.state
         for event in (
-            *(self.conversation.step_ends() if moves else ()),
-            *self.conversation.news_since(before),
-            *(self.conversation.step_begins() if moves else ()),
+            *(self.tracker.step_ends() if moves else ()),
+            *self.tracker.changes_since(before),
+            *(self.tracker.step_begins() if moves else ()),
         ):
             emit(event)
 

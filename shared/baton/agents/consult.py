@@ -65,8 +65,12 @@ class Consultations:
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self.usage = Usage()
-        """Tokens that the agents of this deployment have used for it."""
+        self._usage = Usage()
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens that the agents of this deployment have used so far."""
+        return self._usage
 
     async def ask(self, call: ToolCall, agent: AgentDefinition, message: str, emit: Emit) -> CallOutcome:
         """Ask ``agent``; what comes of it is told to the asking model and kept as a task."""
@@ -148,15 +152,15 @@ class Consultations:
                 async for _ in events:
                     pass  # the user sees what the asking agent makes of it
         finally:
-            work.usage = loop.usage
-            self.usage += loop.usage
+            work.usage = loop.result.usage
+            self._usage += work.usage
             work.messages = [
                 TaskMessage(message.role.value, message.text, message.timestamp, message.tool_name)
                 for message in transcript.messages
             ]
-        work.is_limited = loop.is_limited
+        work.is_limited = loop.result.is_limited
         answers = [message for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
-        if answers and loop.has_answered:
+        if answers and loop.result.has_answered:
             work.take(answers[-1].text, is_cut=answers[-1].is_cut)
 
     async def _ask_remote(self, agent: AgentDefinition, task: Task, work: _Work) -> None:

@@ -1,15 +1,17 @@
-"""The course of a run: who speaks in it, in which order, and which agent is active at its end."""
+"""Routing within a run: which agent speaks, in which order, and which is active at its end."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass
 
 from ag_ui.core import BaseEvent
 
+from baton.agents.agent_result import AgentResult
 from baton.agents.call_outcome import Transfer
-from baton.dialogue.agent_runner import AgentRunner, Speaker
-from baton.dialogue.answer_step import AnswerStep
+from baton.dialogue.agent_runner import AgentRunner
+from baton.dialogue.dialogue_step import DialogueStep
 from baton.dialogue.handoff_events import HandoffEvents
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelError, WorkflowUnavailable
@@ -19,48 +21,56 @@ from baton.domain.metrics import Metric, count
 from baton.domain.triggers import exit_locale, matching
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
-from baton.handoffs.forks import SPECIALIST
+from baton.handoffs.forks import SPECIALIST, ForkedExchange
 from baton.handoffs.running_conversation import SpecialistProblem
 from baton.requests.requests import ActionRequest, ConversationAction
 
 
-class AgentRouter:
-    """Who speaks in a run. What Baton itself says is never left to a model."""
+@dataclass(frozen=True, slots=True)
+class RouterResult:
+    """Who has spoken in a run, and what came of it."""
 
-    def __init__(self, step: AnswerStep) -> None:
-        self.handoffs = HandoffEvents(step)
-        self.runner = AgentRunner(step)
+    last: AgentResult | None
+    """The agent that spoke last; None where the last words are Baton's own, or nobody spoke."""
+    model: str | None
+    """The model that spoke last."""
+    has_answered: bool
+    """Whether the user got an answer, from an agent or from Baton itself."""
+    usage: Usage
+    """All that models have used."""
+    forked: ForkedExchange | None
+    """What was said in the specialist's fork, and has yet to be written there."""
+
+
+class AgentRouter:
+    """Decides which agent speaks in a run. What Baton itself says is never left to a model."""
+
+    def __init__(self, step: DialogueStep) -> None:
+        self._handoffs = HandoffEvents(step)
+        self._runner = AgentRunner(step)
         self._step = step
         self._context = step.context
-        self._conversation = step.conversation
+        self._tracker = step.tracker
         self._services = step.context.services
         self._text = step.opening.text
         self._has_answered = False
         self._has_baton_the_last_word = False
 
     @property
-    def last(self) -> Speaker | None:
-        """The agent that spoke last; None where the last words are Baton's own."""
-        return self.runner.speakers[-1] if self.runner.speakers and not self._has_baton_the_last_word else None
-
-    @property
-    def has_answered(self) -> bool:
-        """Whether the user got an answer, from an agent or from Baton itself."""
-        return self._has_answered or self.handoffs.has_spoken
-
-    @property
-    def usage(self) -> Usage:
-        """Everything that models have used."""
-        return self.runner.usage + self.handoffs.usage
-
-    @property
-    def model(self) -> str | None:
-        """The model that spoke last."""
-        return self.runner.speakers[-1].model if self.runner.speakers else None
+    def result(self) -> RouterResult:
+        """What has come of the run so far; final once ``events`` has ended."""
+        agents = self._runner.result
+        return RouterResult(
+            last=None if self._has_baton_the_last_word else agents.last,
+            model=agents.last.model if agents.last is not None else None,
+            has_answered=self._has_answered or self._handoffs.has_spoken,
+            usage=agents.usage + self._handoffs.usage,
+            forked=agents.forked,
+        )
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
         """Everything that is said and done. Raises the ``BatonError`` that ends the run."""
-        for event in self._conversation.step_begins():
+        for event in self._tracker.step_begins():
             yield event
         request = self._step.request
         if not isinstance(request, ActionRequest):
@@ -77,21 +87,22 @@ class AgentRouter:
 
     async def _answer(self) -> AsyncGenerator[BaseEvent, None]:
         """Answer a message, or go on with what had waited."""
-        conversation = self._conversation
-        if conversation.trouble is not None:
-            for event in self.handoffs.without_specialist(conversation.trouble):
+        trouble = self._tracker.current.trouble
+        if trouble is not None:
+            for event in self._handoffs.without_specialist(trouble):
                 yield event
-            if conversation.trouble is not SpecialistProblem.LOST:
+            if trouble is not SpecialistProblem.LOST:
                 return
         is_message = self._step.answered is None
         wanted = self._asked_for(self._text) if is_message else None
         # Whoever asks for a session at once is not asked about another one.
-        offer = conversation.take_offer() if wanted is None else None
-        if offer is not None:
-            for event in self.handoffs.welcome(offer):
+        conversation = self._tracker.current
+        if conversation.offer is not None and wanted is None:
+            self._tracker.current = conversation.offered()
+            for event in self._handoffs.welcome(conversation.offer):
                 yield event
         if conversation.redefined is not None:
-            for event in self.handoffs.tell_redefined(conversation.redefined):
+            for event in self._handoffs.tell_redefined(conversation.redefined):
                 yield event
         locale = (
             exit_locale(conversation.agent.exit_words, self._text)
@@ -103,7 +114,7 @@ class AgentRouter:
                 yield event
             return
         if wanted is not None:
-            async with contextlib.aclosing(self.handoffs.hand_over(wanted, None)) as events:
+            async with contextlib.aclosing(self._handoffs.hand_over(wanted, None)) as events:
                 async for event in events:
                     yield event
         if wanted is None or wanted.refusal is None:
@@ -118,18 +129,19 @@ class AgentRouter:
 
     async def _continue(self, workflow_id: str) -> AsyncGenerator[BaseEvent, None]:
         """Take up an unfinished workflow, here or from another thread."""
-        conversation = self._conversation
-        if conversation.trouble is SpecialistProblem.LOST:
-            for event in self.handoffs.without_specialist(conversation.trouble):
+        trouble = self._tracker.current.trouble
+        if trouble is SpecialistProblem.LOST:
+            for event in self._handoffs.without_specialist(trouble):
                 yield event
         workflow = await self._unfinished(workflow_id)
+        conversation = self._tracker.current
         target = conversation.describe(workflow.agent_id)
         if target is None or target.workflow is None:
             raise WorkflowUnavailable
         handoff = declared_handoff(conversation.main, target.id) or HandoffDefinition(agent=target.id)
         summary = f"The user continues {workflow.name}."
         wanted = Transfer(target, handoff, "continue", summary, refusal=self._refusal(target, handoff))
-        async with contextlib.aclosing(self.handoffs.hand_over(wanted, workflow)) as events:
+        async with contextlib.aclosing(self._handoffs.hand_over(wanted, workflow)) as events:
             async for event in events:
                 yield event
         if wanted.refusal is None:
@@ -140,16 +152,17 @@ class AgentRouter:
     async def _merge(self, fork_thread_id: str) -> AsyncGenerator[BaseEvent, None]:
         """Take over the last thing that was said in a fork."""
         _, answer = await self._services.forks.newest_answer(self._context.scope, fork_thread_id)
-        agent = self._conversation.describe(answer.agent_id or "") or self._conversation.main
-        for event in self.handoffs.say(agent, answer.text, source=SPECIALIST):
+        conversation = self._tracker.current
+        agent = conversation.describe(answer.agent_id or "") or conversation.main
+        for event in self._handoffs.say(agent, answer.text, source=SPECIALIST):
             yield event
 
     async def _converse(self) -> AsyncGenerator[BaseEvent, None]:
         """Let the active agent speak, until nobody hands it on."""
-        _conversation, stop = self._conversation, self._context.stop
+        stop = self._context.stop
         while not stop.is_set():
             try:
-                async with contextlib.aclosing(self.runner.speech()) as events:
+                async with contextlib.aclosing(self._runner.run_active()) as events:
                     async for event in events:
                         yield event
             except ModelError:
@@ -159,20 +172,22 @@ class AgentRouter:
                 for event in self._fail():
                     yield event
                 return
-            speaker = self.runner.speakers[-1]
-            self._has_answered |= speaker.has_answered
-            if stop.is_set() or speaker.waiting:
+            spoken = self._runner.result.last
+            if spoken is None:
                 return
-            if speaker.transfer is not None and (speaker.transfer.refusal is None or speaker.returns is None):
-                workflow = await self._wanted_workflow(speaker.transfer)
-                async with contextlib.aclosing(self.handoffs.hand_over(speaker.transfer, workflow)) as events:
+            self._has_answered |= spoken.has_answered
+            if stop.is_set() or spoken.waiting:
+                return
+            if spoken.transfer is not None and (spoken.transfer.refusal is None or spoken.returns is None):
+                workflow = await self._wanted_workflow(spoken.transfer)
+                async with contextlib.aclosing(self._handoffs.hand_over(spoken.transfer, workflow)) as events:
                     async for event in events:
                         yield event
-                if speaker.transfer.refusal is not None:
+                if spoken.transfer.refusal is not None:
                     self._has_baton_the_last_word = True
                     return
                 continue
-            if speaker.returns is not None or self._is_done:
+            if spoken.returns is not None or self._is_done:
                 for event in self._end(HandoffOutcome.RETURNED):
                     yield event
             elif self._is_silent_target:
@@ -183,28 +198,28 @@ class AgentRouter:
     @property
     def _is_done(self) -> bool:
         """Whether the specialist has nothing left to do but to return, and forgot it."""
-        handoff = self._conversation.handoff
-        return handoff is not None and handoff.return_expected and self._conversation.is_workflow_complete
+        handoff = self._tracker.current.handoff
+        return handoff is not None and handoff.return_expected and self._tracker.current.is_workflow_complete
 
     def _end(self, outcome: HandoffOutcome, locale: str | None = None) -> Iterator[BaseEvent]:
         self._has_baton_the_last_word = True
-        return self.handoffs.leave(outcome, locale)
+        return self._handoffs.leave(outcome, locale)
 
     @property
     def _is_silent_target(self) -> bool:
         """Whether the specialist became active in this run, and has not said a word."""
-        conversation = self._conversation
+        conversation = self._tracker.current
         return conversation.was_handed_over_by(self._step.opening) and not any(
             message.agent_id == conversation.agent.id and message.is_said for message in self._step.transcript.messages
         )
 
     def _fail(self) -> Iterator[BaseEvent]:
         self._has_baton_the_last_word = True
-        return self.handoffs.fail()
+        return self._handoffs.fail()
 
     def _asked_for(self, text: str) -> Transfer | None:
         """The handoff that the message's words ask for, without a model."""
-        conversation = self._conversation
+        conversation = self._tracker.current
         again = matching(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
         if again is not None:
             refusal = busy(conversation.agent, conversation.agent, conversation.workflow)
@@ -219,7 +234,7 @@ class AgentRouter:
         return Transfer(target, handoff, f"trigger: {trigger}", None, refusal=self._refusal(target, handoff))
 
     def _refusal(self, target: AgentDefinition, handoff: HandoffDefinition) -> Refusal | None:
-        conversation = self._conversation
+        conversation = self._tracker.current
         # To continue a workflow the main agent of this thread need not know its agent: the user does.
         source = conversation.main.model_copy(update={"handoffs": (handoff,)})
         session = conversation.agent if conversation.handoff is not None else None

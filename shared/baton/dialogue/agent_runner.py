@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ag_ui.core import BaseEvent
 
 from baton.agents.agent_loop import AgentLoop
+from baton.agents.agent_result import AgentResult
 from baton.agents.approvals import refusals
 from baton.agents.builtin_tools import BuiltinTools
-from baton.agents.call_outcome import Transfer
 from baton.agents.consult import Consultations
 from baton.agents.prompting import CONTINUING, notes_for
 from baton.agents.tool_kit import ToolKit, tool_kit
 from baton.agents.transcript import Transcript
-from baton.dialogue.answer_step import AnswerStep
+from baton.dialogue.dialogue_step import DialogueStep
 from baton.dialogue.merging import merged
 from baton.dialogue.remote_agent_runner import RemoteAgentRunner
-from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InterruptUnavailable
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
@@ -30,62 +29,73 @@ from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
 from baton.memory.context import AssembledContext, assemble, history_budget
 from baton.memory.handoff_context import granted
-from baton.ports.agent_client import AgentReport
 from baton.ports.chat_model import Prompt
 
 
-class Speaker(Protocol):
-    """An agent that is active, for one answer."""
+class RunsAgent(Protocol):
+    """An agent at work on one answer."""
 
-    agent: AgentDefinition
-    usage: Usage
-    model: str | None
-    waiting: list[ToolCall]
-    transfer: Transfer | None
-    returns: AgentReport | None
-    ends_conversation: bool
-    has_answered: bool
+    @property
+    def result(self) -> AgentResult:
+        """What has come of it so far; final once ``events`` has ended."""
+        ...
 
     def events(self) -> AsyncGenerator[BaseEvent, None]:
         """Its answer. Raises the ``BatonError`` that ends it, after closing what was opened."""
         ...
 
 
-class AgentRunner:
-    """Everything that agents say in one run."""
+@dataclass(frozen=True, slots=True)
+class RunnerResult:
+    """What the agents of one run have come to, in the order in which they spoke."""
 
-    def __init__(self, step: AnswerStep) -> None:
+    agents: tuple[AgentResult, ...]
+    usage: Usage
+    """All that their models and those of consulted agents have used."""
+    forked: ForkedExchange | None
+    """What was said in the specialist's fork, and has yet to be written there."""
+
+    @property
+    def last(self) -> AgentResult | None:
+        """The agent that spoke last."""
+        return self.agents[-1] if self.agents else None
+
+
+class AgentRunner:
+    """Runs the agents that speak in one run, one after the other."""
+
+    def __init__(self, step: DialogueStep) -> None:
         context = step.context
-        self.speakers: list[Speaker] = []
-        """Who has spoken, in order."""
-        self.forked: ForkedExchange | None = None
-        """What was said in the specialist's fork, and has to be written there."""
+        self._running: list[RunsAgent] = []
+        self._forked: ForkedExchange | None = None
         self._step = step
         self._context = context
-        self._conversation = step.conversation
+        self._tracker = step.tracker
         self._services = context.services
         self._text = step.asked.text if step.asked is not None else ""
         self._consultations = Consultations(context)
 
     @property
-    def usage(self) -> Usage:
-        """Everything that agents' models have used."""
-        return sum((speaker.usage for speaker in self.speakers), self._consultations.usage)
+    def result(self) -> RunnerResult:
+        """What has come of all agents so far."""
+        agents = tuple(each.result for each in self._running)
+        usage = sum((each.usage for each in agents), self._consultations.usage)
+        return RunnerResult(agents, usage, self._forked)
 
-    async def speech(self) -> AsyncGenerator[BaseEvent, None]:
-        """What the agent says that is active; in this thread, or in its fork."""
-        handoff = self._conversation.handoff
+    async def run_active(self) -> AsyncGenerator[BaseEvent, None]:
+        """Let the active agent answer; in this thread, or in its fork."""
+        handoff = self._tracker.current.handoff
         if handoff is None or handoff.context_mode is not ContextMode.FORKED:
-            parts = self._speech_in(self._step.transcript)
+            parts = self._run_in(self._step.transcript)
         else:
-            parts = self._speech_in_fork(handoff)
+            parts = self._run_in_fork(handoff)
         async with contextlib.aclosing(parts) as events:
             async for event in events:
                 yield event
 
-    async def _speech_in_fork(self, handoff: HandoffRequest) -> AsyncGenerator[BaseEvent, None]:
-        """What the specialist says in its fork, merged into this thread."""
-        step, agent, context = self._step, self._conversation.agent, self._context
+    async def _run_in_fork(self, handoff: HandoffRequest) -> AsyncGenerator[BaseEvent, None]:
+        """Let the specialist answer in its fork, and merge the answer into this thread."""
+        step, agent, context = self._step, self._tracker.current.agent, self._context
         transcript = Transcript(
             fork_id(handoff),
             context.run,
@@ -93,7 +103,7 @@ class AgentRunner:
             clock=self._services.clock,
             counter=self._services.counter,
         )
-        parts = merged(self._speech_in(transcript), agent, step.transcript, context.stop)
+        parts = merged(self._run_in(transcript), agent, step.transcript, context.stop)
         try:
             async with contextlib.aclosing(parts) as events:
                 async for event in events:
@@ -103,13 +113,13 @@ class AgentRunner:
                 call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
                 step.transcript.add_result(step.transcript.new_id(), agent, call, report.text, is_handoff_summary=True)
             if transcript.messages:
-                self.forked = ForkedExchange(handoff, agent, context.run, step.opening, transcript.messages)
+                self._forked = ForkedExchange(handoff, agent, context.run, step.opening, transcript.messages)
 
-    async def _speech_in(self, transcript: Transcript) -> AsyncGenerator[BaseEvent, None]:
-        conversation = self._conversation
+    async def _run_in(self, transcript: Transcript) -> AsyncGenerator[BaseEvent, None]:
+        conversation = self._tracker.current
         if conversation.agent.remote is not None and conversation.handoff is not None:
-            speaker: Speaker = await self._relay(conversation.handoff, transcript)
-            self.speakers.append(speaker)
+            agent: RunsAgent = await self._remote_runner(conversation.handoff, transcript)
+            self._running.append(agent)
         else:
             kit = await tool_kit(
                 conversation.agent,
@@ -118,25 +128,26 @@ class AgentRunner:
                 self._services.tools,
                 conversation=conversation,
             )
-            loop = speaker = self._loop(kit, transcript)
-            self.speakers.append(speaker)
+            loop = agent = self._loop(kit, transcript)
+            self._running.append(agent)
             asked = self._step.asked
             current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
-            if self._step.answered is not None and len(self.speakers) == 1:
+            if self._step.answered is not None and len(self._running) == 1:
                 async with contextlib.aclosing(self._go_on(loop, self._step.answered)) as events:
                     async for event in events:
                         yield event
                 current = (*self._step.unfinished, *self._step.transcript.messages)
-            notes = notes_for(conversation, kit, self._step.skills, self._text, self._services.counter)
+            # What was approved may have moved the workflow on.
+            notes = notes_for(self._tracker.current, kit, self._step.skills, self._text, self._services.counter)
             await loop.begin(await self._assembled(kit, current), notes)
         if not self._context.stop.is_set():
-            async with contextlib.aclosing(speaker.events()) as events:
+            async with contextlib.aclosing(agent.events()) as events:
                 async for event in events:
                     yield event
-        if isinstance(speaker, RemoteAgentRunner):
-            self._note_task(speaker)
+        if conversation.agent.remote is not None:
+            self._note_task(agent.result.remote_task_id)
 
-    async def _relay(self, handoff: HandoffRequest, transcript: Transcript) -> RemoteAgentRunner:
+    async def _remote_runner(self, handoff: HandoffRequest, transcript: Transcript) -> RemoteAgentRunner:
         history = [message for message in await self._history() if message.is_said]
         is_forked = handoff.context_mode is ContextMode.FORKED
         granted_here = set(handoff.recent_messages)
@@ -145,12 +156,12 @@ class AgentRunner:
             for message in history
             if (message.id in granted_here if is_forked else message.ordinal < handoff.ordinal)
         ]
-        is_first = self._conversation.was_handed_over_by(self._step.opening)
+        is_first = self._tracker.current.was_handed_over_by(self._step.opening)
         asked = self._step.asked
         text = asked.text if asked is not None and asked.text else CONTINUING.format(workflow="this")
         return RemoteAgentRunner(
             self._context,
-            self._conversation.agent,
+            self._tracker.current.agent,
             transcript,
             handoff,
             text=text,
@@ -161,13 +172,13 @@ class AgentRunner:
         )
 
     def _loop(self, kit: ToolKit, transcript: Transcript) -> AgentLoop:
-        own = BuiltinTools(self._conversation, self._context.scope, self._services.clock)
+        own = BuiltinTools(self._tracker, self._context.scope, self._services.clock)
         consult = self._consultations.ask
-        return AgentLoop(self._context, self._conversation.agent, kit, transcript, consult=consult, own=own)
+        return AgentLoop(self._context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)
 
     async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage]) -> AssembledContext:
         """The prompt of the active agent."""
-        conversation, counter = self._conversation, self._services.counter
+        conversation, counter = self._tracker.current, self._services.counter
         history, reserved = await self._history(), kit.tokens(counter)
         made = assemble(conversation.agent, history, current, counter, reserved=reserved, handoff=conversation.handoff)
         if self._step.asked is not None or conversation.workflow is None:
@@ -177,17 +188,18 @@ class AgentRunner:
 
     async def _history(self) -> Sequence[StoredMessage]:
         """What the active agent may see of what was said before."""
-        step, handoff = self._step, self._conversation.handoff
+        step, conversation = self._step, self._tracker.current
+        handoff = conversation.handoff
         if handoff is None:
             return step.history
         history = step.history
-        if handoff.context_mode is ContextMode.FORKED and not self._conversation.was_handed_over_by(self._step.opening):
+        if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(self._step.opening):
             return await self._services.forks.history(
-                self._context.scope, handoff, token_budget=self._conversation.agent.memory.max_working_memory_tokens
+                self._context.scope, handoff, token_budget=conversation.agent.memory.max_working_memory_tokens
             )
-        if handoff.context_mode is ContextMode.FULL and self._conversation.was_handed_over_by(self._step.opening):
+        if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(self._step.opening):
             # What was read for the main agent may be less than this one has room for.
-            budget = history_budget(self._conversation.agent, step.opening.tokens, self._services.counter)
+            budget = history_budget(conversation.agent, step.opening.tokens, self._services.counter)
             history = await self._services.store.recent_messages(self._context.scope, step.thread, token_budget=budget)
         return granted(handoff, history)
 
@@ -203,8 +215,8 @@ class AgentRunner:
             async for event in events:
                 yield event
 
-    def _note_task(self, remote_runner: RemoteAgentRunner) -> None:
-        """Remember the task that a specialist elsewhere goes on with at the user's next message."""
-        handoff = self._conversation.handoff
-        if handoff is not None and handoff.remote_task_id != remote_runner.remote_task_id:
-            self._conversation.describe_handoff(remote_task_id=remote_runner.remote_task_id)
+    def _note_task(self, remote_task_id: str | None) -> None:
+        """Remember the task that a remote specialist goes on with at the user's next message."""
+        conversation = self._tracker.current
+        if conversation.handoff is not None and conversation.handoff.remote_task_id != remote_task_id:
+            self._tracker.current = conversation.with_handoff_details(remote_task_id=remote_task_id)

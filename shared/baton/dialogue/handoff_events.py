@@ -10,7 +10,7 @@ from ag_ui.core import BaseEvent
 
 from baton.agents.builtin_tools import MAX_SUMMARY
 from baton.agents.call_outcome import Transfer
-from baton.dialogue.answer_step import AnswerStep
+from baton.dialogue.dialogue_step import DialogueStep
 from baton.dialogue.handoff_summary import summarised
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import text_content, text_end, text_start
@@ -28,47 +28,57 @@ from baton.memory.handoff_context import granted_ids
 
 
 class HandoffEvents:
-    """What happens to the conversation state in one run, as events; what is said goes into the transcript."""
+    """Carries out handoffs and returns in one run, and yields the events that show them.
 
-    def __init__(self, step: AnswerStep) -> None:
-        self.has_spoken = False
-        """Whether Baton itself has said something to the user."""
-        self.usage = Usage()
-        """What summing up has used."""
+    What Baton itself says goes into the transcript, the new conversation state into the tracker.
+    """
+
+    def __init__(self, step: DialogueStep) -> None:
+        self._has_spoken = False
+        self._usage = Usage()
         self._step = step
         self._context = step.context
-        self._conversation = step.conversation
+        self._tracker = step.tracker
         self._services = step.context.services
         self._clock = step.context.services.clock
         self._text = step.asked.text if step.asked is not None else ""
 
+    @property
+    def has_spoken(self) -> bool:
+        """Whether Baton itself has said something to the user."""
+        return self._has_spoken
+
+    @property
+    def usage(self) -> Usage:
+        """What summarising has used."""
+        return self._usage
+
     async def hand_over(self, wanted: Transfer, workflow: Workflow | None) -> AsyncGenerator[BaseEvent, None]:
         """Make another agent active and show it; or say why not. ``workflow``: the one to continue."""
-        step, conversation, now = self._step, self._conversation, self._clock.now()
+        step, source, now = self._step, self._tracker.current, self._clock.now()
         request = self._request(wanted)
         if wanted.refusal is not None:
-            conversation.refuse(request, now)
+            self._tracker.current = source.refused(request, now)
             for event in self.refuse(wanted, wanted.refusal):
                 yield event
             return
-        goes_on = self._resumed(wanted.target, workflow, now) if workflow is not None else None
-        begun = goes_on.workflow if goes_on else conversation.new_workflow(wanted.target, step.opening.ordinal, now)
-        source, before = conversation.agent, conversation.state
+        resumed = self._resumed(wanted.target, workflow, now) if workflow is not None else None
+        begun = resumed.workflow if resumed else source.new_workflow(wanted.target, step.opening.ordinal, now)
         child_id = fork_id(request) if request.context_mode is ContextMode.FORKED else None
         request = replace(request, workflow_id=begun.id if begun else None, child_thread_id=child_id)
-        conversation.hand_over(request, wanted.target, begun)
+        self._tracker.current = self._tracker.current.handed_over(request, wanted.target, begun, is_new=resumed is None)
         label = sentence(wanted.target, "connecting", agent=wanted.target.name)
         activity_id = step.transcript.new_activity_id()
-        yield handed_over(activity_id, HANDOFF, source, wanted.target, label, wanted.reason)
-        for event in (*conversation.news_since(before), *conversation.step_begins()):
+        yield handed_over(activity_id, HANDOFF, source.agent, wanted.target, label, wanted.reason)
+        for event in (*self._tracker.changes_since(source.shown), *self._tracker.step_begins()):
             yield event
-        if goes_on is not None and goes_on.changed is not None:
-            for event in self.tell_redefined(goes_on.changed):
+        if resumed is not None and resumed.changed is not None:
+            for event in self.tell_redefined(resumed.changed):
                 yield event
         if wanted.summary is None:
             summary, usage = await summarised(self._context, step.history, self._text)
-            self.usage += usage
-            conversation.describe_handoff(context_summary=summary[:MAX_SUMMARY])
+            self._usage += usage
+            self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
 
     def _resumed(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> Resumed | None:
         """The workflow as it goes on in this thread; None if its agent leads through none (any more)."""
@@ -76,11 +86,11 @@ class HandoffEvents:
             return None
         resumed = resume(target.workflow, workflow, thread_id=self._step.thread.id, now=now)
         if workflow.thread_id != self._step.thread.id:
-            self._conversation.moved_from = workflow.without_data()
+            self._tracker.current = replace(self._tracker.current, moved_from=workflow.without_data())
         return resumed
 
     def _request(self, wanted: Transfer) -> HandoffRequest:
-        step, conversation, handoff = self._step, self._conversation, wanted.handoff
+        step, conversation, handoff = self._step, self._tracker.current, wanted.handoff
         return HandoffRequest(
             thread_id=step.thread.id,
             tenant_id=self._context.scope.tenant_id,
@@ -105,7 +115,7 @@ class HandoffEvents:
 
     def refuse(self, wanted: Transfer, refusal: Refusal) -> Iterator[BaseEvent]:
         """Say why the conversation stays where it is."""
-        conversation = self._conversation
+        conversation = self._tracker.current
         if refusal.permission is not None:
             self._audit_denial(wanted.target, refusal.permission)
         words = conversation.agent if refusal.session is not None else wanted.target
@@ -116,7 +126,7 @@ class HandoffEvents:
 
     def without_specialist(self, trouble: SpecialistProblem) -> Iterator[BaseEvent]:
         """Return to the main agent because its specialist cannot go on; tell the user why if it matters."""
-        conversation, specialist = self._conversation, self._conversation.agent
+        conversation, specialist = self._tracker.current, self._tracker.current.agent
         if trouble is SpecialistProblem.LOST:
             yield from self._lose()
             return
@@ -128,7 +138,7 @@ class HandoffEvents:
 
     def fail(self) -> Iterator[BaseEvent]:
         """Take a handoff back whose target did not say a word."""
-        conversation, target = self._conversation, self._conversation.agent
+        conversation, target = self._tracker.current, self._tracker.current.agent
         workflow = conversation.workflow
         is_new = workflow is not None and workflow.id in conversation.begun_ids and not any(workflow.data.values())
         yield from self._give_back(HandoffOutcome.FAILED, keeps=not is_new)
@@ -136,7 +146,8 @@ class HandoffEvents:
 
     def leave(self, outcome: HandoffOutcome, locale: str | None = None) -> Iterator[BaseEvent]:
         """Return to the main agent: both say their sentences."""
-        conversation, specialist, workflow = self._conversation, self._conversation.agent, self._conversation.workflow
+        conversation = self._tracker.current
+        specialist, workflow = conversation.agent, conversation.workflow
         if conversation.trouble is SpecialistProblem.LOST:
             yield from self._lose()
             yield from self.say(conversation.main, sentence(conversation.main, "main_confirms", locale=locale))
@@ -156,7 +167,7 @@ class HandoffEvents:
 
     def _lose(self) -> Iterator[BaseEvent]:
         """Return to the main agent where the specialist has nothing left to do here."""
-        conversation, specialist = self._conversation, self._conversation.agent
+        conversation, specialist = self._tracker.current, self._tracker.current.agent
         yield from self._give_back(HandoffOutcome.CLOSED, is_lost=True)
         if conversation.elsewhere is not None:
             told = sentence(specialist, "continued_elsewhere", workflow=conversation.elsewhere.name)
@@ -166,32 +177,34 @@ class HandoffEvents:
         self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True
     ) -> Generator[BaseEvent, None, bool]:
         """Make the main agent active and show it; returns whether the workflow was saved."""
-        conversation, specialist = self._conversation, self._conversation.agent
-        yield from conversation.step_ends()
-        before = conversation.state
-        now, handoff = self._clock.now(), conversation.handoff
+        conversation, now = self._tracker.current, self._clock.now()
+        yield from self._tracker.step_ends()
         saved = None
         if is_lost:
-            conversation.let_go(outcome, now)
+            self._tracker.current = conversation.released(outcome, now)
         else:
-            saved = conversation.give_back(outcome, now, keeps=keeps and (handoff is None or handoff.preserve_state))
-        label = sentence(conversation.main, "back_with", agent=conversation.main.name)
+            keeps = keeps and (conversation.handoff is None or conversation.handoff.preserve_state)
+            returned = conversation.returned(outcome, now, keeps=keeps)
+            self._tracker.current, saved = returned.conversation, returned.saved
+        main = conversation.main
+        label = sentence(main, "back_with", agent=main.name)
         activity_id = self._step.transcript.new_activity_id()
-        yield handed_over(activity_id, RETURN, specialist, conversation.main, label, outcome.value)
-        yield from conversation.news_since(before)
+        yield handed_over(activity_id, RETURN, conversation.agent, main, label, outcome.value)
+        yield from self._tracker.changes_since(conversation.shown)
         return saved is not None
 
     def tell_redefined(self, changed: DefinitionChanged) -> Iterator[BaseEvent]:
         """Tell that the workflow's steps are others than when it was left."""
-        agent, workflow = self._conversation.agent, self._conversation.workflow
+        agent, workflow = self._tracker.current.agent, self._tracker.current.workflow
         at = progress(agent.workflow, workflow) if agent.workflow is not None and workflow is not None else None
         label = at.label if at is not None else changed.goes_on_in
         yield from self.say(agent, sentence(agent, "workflow_changed", label=label))
 
     def welcome(self, offer: Workflow) -> Iterator[BaseEvent]:
         """Offer to continue a workflow that was left."""
-        words = self._conversation.describe(offer.agent_id) or self._conversation.main
-        yield from self.say(self._conversation.main, sentence(words, "welcome_back", workflow=offer.name))
+        conversation = self._tracker.current
+        words = conversation.describe(offer.agent_id) or conversation.main
+        yield from self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name))
 
     def say(self, agent: AgentDefinition, text: str, *, source: str | None = None) -> Iterator[BaseEvent]:
         """Let ``agent`` say what Baton has it say."""
@@ -201,7 +214,7 @@ class HandoffEvents:
         yield text_content(message_id, text)
         yield text_end(message_id)
         transcript.add_answer(message_id, agent, text, source=source)
-        self.has_spoken = True
+        self._has_spoken = True
 
     def _audit_denial(self, target: AgentDefinition, permission: str) -> None:
         context = self._context

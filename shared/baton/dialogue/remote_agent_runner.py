@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 from ag_ui.core import BaseEvent, TextPart
 
+from baton.agents.agent_result import AgentResult
 from baton.agents.answer_limit import AnswerLimit
-from baton.agents.call_outcome import Transfer
 from baton.agents.run_context import RunContext
 from baton.agents.transcript import Transcript
 from baton.dialogue.attachments import attachments
@@ -50,16 +50,11 @@ class RemoteAgentRunner:
         ``text`` are the words to send; ``content`` is the user's message with its images and documents, if there is
         one.
         """
-        self.agent = agent
-        self.usage = Usage()
-        self.model: str | None = None
-        self.transfer: Transfer | None = None
-        self.returns: AgentReport | None = None
-        self.waiting: list[ToolCall] = []
-        self.ends_conversation = False
-        self.has_answered = False
-        self.remote_task_id: str | None = None
-        """The agent's task, if it waits for the user's next message."""
+        self._agent = agent
+        self._usage = Usage()
+        self._returns: AgentReport | None = None
+        self._has_answered = False
+        self._remote_task_id: str | None = None
         self._context = context
         self._transcript = transcript
         self._handoff = handoff
@@ -68,6 +63,18 @@ class RemoteAgentRunner:
         self._earlier = earlier
         self._session = session
         self._is_first = is_first
+
+    @property
+    def result(self) -> AgentResult:
+        """What has come of it so far; final once ``events`` has ended."""
+        return AgentResult(
+            agent=self._agent,
+            model=None,
+            usage=self._usage,
+            has_answered=self._has_answered,
+            returns=self._returns,
+            remote_task_id=self._remote_task_id,
+        )
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
         """Pass on what the agent says. Raises ``AgentUnavailable`` and ``TurnTimeout``."""
@@ -83,7 +90,7 @@ class RemoteAgentRunner:
                         continue
                     if not is_open:
                         is_open = True
-                        yield text_start(message_id, self.agent)
+                        yield text_start(message_id, self._agent)
                     text += chunk.text
                     yield text_content(message_id, chunk.text)
         except BatonError as error:
@@ -93,15 +100,15 @@ class RemoteAgentRunner:
             is_whole = failure is None and not is_stopped
             is_cut = is_whole and limit.is_spent
             yield text_end(message_id, is_cut=is_cut)
-            self._transcript.add_answer(message_id, self.agent, text, is_whole=is_whole, is_cut=is_cut)
-        self.has_answered = bool(text)
-        if failure is None and not is_stopped and not text and self.returns is None:
+            self._transcript.add_answer(message_id, self._agent, text, is_whole=is_whole, is_cut=is_cut)
+        self._has_answered = bool(text)
+        if failure is None and not is_stopped and not text and self._returns is None:
             failure = self._unavailable("its answer was empty")
         self._audit(failure)
         if failure is not None:
             raise failure
-        if self.returns is not None and not is_stopped:
-            self._keep_report(self.returns)
+        if self._returns is not None and not is_stopped:
+            self._keep_report(self._returns)
 
     async def _chunks(self) -> AsyncGenerator[ModelChunk, None]:
         handoff = self._handoff
@@ -118,13 +125,13 @@ class RemoteAgentRunner:
                         yield chunk
         except AgentFailed as failed:
             raise self._unavailable(failed.reason.rstrip(".")) from None
-        yield Finished(FinishReason.STOP, self.agent.id, None)
+        yield Finished(FinishReason.STOP, self._agent.id, None)
 
     async def _sent(self, remote_task_id: str | None, *, hands_over: bool) -> AsyncGenerator[TextDelta, None]:
         """Send the message; give out the text that answers it. Raises ``AgentFailed`` and ``AgentUnavailable``."""
         client = self._context.services.agent_client
         task = await self._task(remote_task_id, hands_over=hands_over)
-        async with contextlib.aclosing(self._heard(client.stream(self.agent, task))) as chunks:
+        async with contextlib.aclosing(self._heard(client.stream(self._agent, task))) as chunks:
             async for chunk in chunks:
                 if isinstance(chunk, TextDelta):
                     yield chunk
@@ -153,7 +160,7 @@ class RemoteAgentRunner:
 
         Its first word must come while the turn has time left to go on without it.
         """
-        context, patience, has_spoken = self._context, self.agent.timeouts.consult_seconds, False
+        context, patience, has_spoken = self._context, self._agent.timeouts.consult_seconds, False
         async with contextlib.aclosing(chunks):
             while True:
                 try:
@@ -167,10 +174,10 @@ class RemoteAgentRunner:
                 yield chunk
 
     def _take_end(self, end: AgentDone) -> None:
-        self.remote_task_id = end.remote_task_id
-        self.usage = end.usage or Usage()
+        self._remote_task_id = end.remote_task_id
+        self._usage = end.usage or Usage()
         if end.report is not None and self._handoff.return_expected:
-            self.returns = end.report
+            self._returns = end.report
 
     def _keep_report(self, report: AgentReport) -> None:
         """Keep the report as if the agent had called ``return_to_main``: the main agent is told it from now on."""
@@ -178,18 +185,18 @@ class RemoteAgentRunner:
         result_id = self._transcript.new_id()
         call = ToolCall(f"return-{result_id}", RETURN, arguments)
         told = ": ".join(part for part in (report.outcome, report.summary) if part)
-        self._transcript.add_result(result_id, self.agent, call, told or "It is done.", is_handoff_summary=True)
+        self._transcript.add_result(result_id, self._agent, call, told or "It is done.", is_handoff_summary=True)
 
     def _unavailable(self, reason: str) -> AgentUnavailable:
         return AgentUnavailable(
-            f"{self.agent.name} did not answer ({reason}). Please try again, or leave it with exit."
+            f"{self._agent.name} did not answer ({reason}). Please try again, or leave it with exit."
         )
 
     def _audit(self, failure: BatonError | None) -> None:
         """Record that a message has gone to another agent."""
         context = self._context
         outcome = "failed" if failure is not None else "cancelled" if context.stop.is_set() else "completed"
-        detail = {"agentId": self.agent.id, "handoffId": self._handoff.id, "runId": context.run.run_id}
+        detail = {"agentId": self._agent.id, "handoffId": self._handoff.id, "runId": context.run.run_id}
         context.writes.add(
             context.services.audit.record(
                 context.scope, "agent.remote_runner", thread_id=context.thread_id, outcome=outcome, detail=detail

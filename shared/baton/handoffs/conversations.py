@@ -58,14 +58,14 @@ class Conversations:
         """The conversation state of a thread for a run of the scope's user. Raises ``StoreUnavailable``."""
         conversation = await self._read(thread, scope)
         if thread.is_handed_over:
-            self._check(conversation, scope)
-        elif thread.is_new_session and thread.parent_thread_id is None:
-            unfinished = [each for each in await self._workflows.unfinished(scope) if self._may_continue(scope, each)]
-            conversation.offer = next((each.workflow for each in unfinished if not each.is_offered), None)
-            others = [each.workflow for each in unfinished if each.workflow is not conversation.offer]
-            offered = [conversation.offer] if conversation.offer is not None else []
-            conversation.resumable = tuple([*offered, *others][:MAX_RESUMABLE])
-        return conversation
+            return self._checked(conversation, scope)
+        if not thread.is_new_session or thread.parent_thread_id is not None:
+            return conversation
+        unfinished = [each for each in await self._workflows.unfinished(scope) if self._may_continue(scope, each)]
+        offer = next((each.workflow for each in unfinished if not each.is_offered), None)
+        others = [each.workflow for each in unfinished if each.workflow is not offer]
+        resumable = [*([offer] if offer is not None else []), *others][:MAX_RESUMABLE]
+        return replace(conversation, offer=offer, resumable=tuple(resumable))
 
     async def handoff(self, thread: Thread, scope: Scope, change: ConversationChange | None) -> HandoffRequest | None:
         """The handoff that a run with this ``change`` took place in, which has yet to be committed."""
@@ -135,28 +135,23 @@ class Conversations:
             await self._workflows.mark_offered(lease.scope, change.offered_id)
         return conversation
 
-    def leave(self, conversation: RunningConversation, outcome: HandoffOutcome) -> Workflow | None:
-        """Return to the main agent, if a specialist has it; the workflow that can be continued later."""
-        if (
-            conversation.handoff is None
-            and conversation.workflow is None
-            and conversation.agent.id == conversation.main.id
-        ):
-            return None
+    def leave(self, conversation: RunningConversation, outcome: HandoffOutcome) -> RunningConversation:
+        """Return to the main agent if a specialist is active, and save its workflow if that can be continued."""
+        is_with_main = conversation.agent.id == conversation.main.id
+        if conversation.handoff is None and conversation.workflow is None and is_with_main:
+            return conversation
         keeps = conversation.handoff is None or conversation.handoff.preserve_state
-        return conversation.give_back(outcome, self._clock.now(), keeps=keeps)
+        return conversation.returned(outcome, self._clock.now(), keeps=keeps).conversation
 
     async def close(self, lease: Lease) -> tuple[Workflow, ...]:
         """Save the workflow of a thread that is being closed, and end its handoff.
 
         Returns what can be continued in it afterwards.
         """
-        conversation = await self._read(lease.thread, lease.scope)
-        conversation.resumable = lease.thread.conversation.resumable
-        self.leave(conversation, HandoffOutcome.CLOSED)
-        if conversation.change is None:
-            return lease.thread.conversation.resumable
-        return (await self.keep(lease, conversation.change)).resumable
+        resumable = lease.thread.conversation.resumable
+        conversation = replace(await self._read(lease.thread, lease.scope), resumable=resumable)
+        change = self.leave(conversation, HandoffOutcome.CLOSED).change
+        return resumable if change is None else (await self.keep(lease, change)).resumable
 
     def news(self, thread: Thread, after: ConversationState) -> Iterable[BaseEvent]:
         """What clients are shown of a conversation state that has changed outside a run."""
@@ -170,51 +165,48 @@ class Conversations:
         return state_changes({}, {name: state[name] for name, is_news in changed.items() if is_news})
 
     async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
-        main = self._agents.main(thread)
+        main, known = self._agents.main(thread), thread.conversation
         agent = self._agents.describe(thread.active_agent_id)
-        conversation = RunningConversation(
-            thread, main, agent or main, self._agents.describe, resumable=thread.conversation.resumable
-        )
+        trouble = None
         if agent is None and thread.is_handed_over:
-            conversation.agent = self._agents.gone(thread.active_agent_id)
-            conversation.trouble = SpecialistProblem.UNAVAILABLE
-        known = thread.conversation
-        if known.handoff is not None:
-            found = self._workflows.find(scope, known.workflow.id) if known.workflow is not None else _no_workflow()
-            conversation.handoff, workflow = await asyncio.gather(
-                self._handoffs.get(scope, thread.id, known.handoff), found
-            )
-            is_here = workflow is not None and workflow.thread_id == thread.id
-            conversation.workflow = expire(workflow, self._clock.now()) if workflow is not None and is_here else None
-            conversation.elsewhere = workflow if not is_here else None
-        return conversation
-
-    def _check(self, conversation: RunningConversation, scope: Scope) -> None:
-        """Find out whether the specialist can go on."""
-        declared = declared_handoff(conversation.main, conversation.agent.id)
-        needed = (
-            *conversation.agent.required_permissions,
-            *(declared.required_permissions if declared is not None else ()),
+            agent, trouble = self._agents.gone(thread.active_agent_id), SpecialistProblem.UNAVAILABLE
+        conversation = RunningConversation(
+            thread, main, agent or main, self._agents.describe, resumable=known.resumable, trouble=trouble
         )
-        if conversation.trouble is None and not all(map(scope.has, needed)):
-            conversation.trouble = SpecialistProblem.FORBIDDEN
+        if known.handoff is None:
+            return conversation
+        found = self._workflows.find(scope, known.workflow.id) if known.workflow is not None else _no_workflow()
+        handoff, workflow = await asyncio.gather(self._handoffs.get(scope, thread.id, known.handoff), found)
+        if workflow is None or workflow.thread_id != thread.id:
+            return replace(conversation, handoff=handoff, elsewhere=workflow)
+        return replace(conversation, handoff=handoff, workflow=expire(workflow, self._clock.now()))
+
+    def _checked(self, conversation: RunningConversation, scope: Scope) -> RunningConversation:
+        """Find out whether the specialist can go on."""
+        trouble = conversation.trouble or self._missing_permission(conversation, scope)
         workflow, definition = conversation.workflow, conversation.agent.workflow
         is_over = conversation.handoff is None or conversation.handoff.outcome is not None
         if is_over or (conversation.thread.conversation.workflow is not None and workflow is None):
-            conversation.trouble = SpecialistProblem.LOST
-        if conversation.trouble is not None or workflow is None or workflow.status is WorkflowStatus.COMPLETED:
-            return
+            trouble = SpecialistProblem.LOST
+        if trouble is not None or workflow is None or workflow.status is WorkflowStatus.COMPLETED:
+            return replace(conversation, trouble=trouble)
+        lost = replace(conversation, trouble=SpecialistProblem.LOST)
         if definition is None or workflow.status is not WorkflowStatus.ACTIVE:
-            conversation.trouble = SpecialistProblem.LOST
-            return
+            return lost
         try:
             resumed = resume(definition, workflow, thread_id=conversation.thread.id, now=self._clock.now())
         except WorkflowUnavailable:
-            conversation.trouble = SpecialistProblem.LOST
-            return
-        if resumed.changed is not None:
-            conversation.put_workflow(resumed.workflow)
-            conversation.redefined = resumed.changed
+            return lost
+        if resumed.changed is None:
+            return conversation
+        return replace(conversation.with_workflow(resumed.workflow), redefined=resumed.changed)
+
+    @staticmethod
+    def _missing_permission(conversation: RunningConversation, scope: Scope) -> SpecialistProblem | None:
+        declared = declared_handoff(conversation.main, conversation.agent.id)
+        permissions = declared.required_permissions if declared is not None else ()
+        needed = (*conversation.agent.required_permissions, *permissions)
+        return None if all(map(scope.has, needed)) else SpecialistProblem.FORBIDDEN
 
     def _may_continue(self, scope: Scope, unfinished: UnfinishedWorkflow) -> bool:
         agent = self._agents.describe(unfinished.workflow.agent_id)

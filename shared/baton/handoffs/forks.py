@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from ag_ui.core import FileSource, TextPart
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.content import content_digest
-from baton.domain.errors import BatonError, ThreadBusy, ThreadLed, ThreadUnavailable, UnknownAgent
+from baton.domain.errors import ThreadLed, ThreadUnavailable, UnknownAgent
 from baton.domain.handoff import HandoffRequest
 from baton.domain.identity import Scope
 from baton.domain.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
@@ -20,6 +19,8 @@ from baton.domain.thread import Run, Thread
 from baton.domain.usage import Usage
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.message_range import messages_between
+from baton.leases.acquiring import acquire_when_free, waiting
+from baton.leases.holding import holding
 from baton.memory.context import message_tokens
 from baton.memory.handoff_context import said
 from baton.ports.audit import AuditLog
@@ -27,7 +28,6 @@ from baton.ports.clock import Clock
 from baton.ports.thread_store import (
     Commit,
     Lease,
-    LeaseBusy,
     LeaseRequest,
     ThreadStore,
     TurnRecord,
@@ -41,7 +41,6 @@ MAX_COPIED = 200
 PAGE = 100
 MAX_READS = 3
 """Pages that are looked through for the last answer of a fork; long messages fill one alone."""
-POLL_SECONDS = 0.25
 PATIENCE_SECONDS = 15.0
 """For a fork that somebody holds; shorter than the lease of whoever waits, which nobody renews meanwhile."""
 
@@ -112,18 +111,14 @@ class Forks:
         """
         child_id, question = exchange.child_thread_id, exchange.question
         wanted = self._wanted(child_id, exchange.handoff.thread_id, exchange.agent)
-        lease = await self._lease(scope, wanted)
-        known = await self._store.get_turn(scope, child_id, question.id)
-        if known is not None and known.first_ordinal < lease.thread.next_ordinal:
-            await self._store.release(lease)
-            return
-        try:
+        lease = await acquire_when_free(self._store, scope, wanted, waiting(PATIENCE_SECONDS))
+        async with holding(self._store, lease):
+            known = await self._store.get_turn(scope, child_id, question.id)
+            if known is not None and known.first_ordinal < lease.thread.next_ordinal:
+                await self._store.release(lease)
+                return
             copied = await self._granted(scope, exchange.handoff) if lease.thread.next_ordinal == 0 else []
             await self._write(lease, exchange, copied, is_known=known is not None)
-        except BaseException:
-            with contextlib.suppress(BatonError):
-                await asyncio.shield(self._store.abandon(lease))
-            raise
 
     async def extend_again(self, scope: Scope, handoff: HandoffRequest, messages: Sequence[StoredMessage]) -> None:
         """Make up for a worker that died between an answer and its fork: ``messages`` are the run's, in the parent.
@@ -187,16 +182,13 @@ class Forks:
         self, scope: Scope, child_id: str, parent_id: str, agent: AgentDefinition, copied: Sequence[StoredMessage]
     ) -> Lease:
         """Make the fork."""
-        lease = await self._lease(scope, self._wanted(child_id, parent_id, agent))
-        try:
+        wanted = self._wanted(child_id, parent_id, agent)
+        lease = await acquire_when_free(self._store, scope, wanted, waiting(PATIENCE_SECONDS))
+        async with holding(self._store, lease):
             if copied:
                 await self._commit(lease, [self._copy(message, place) for place, message in enumerate(copied)])
             else:
                 await self._store.release(lease)
-        except BaseException:
-            with contextlib.suppress(BatonError):
-                await asyncio.shield(self._store.abandon(lease))
-            raise
         return lease
 
     @staticmethod
@@ -238,17 +230,6 @@ class Forks:
             tokens=sum(message.tokens for message in messages),
         )
         await self._store.commit(lease, commit)
-
-    async def _lease(self, scope: Scope, wanted: LeaseRequest) -> Lease:
-        loop = asyncio.get_running_loop()
-        until = loop.time() + PATIENCE_SECONDS
-        while True:
-            try:
-                return await self._store.acquire(scope, wanted)
-            except LeaseBusy:
-                if loop.time() >= until:
-                    raise ThreadBusy from None
-                await asyncio.sleep(POLL_SECONDS)
 
     def _copy(self, message: StoredMessage, ordinal: int, *, keeps_calls: bool = False) -> StoredMessage:
         """A message of the parent as the fork has it; its uploads stay the parent's."""

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum, auto
-from typing import Any
-
-from ag_ui.core import BaseEvent
+from typing import Any, Generic, Self, TypeVar
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.conversation_state import ConversationChange, ConversationState
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.message import StoredMessage
-from baton.domain.state_events import state_changes, step_finished, step_started
 from baton.domain.thread import Describe, Thread, ThreadStatus, conversation_state
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.domain.workflow_moves import DefinitionChanged, abandon, begin, save
+
+C = TypeVar("C")
 
 MAX_RESUMABLE = 3
 """Workflows that a thread offers to continue: its item is read and written by every turn."""
@@ -36,14 +35,14 @@ class SpecialistProblem(Enum):
     """It is not in this deployment any more."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RunningConversation:
-    """The conversation state during a run. Nothing is written before the run is complete."""
+    """The conversation state at one moment of a run. Every change returns a new value; nothing is written."""
 
     thread: Thread
     main: AgentDefinition
     agent: AgentDefinition
-    """Who has it."""
+    """The active one."""
     describe: Describe
     handoff: HandoffRequest | None = None
     """The one that lasts."""
@@ -59,16 +58,17 @@ class RunningConversation:
     """How the workflow's definition has changed since its last run."""
     moved_from: Workflow | None = None
     """The workflow as it was found in another thread, if it is continued here."""
-    _handoffs: dict[HandoffPlace, HandoffRequest] = field(default_factory=dict)
-    _workflows: dict[str, Workflow] = field(default_factory=dict)
-    begun_ids: set[str] = field(default_factory=set)
+    begun_ids: frozenset[str] = frozenset()
     """Workflows that the run has begun."""
-    _step: str | None = None
-    _offered_id: str | None = None
+    changed_handoffs: Mapping[HandoffPlace, HandoffRequest] = field(default_factory=dict)
+    """Handoffs that the run has begun, ended or refused."""
+    changed_workflows: Mapping[str, Workflow] = field(default_factory=dict)
+    offered_id: str | None = None
+    """The workflow that the run has offered."""
 
     @property
     def definition(self) -> WorkflowDefinition | None:
-        """How the workflow runs that the conversation is in."""
+        """Definition of the workflow that the conversation is in."""
         return self.agent.workflow if self.workflow is not None else None
 
     @property
@@ -76,8 +76,8 @@ class RunningConversation:
         return self.workflow is not None and self.workflow.status is WorkflowStatus.COMPLETED
 
     @property
-    def conversation(self) -> ConversationState:
-        """As the thread is to remember it."""
+    def to_store(self) -> ConversationState:
+        """The part that the thread keeps."""
         return ConversationState(
             self.agent.id,
             self.handoff.place if self.handoff is not None else None,
@@ -88,119 +88,113 @@ class RunningConversation:
 
     @property
     def _taught_at(self) -> datetime | None:
-        done = (each for each in self._workflows.values() if each.status is WorkflowStatus.COMPLETED)
+        done = (each for each in self.changed_workflows.values() if each.status is WorkflowStatus.COMPLETED)
         return max((each.updated_at for each in done), default=self.thread.conversation.taught_at)
 
     @property
-    def state(self) -> dict[str, Any]:
-        """As clients are shown it; a closed thread is about to be reopened."""
-        shown = conversation_state(self.describe, self.conversation, self.main.id)
+    def shown(self) -> dict[str, Any]:
+        """The part that clients are shown; a closed thread is about to be reopened."""
+        shown = conversation_state(self.describe, self.to_store, self.main.id)
         return {**shown, "status": ThreadStatus.ACTIVE.value}
 
     @property
     def change(self) -> ConversationChange | None:
-        """What the run has done to it; None: nothing."""
-        conversation = self.conversation
-        if (
-            conversation == self.thread.conversation
-            and not self._handoffs
-            and not self._workflows
-            and self._offered_id is None
-        ):
+        """What the run has changed so far; None if nothing."""
+        state, handoffs, workflows = self.to_store, self.changed_handoffs, self.changed_workflows
+        if state == self.thread.conversation and not handoffs and not workflows and self.offered_id is None:
             return None
-        handoffs, workflows = tuple(self._handoffs.values()), tuple(self._workflows.values())
-        return ConversationChange(conversation, handoffs, workflows, self.moved_from, self._offered_id)
+        return ConversationChange(
+            state, tuple(handoffs.values()), tuple(workflows.values()), self.moved_from, self.offered_id
+        )
+
+    @property
+    def handoffs_so_far(self) -> int:
+        """How many handoffs the run has begun, ended or refused."""
+        return len(self.changed_handoffs)
 
     def was_handed_over_by(self, opening: StoredMessage) -> bool:
         """Whether the specialist became active in the run that begins with ``opening``."""
         return self.handoff is not None and self.handoff.ordinal == opening.ordinal
 
-    @property
-    def handoffs_so_far(self) -> int:
-        """Handoffs that the run has begun, ended or refused."""
-        return len(self._handoffs)
-
     def new_workflow(self, target: AgentDefinition, ordinal: int, now: datetime) -> Workflow | None:
         """The workflow that ``target`` leads through, in its first state; every attempt at the run gives it one id."""
         if target.workflow is None:
             return None
-        name = f"workflow\0{ordinal}\0{len(self._workflows)}"
+        name = f"workflow\0{ordinal}\0{len(self.changed_workflows)}"
         workflow_id = str(uuid.uuid5(uuid.UUID(self.thread.id), name))
-        self.begun_ids.add(workflow_id)
         return begin(target.workflow, id=workflow_id, agent_id=target.id, thread_id=self.thread.id, now=now)
 
-    def hand_over(self, request: HandoffRequest, target: AgentDefinition, workflow: Workflow | None) -> None:
-        """Make ``target`` active, with the workflow it leads through."""
-        self.agent, self.handoff = target, request
-        self._handoffs[request.place] = request
-        if workflow is not None:
-            self.put_workflow(workflow)
-            self.resumable = tuple(each for each in self.resumable if each.id != workflow.id)
+    def handed_over(
+        self, request: HandoffRequest, target: AgentDefinition, workflow: Workflow | None, *, is_new: bool
+    ) -> Self:
+        """Make ``target`` active, with the workflow it leads through; ``is_new`` if that begins now."""
+        changed = replace(self._with_handoff(request), agent=target, handoff=request)
+        if workflow is None:
+            return changed
+        return replace(
+            changed.with_workflow(workflow),
+            resumable=tuple(each for each in self.resumable if each.id != workflow.id),
+            begun_ids=self.begun_ids | {workflow.id} if is_new else self.begun_ids,
+        )
 
-    def describe_handoff(self, **changes: Any) -> None:
+    def with_handoff_details(self, **changes: Any) -> Self:
         """Say more about the handoff that lasts."""
-        if self.handoff is not None:
-            self.handoff = replace(self.handoff, **changes)
-            self._handoffs[self.handoff.place] = self.handoff
+        if self.handoff is None:
+            return self
+        handoff = replace(self.handoff, **changes)
+        return replace(self._with_handoff(handoff), handoff=handoff)
 
-    def refuse(self, request: HandoffRequest, now: datetime) -> None:
+    def refused(self, request: HandoffRequest, now: datetime) -> Self:
         """Keep a request that was refused."""
-        self._handoffs[request.place] = request.ended(HandoffOutcome.REFUSED, now)
+        return self._with_handoff(request.ended(HandoffOutcome.REFUSED, now))
 
-    def put_workflow(self, workflow: Workflow) -> None:
+    def with_workflow(self, workflow: Workflow) -> Self:
         """Go on with the workflow as it is now."""
-        self.workflow = self._workflows[workflow.id] = workflow
+        return replace(self._with_changed_workflow(workflow), workflow=workflow)
 
-    def give_back(self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True) -> Workflow | None:
-        """Return to the main agent; the workflow, if it can be continued later (unless not ``keeps``)."""
+    def offered(self) -> Self:
+        """Note that the user was offered the workflow, once."""
+        return replace(self, offer=None, offered_id=self.offer.id) if self.offer is not None else self
+
+    def returned(self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True) -> Returned[Self]:
+        """Make the main agent active again and save the workflow if it can be continued (unless not ``keeps``)."""
         specialist, workflow = self.agent, self.workflow
-        if self.handoff is not None:
-            place = self.handoff.place
-            self._handoffs[place] = self.handoff.ended(outcome, now)
-        self.agent, self.handoff, self.workflow = self.main, None, None
+        ended = self if self.handoff is None else self._with_handoff(self.handoff.ended(outcome, now))
+        back = replace(ended, agent=self.main, handoff=None, workflow=None)
         if workflow is not None and workflow.status is WorkflowStatus.SAVED:
-            return self._resumable_again(workflow)  # by somebody who died before the thread knew
+            return Returned(back._resumable_again(workflow), workflow)  # by a worker that died before its commit
         if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:
-            return None
+            return Returned(back, None)
         if not keeps:
-            self._workflows[workflow.id] = abandon(workflow, now)
-            return None
+            return Returned(back._with_changed_workflow(abandon(workflow, now)), None)
         if specialist.workflow is not None:
             left = save(specialist.workflow, workflow, now)
         else:  # its agent has left the deployment, perhaps for a while
             left = replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
-        self._workflows[workflow.id] = left
-        return self._resumable_again(left) if left.status is WorkflowStatus.SAVED else None
+        back = back._with_changed_workflow(left)
+        if left.status is not WorkflowStatus.SAVED:
+            return Returned(back, None)
+        return Returned(back._resumable_again(left), left)
 
-    def _resumable_again(self, left: Workflow) -> Workflow:
-        self.resumable = (left, *(each for each in self.resumable if each.id != left.id))
-        return left
+    def released(self, outcome: HandoffOutcome, now: datetime) -> Self:
+        """Make the main agent active again where the workflow is no longer this thread's to save."""
+        is_saved = self.workflow is not None and self.workflow.status is WorkflowStatus.SAVED
+        return (self if is_saved else replace(self, workflow=None)).returned(outcome, now).conversation
 
-    def let_go(self, outcome: HandoffOutcome, now: datetime) -> None:
-        """Return to the main agent where the workflow is no longer this thread's to save."""
-        if self.workflow is not None and self.workflow.status is not WorkflowStatus.SAVED:
-            self.workflow = None
-        self.give_back(outcome, now)
+    def _with_handoff(self, request: HandoffRequest) -> Self:
+        return replace(self, changed_handoffs={**self.changed_handoffs, request.place: request})
 
-    def take_offer(self) -> Workflow | None:
-        """The workflow to offer, once."""
-        offer, self.offer = self.offer, None
-        if offer is not None:
-            self._offered_id = offer.id
-        return offer
+    def _with_changed_workflow(self, workflow: Workflow) -> Self:
+        return replace(self, changed_workflows={**self.changed_workflows, workflow.id: workflow})
 
-    def step_begins(self) -> Iterator[BaseEvent]:
-        """Show the state that the workflow is in."""
-        if self.workflow is not None and self._step is None:
-            self._step = self.workflow.state
-            yield step_started(self._step)
+    def _resumable_again(self, left: Workflow) -> Self:
+        return replace(self, resumable=(left, *(each for each in self.resumable if each.id != left.id)))
 
-    def step_ends(self) -> Iterator[BaseEvent]:
-        """Leave the state that is shown, if one is."""
-        if self._step is not None:
-            step, self._step = self._step, None
-            yield step_finished(step)
 
-    def news_since(self, before: Mapping[str, Any]) -> Iterator[BaseEvent]:
-        """What has changed since the state was ``before``."""
-        yield from state_changes(before, self.state)
+@dataclass(frozen=True, slots=True)
+class Returned(Generic[C]):
+    """A conversation that is the main agent's again."""
+
+    conversation: C
+    saved: Workflow | None
+    """The workflow that can be continued later."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.thread import LeaseMark, Thread
-from baton.outbox.lease_watch import LeaseWatch
+from baton.leases.lease_watch import LeaseWatch
 from baton.outbox.replay import Replay, Replays
 from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,11 +10,12 @@ from ag_ui.core import BaseEvent
 
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EndReason, ended_session, episode_id
-from baton.domain.errors import BatonError, LeaseLost, ThreadUnavailable
+from baton.domain.errors import BatonError, ThreadUnavailable
 from baton.domain.events import Event, RunStamp, thread_closed
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread, ThreadStatus
 from baton.handoffs.conversations import Conversations
+from baton.leases.holding import holding
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.subscriber import Subscriber
@@ -53,15 +53,8 @@ class Endings:
 
     async def end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None = None) -> Closed:
         """End the session and the lease, and tell ``subscriber`` too. Raises ``LeaseLost``."""
-        try:
+        async with holding(self.store, lease):
             return await self._end(lease, reason, subscriber)
-        except LeaseLost:
-            raise
-        except BaseException:
-            # Whoever comes next need not wait for the lease to run out.
-            with contextlib.suppress(BatonError):
-                await asyncio.shield(self.store.abandon(lease))
-            raise
 
     async def end_idle(self, scope: Scope, seen: Thread) -> Closed | None:
         """End the session of an idle thread by timeout; None, with nothing changed, if it is not as it was ``seen``.

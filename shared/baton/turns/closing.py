@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from baton.agents.run_context import RunServices
 from baton.domain.episode import EndReason, Episode, EpisodeStatus
-from baton.domain.errors import NotFound, ThreadBusy, ThreadUnavailable
+from baton.domain.errors import NotFound, ThreadUnavailable
 from baton.domain.events import thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.thread import ThreadStatus
 from baton.domain.usage import Usage
 from baton.handoffs.message_range import messages_between
+from baton.leases.acquiring import acquire_when_free, waiting
 from baton.outbox.delivery import send_to
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
 from baton.ports.episodes import Episodes
 from baton.ports.queue_records import HeldRecord
-from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, ThreadStore
+from baton.ports.thread_store import Lease, LeaseRequest, NoSuchThread, ThreadStore
 from baton.sessions.endings import Closed, Endings, last_episode
 from baton.sessions.thread_access import distinguish_unavailable
 from baton.turns.turns import Turns, delivery_of
-
-POLL_SECONDS = 0.25
 
 
 class Closer:
@@ -74,16 +71,9 @@ class Closer:
         return await self._endings.end(lease, reason, subscriber)
 
     async def _lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
-        loop = asyncio.get_running_loop()
-        until = loop.time() + patience
+        wanted, when_busy = LeaseRequest(thread_id, delivery=delivery_of(record)), waiting(patience)
         while True:
-            try:
-                lease = await self._store.acquire(scope, LeaseRequest(thread_id, delivery=delivery_of(record)))
-            except LeaseBusy:
-                if loop.time() >= until:
-                    raise ThreadBusy from None
-                await asyncio.sleep(POLL_SECONDS)
-                continue
+            lease = await acquire_when_free(self._store, scope, wanted, when_busy)
             if lease.thread.run is None or not await self._turns.finish_orphan(lease, record=record):
                 return lease
 

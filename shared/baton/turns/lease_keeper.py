@@ -11,9 +11,9 @@ from typing import Self
 
 from baton.domain.events import Event, custom, unsequenced
 from baton.domain.thread import LeaseMark
+from baton.leases.lease_watch import ANSWER_SECONDS
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog
-from baton.outbox.lease_watch import ANSWER_SECONDS
 from baton.ports.clock import Clock
 from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, ThreadStore

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from baton.agents.run_context import RunServices
-from baton.agents.transcript import Transcript
-from baton.domain.agent import AgentDefinition
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Run, Thread
-from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
+from baton.domain.tool_call import CallEnd, ToolCallRecord
 from baton.memory.context import NOT_CARRIED_OUT, message_tokens
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
@@ -52,24 +50,6 @@ def opening_message(
         tool_call_id=first.tool_call_id,
         call_end=CallEnd.REFUSED,
     )
-
-
-def tell_results(
-    transcript: Transcript,
-    agent: AgentDefinition,
-    answered: PendingInterrupts,
-    journal: Mapping[str, ToolCallRecord],
-) -> None:
-    """Where a run ends before it has told anything: what is known of the calls it should have made.
-
-    A call that an earlier attempt has made must not be called undone: the next turn's model would make it again.
-    """
-    for interrupt in answered.interrupts:
-        made = journal.get(interrupt.tool_call_id)
-        output = (made.output or "")[: agent.limits.result_chars] if made is not None else NOT_CARRIED_OUT
-        call = ToolCall(interrupt.tool_call_id, interrupt.tool_name, "{}")
-        end = CallEnd.SUCCEEDED if made is not None else CallEnd.REFUSED
-        transcript.add_result(transcript.new_id(), agent, call, output, end=end)
 
 
 async def dated_as_before(

@@ -29,9 +29,9 @@ from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark, RunStatus, Thread
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import is_led_by_parent
+from baton.leases.lease_watch import LeaseWatch
 from baton.outbox.delivery import send_to
 from baton.outbox.follow import Follower
-from baton.outbox.lease_watch import LeaseWatch
 from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog

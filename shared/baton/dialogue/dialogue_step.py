@@ -1,4 +1,4 @@
-"""What a run's answer is made from."""
+"""What a run's dialogue begins with."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ from dataclasses import dataclass
 
 from baton.agents.run_context import RunContext
 from baton.agents.transcript import Transcript
+from baton.domain.agent import AgentDefinition
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.message import Role, StoredMessage
+from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.skill import Skill
 from baton.domain.thread import Thread
-from baton.handoffs.running_conversation import RunningConversation
+from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.requests.requests import ActionRequest, ConversationAction, TurnRequest
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerStep:
+class DialogueStep:
     """Everything needed to answer what was asked."""
 
     context: RunContext
     thread: Thread
-    conversation: RunningConversation
+    agent: AgentDefinition
+    """The one that is active when the run begins."""
+    tracker: ConversationTracker
+    """Holds the conversation state."""
     request: TurnRequest
     opening: StoredMessage
     """The first message of the run: the user's, the result of a call that had waited, or what an action begins with."""
@@ -36,6 +40,8 @@ class AnswerStep:
     """What the run goes on with, all of it answered; None: it answers a user's message, or carries out an action."""
     previous_seq: int | None
     """Where the jump in the sequence begins that a worker's death has left; None: there is none."""
+    begins_as: OutcomeType | None = None
+    """ERROR if the run is given up, CANCELLED if it was cancelled while it waited; None: it is answered."""
 
     @property
     def is_action(self) -> bool:

@@ -1,0 +1,34 @@
+"""What one agent's answer came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton.agents.call_outcome import Transfer
+from baton.domain.agent import AgentDefinition
+from baton.domain.tool_call import ToolCall
+from baton.domain.usage import Usage
+from baton.ports.agent_client import AgentReport
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """What one agent's answer came to, however it ended."""
+
+    agent: AgentDefinition
+    model: str | None
+    """The model that answered; None if the agent does not tell."""
+    usage: Usage
+    has_answered: bool = False
+    """Whether its last words are an answer, and not only calls."""
+    is_limited: bool = False
+    """Whether something that it needed could not be had: the user is told so."""
+    waiting: tuple[ToolCall, ...] = ()
+    """Calls that a person has to approve; with them the run is interrupted."""
+    transfer: Transfer | None = None
+    """The handoff that it asks for, or why that is refused, in words that the user is told."""
+    returns: AgentReport | None = None
+    """Its report, if it hands the conversation back."""
+    ends_conversation: bool = False
+    remote_task_id: str | None = None
+    """The task that a remote agent goes on with at the user's next message."""

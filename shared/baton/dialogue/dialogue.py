@@ -1,0 +1,205 @@
+"""The dialogue of a run: what agents say in it, as a stream of AG-UI events that ends in one result."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, replace
+
+from ag_ui.core import BaseEvent
+from aws_lambda_powertools import Logger
+
+from baton.agents.transcript import Transcript
+from baton.dialogue.agent_router import AgentRouter
+from baton.dialogue.dialogue_step import DialogueStep
+from baton.domain.agent import AgentDefinition
+from baton.domain.episode import EpisodeRef
+from baton.domain.errors import (
+    BatonError,
+    InternalError,
+    Interrupted,
+    LeaseLost,
+    ModelError,
+    ModelUnavailable,
+    StoreUnavailable,
+    TurnTimeout,
+)
+from baton.domain.events import run_error, run_finished, run_started, state_snapshot, thread_closed
+from baton.domain.interrupt import PendingInterrupts
+from baton.domain.message import OutcomeType, StoredMessage
+from baton.domain.metrics import Metric, count
+from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
+from baton.domain.usage import Usage
+from baton.handoffs.forks import ForkedExchange
+from baton.handoffs.running_conversation import RunningConversation
+from baton.memory.context import NOT_CARRIED_OUT
+
+logger = Logger(child=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueResult:
+    """What a run came to: all that its commit and its last events need."""
+
+    messages: tuple[StoredMessage, ...]
+    """What was said, in order; without the user's message."""
+    conversation: RunningConversation
+    """The conversation state at the run's end."""
+    usage: Usage
+    """All that models have used."""
+    model: str | None
+    """The model that spoke last."""
+    agent: AgentDefinition | None
+    """The agent that spoke last; None where the last words are Baton's own, or nobody spoke."""
+    waiting: tuple[ToolCall, ...] = ()
+    """Calls that a person has to approve."""
+    ends_conversation: bool = False
+    """Whether an agent has closed the conversation, and has said all that it wanted to say."""
+    is_cancelled: bool = False
+    error: BatonError | None = None
+    forked: ForkedExchange | None = None
+    """What was said in the specialist's fork, and has yet to be written there."""
+
+    @property
+    def outcome(self) -> OutcomeType:
+        """How the run ends."""
+        if self.error is not None:
+            return OutcomeType.ERROR
+        if self.is_cancelled:
+            return OutcomeType.CANCELLED
+        return OutcomeType.INTERRUPT if self.waiting else OutcomeType.SUCCESS
+
+
+class Dialogue:
+    """Answers a turn: the agents that speak in it, as a stream of AG-UI events that ends in one result.
+
+    It knows neither connections nor sequence numbers.
+    """
+
+    def __init__(self, step: DialogueStep) -> None:
+        self._step = step
+        self._router = AgentRouter(step)
+        self._error: BatonError | None = None
+        self._is_cancelled = False
+
+    async def events(self) -> AsyncGenerator[BaseEvent, None]:
+        """Yield the events from RUN_STARTED on, all but the last; whatever is opened is closed.
+
+        How the run ends (RUN_FINISHED, RUN_ERROR) is for the caller to say, who also commits it. A failure on the way
+        becomes the result's ``error``. Raises ``LeaseLost`` and ``StoreUnavailable``: then the run is up for takeover.
+        """
+        step = self._step
+        yield started(step)
+        yield state_snapshot(step.tracker.current.shown)
+        if step.begins_as is not None and not step.is_exit:
+            # No model is asked: the run is given up, or was cancelled while it waited.
+            self._error = Interrupted() if step.begins_as is OutcomeType.ERROR else None
+            self._is_cancelled = self._error is None
+            return
+        try:
+            async with contextlib.aclosing(self._router.events()) as events:
+                async for event in events:
+                    yield event
+            self._is_cancelled = step.context.stop.is_set() and not step.is_exit
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except BatonError as error:
+            self._error = error
+        except Exception:
+            logger.exception("turn failed", thread_id=step.thread.id, run_id=step.context.run.run_id)
+            count(Metric.INTERNAL_FAULTS)
+            self._error = InternalError()
+        for event in step.tracker.step_ends():
+            yield event
+
+    def finish(self, error: BatonError | None = None) -> DialogueResult:
+        """Return what came of it, once ``events`` has ended; ``error`` is what has gone wrong besides."""
+        step, routed = self._step, self._router.result
+        if step.answered is not None and not step.transcript.messages:
+            tell_results(step.transcript, step.agent, step.answered, step.context.journal)
+        last = routed.last
+        result = DialogueResult(
+            messages=tuple(step.transcript.messages),
+            conversation=step.tracker.current,
+            usage=routed.usage,
+            model=routed.model,
+            agent=last.agent if last is not None else None,
+            waiting=last.waiting if last is not None else (),
+            is_cancelled=self._is_cancelled,
+            error=error or self._error,
+            forked=routed.forked,
+        )
+        if result.outcome is not OutcomeType.SUCCESS:
+            return result
+        if not routed.has_answered:
+            return replace(result, error=ModelUnavailable("The model gave an empty answer. Please try again."))
+        return replace(result, ends_conversation=last is not None and last.ends_conversation)
+
+
+def count_failure(error: BatonError | None) -> None:
+    """Count a run that has ended with an error; internal ones were counted where they were caught."""
+    match error:
+        case Interrupted():
+            count(Metric.TURNS_INTERRUPTED)
+        case TurnTimeout():
+            count(Metric.TURNS_TIMED_OUT)
+        case ModelError():
+            count(Metric.MODEL_FAILURES)
+
+
+def started(step: DialogueStep) -> BaseEvent:
+    """RUN_STARTED, with what the run answers."""
+    answered = step.answered
+    return run_started(
+        step.context.thread_id,
+        step.context.run.run_id,
+        step.opening,
+        previous_seq=step.previous_seq,
+        parent_run_id=answered.run_id if answered else None,
+        answers=[each.answer for each in answered.interrupts if each.answer is not None] if answered else (),
+    )
+
+
+def end_events(
+    thread_id: str,
+    run_id: str,
+    result: DialogueResult,
+    pending: PendingInterrupts | None,
+    ended: EpisodeRef | None,
+    *,
+    is_cut: bool,
+) -> list[BaseEvent]:
+    """How a run ends that left the thread ``pending``, and with it the session, if it has ``ended``.
+
+    ``is_cut``: there was no room for all that was said in it.
+    """
+    if result.error is not None:
+        return [run_error(result.error, result.usage, result.model)]
+    finished = run_finished(
+        thread_id,
+        run_id,
+        usage=result.usage,
+        model=result.model,
+        cancelled=result.is_cancelled,
+        interrupts=pending.interrupts if pending else (),
+        is_cut=is_cut,
+    )
+    return [thread_closed(ended.reason, ended.id), finished] if ended is not None else [finished]
+
+
+def tell_results(
+    transcript: Transcript,
+    agent: AgentDefinition,
+    answered: PendingInterrupts,
+    journal: Mapping[str, ToolCallRecord],
+) -> None:
+    """Where a run ends before it has told anything: what is known of the calls it should have made.
+
+    A call that an earlier attempt has made must not be called undone: the next turn's model would make it again.
+    """
+    for interrupt in answered.interrupts:
+        made = journal.get(interrupt.tool_call_id)
+        output = (made.output or "")[: agent.limits.result_chars] if made is not None else NOT_CARRIED_OUT
+        call = ToolCall(interrupt.tool_call_id, interrupt.tool_name, "{}")
+        end = CallEnd.SUCCEEDED if made is not None else CallEnd.REFUSED
+        transcript.add_result(transcript.new_id(), agent, call, output, end=end)
