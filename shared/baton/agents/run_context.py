@@ -72,10 +72,20 @@ class Writes:
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Future[None]] = []
+        self._waiting: list[Coroutine[Any, Any, None]] | None = []
+
+    def begin(self) -> None:
+        """Write what waits, and everything from now on at once."""
+        waiting, self._waiting = self._waiting or (), None
+        for write in waiting:
+            self.add(write)
 
     def add(self, write: Coroutine[Any, Any, None]) -> None:
-        """Begin to write."""
-        self._tasks.append(asyncio.ensure_future(write))
+        """Begin to write, once the run may."""
+        if self._waiting is not None:
+            self._waiting.append(write)
+        else:
+            self._tasks.append(asyncio.ensure_future(write))
 
     async def done(self) -> None:
         """Wait until everything is written. Raises ``LeaseLost`` and ``StoreUnavailable``."""
@@ -84,6 +94,8 @@ class Writes:
 
     def stop(self) -> None:
         """Give up what is not written: the run will be taken over, and does it again."""
+        for write in self._waiting or ():
+            write.close()
         for task in self._tasks:
             task.cancel()
 
@@ -106,6 +118,8 @@ class RunContext:
     """Kept free at the end of the turn, so that its agent can still answer with what it has."""
     stop: asyncio.Event
     """Set by whoever wants the run to end where it is."""
+    opened: asyncio.Event
+    """Set once the question is stored: before that no tool is called and no other agent asked."""
     writes: Writes = field(default_factory=Writes)
     journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
     """Calls that an earlier attempt has carried out, by id: they are not made again."""

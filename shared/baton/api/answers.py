@@ -13,7 +13,7 @@ from baton.domain.message import OutcomeType, RunEnd
 from baton.domain.thread import thread_state
 from baton.domain.usage import Usage
 from baton.requests.requests import TurnRequest
-from baton.turns.run import FinishedRun
+from baton.turns.committing import FinishedRun
 
 
 async def whole_answer(services: ApiServices, scope: Scope, asked: TurnRequest) -> dict[str, Any]:

@@ -130,6 +130,7 @@ class RemoteAgentRunner:
     async def _sent(self, remote_task_id: str | None, *, hands_over: bool) -> AsyncGenerator[TextDelta, None]:
         """Send the message; give out the text that answers it. Raises ``AgentFailed`` and ``AgentUnavailable``."""
         client = self._context.services.agent_client
+        await self._context.opened.wait()
         task = await self._task(remote_task_id, hands_over=hands_over)
         async with contextlib.aclosing(self._heard(client.stream(self._agent, task))) as chunks:
             async for chunk in chunks:

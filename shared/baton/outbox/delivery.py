@@ -67,6 +67,7 @@ class Delivery:
         A client that is attached reads the log once more, so a newcomer has whatever was logged before the last
         refresh and is given everything after that: nothing is missed, and what comes twice is dropped by its number.
         """
+        known = set(self._senders)  # one may join while this is read
         live = await self._live.live(self._scope, self._thread_id)
         if self._stopped:
             return
@@ -75,7 +76,7 @@ class Delivery:
                 self._add(connection_id, token_expires_at)
                 self._give(connection_id, _frames(self._recent))
         self.cancelled_runs, self.asked = live.cancelled_runs, live.asked
-        for connection_id in self._senders.keys() - live.connections.keys():
+        for connection_id in known & self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
         self._recent = [event for event in self._recent if event.seq is not None and event.seq > logged_seq]
 
@@ -84,7 +85,8 @@ class Delivery:
         if connection_id in self._senders:
             return
         await self._live.attach(self._scope, self._thread_id, connection_id, token_expires_at)
-        self._add(connection_id, token_expires_at)
+        if connection_id not in self._senders:
+            self._add(connection_id, token_expires_at)
 
     def post(self, events: Sequence[Event]) -> None:
         """Send the events to everyone watching; returns at once."""

@@ -12,7 +12,7 @@ from typing import Self
 from baton.domain.events import Event, custom, unsequenced
 from baton.domain.thread import LeaseMark
 from baton.leases.lease_watch import ANSWER_SECONDS
-from baton.outbox.delivery import Delivery
+from baton.outbox.delivery import LEASE_MARGIN, Delivery
 from baton.outbox.event_log import EventLog
 from baton.ports.clock import Clock
 from baton.ports.queue_records import HeldRecord
@@ -68,6 +68,14 @@ class LeaseHolder:
             at = asyncio.get_running_loop().time()
             self.lease = await self._store.renew(self.lease, used_seq=used_seq, without_record=self.is_losing_record)
             self._renewed_at = self._vouched_at = at
+
+    async def ensure(self, used_seq: int) -> None:
+        """Renew a lease that somebody may have taken over: a worker that was held up must not speak for the thread.
+
+        Raises ``LeaseLost`` if somebody has.
+        """
+        if self._clock.now() >= self.until - LEASE_MARGIN:
+            await self.renew(used_seq)
 
     def has_committed(self) -> None:
         """The lease has been given back with the commit: nobody can presume its holder dead any more."""

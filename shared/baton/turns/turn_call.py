@@ -1,4 +1,4 @@
-"""One caller who wants a turn, and how to reach it."""
+"""A call for a turn: who asks, for what, until when, and where the answer goes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from baton.domain.events import Event
 from baton.domain.identity import Scope
+from baton.domain.queued import RecordDelivery
 from baton.outbox.subscriber import Subscriber
 from baton.ports.queue_records import HeldRecord
 from baton.requests.requests import TurnRequest
@@ -20,7 +21,7 @@ class StillWaiting(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TurnCall:
-    """One caller of ``Turns.run`` and how to reach it."""
+    """One caller of ``Turns`` and how to reach it."""
 
     scope: Scope
     request: TurnRequest
@@ -29,10 +30,21 @@ class TurnCall:
     """Event loop time at which the turn must have ended."""
     wait_until: float
     """Event loop time at which the caller stops waiting for the thread to be free."""
-    subscriber: Subscriber | None
+    subscriber: Subscriber | None = None
     gives_up: bool = False
+    """Whether the run is to be ended as interrupted, without an answer."""
     record: HeldRecord | None = None
     """The queue record it came with; None: over HTTP."""
+
+    @property
+    def delivery(self) -> RecordDelivery | None:
+        """The delivery of the queue record, for which the lease is wanted."""
+        return delivery_of(self.record)
+
+
+def delivery_of(record: HeldRecord | None) -> RecordDelivery | None:
+    """What a lease is wanted for that is taken while the record is worked on."""
+    return record.delivery if record is not None else None
 
 
 def once_each(emit: Emit) -> Emit:
@@ -48,3 +60,7 @@ def once_each(emit: Emit) -> Emit:
         emit(event)
 
     return emit_new
+
+
+def discard(event: Event) -> None:
+    """Take an event that nobody waits for: a run that is taken over has no caller."""

@@ -24,7 +24,7 @@ from baton.requests.requests import MessageRequest, message_request
 from baton.sessions.endings import Endings
 from baton.sessions.sessions import Sessions
 from baton.turns.closing import Closer
-from baton.turns.run import FinishedRun
+from baton.turns.committing import FinishedRun
 from baton.turns.turns import Turns
 from tests.contracts.stores import Stores
 from tests.fakes.agent_catalog import FakeAgentCatalog

@@ -64,8 +64,11 @@ async def test_a_worker_that_dies_while_the_fork_is_made_loses_none_of_the_inher
     monkeypatch: pytest.MonkeyPatch, operation: str, after: int
 ) -> None:
     harness = await talked()
-    harness.model.script(transfer("helper"), "How can I help?", transfer("helper"), "How can I help?")
+    answers = (transfer("helper"), "How can I help?")
+    harness.model.script(*answers)
     await dies(harness, monkeypatch, operation, after)
+    harness.model.forget()
+    harness.model.script(*answers)
     said = await again(harness)
 
     assert texts(said)[0][0] == "Helper"
@@ -87,8 +90,10 @@ async def test_a_handoff_that_begins_and_ends_in_a_run_whose_worker_died_has_its
 ) -> None:
     harness = await talked()
     back = Answer.calling(call("return_to_main", summary="Helped.", outcome="completed"), text="Helped at once.")
-    harness.model.script(transfer("helper"), back, transfer("helper"), back)
+    harness.model.script(transfer("helper"), back)
     await dies(harness, monkeypatch, operation, after)
+    harness.model.forget()
+    harness.model.script(transfer("helper"), back)
     said = await again(harness)
 
     assert texts(said) == [

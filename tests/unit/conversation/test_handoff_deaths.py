@@ -29,8 +29,10 @@ async def fails_to(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, ope
 
 @pytest.mark.parametrize("operation", ["commit", "put_message"])
 async def test_a_handoff_whose_worker_died_takes_place_once(monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
-    harness = HandoffHarness(transfer(), Answer(("Name?",)), transfer(), Answer(("Name?",)))
+    harness = HandoffHarness(transfer(), Answer(("Name?",)))
     await fails_to(harness, monkeypatch, operation)
+    harness.model.forget()
+    harness.model.script(transfer(), "Name?")
     said = await harness.say()
     assert texts(said) == [("Maker", "Name?")]
     assert len(await harness.handoffs_kept()) == len(await harness.workflows.unfinished(harness.ada)) == 1

@@ -1,0 +1,56 @@
+"""The way out for a run's events: each is numbered, kept for the log, given to the caller and posted to connections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ag_ui.core import BaseEvent
+
+from baton.domain.events import Event
+from baton.outbox.delivery import Delivery
+from baton.outbox.event_log import EventLog
+
+Emit = Callable[[Event], None]
+"""Takes an event for whoever asked for the turn."""
+
+
+class Outbox:
+    """Sends the events of one attempt at a run, in order; what comes before ``open`` waits for it."""
+
+    def __init__(self, log: EventLog, delivery: Delivery, emit: Emit) -> None:
+        self.log = log
+        self.delivery = delivery
+        self._emit = emit
+        self._waiting: list[BaseEvent] | None = []
+
+    def open(self) -> None:
+        """Send what waits, and everything from now on at once."""
+        waiting, self._waiting = self._waiting or (), None
+        for event in waiting:
+            self.send(event)
+
+    def forget(self) -> None:
+        """Drop what waits: nobody is told of it."""
+        self._waiting = []
+
+    def send(self, event: BaseEvent) -> None:
+        """Number the event and send it."""
+        if self._waiting is not None:
+            self._waiting.append(event)
+        else:
+            self.send_numbered([self.log.number(event)])
+
+    def send_numbered(self, events: Iterable[Event]) -> None:
+        """Send events that have their numbers already, or that have none."""
+        events = list(events)
+        for event in events:
+            self._emit(event)
+        self.delivery.post(events)
+
+    async def drain(self) -> None:
+        """Wait until everybody has everything, within the time that a delivery allows."""
+        await self.delivery.drain()
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        self.delivery.stop()

@@ -1,0 +1,94 @@
+"""Whether a run may begin under the lease that was taken for it; a refusal changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from baton.agents.approvals import audit_answer
+from baton.agents.run_context import RunServices
+from baton.domain.errors import (
+    AgentMismatch,
+    BatonError,
+    HandoffInProgress,
+    InterruptUnavailable,
+    MessageIdConflict,
+    NotInHandoff,
+    ThreadLed,
+    UnknownAgent,
+    WorkflowUnavailable,
+)
+from baton.handoffs.forks import is_led_by_parent
+from baton.ports.thread_store import Lease
+from baton.requests.requests import ActionRequest, AnswerRequest, ConversationAction, TurnRequest
+from baton.turns.turn_call import StillWaiting
+
+REFUSALS = (
+    MessageIdConflict,
+    AgentMismatch,
+    UnknownAgent,
+    InterruptUnavailable,
+    NotInHandoff,
+    HandoffInProgress,
+    WorkflowUnavailable,
+    ThreadLed,
+)
+"""What refuses a request before its run begins; nothing of it is stored."""
+
+
+class Admission:
+    """Checks requests against the thread as it was found with the lease."""
+
+    def __init__(self, services: RunServices) -> None:
+        self._services = services
+        self._store = services.store
+
+    async def take_answers(self, lease: Lease, request: AnswerRequest) -> Lease:
+        """Keep the answers with the thread; the returned lease's thread has all of them.
+
+        Raises ``StillWaiting`` while others are missing, and ``InterruptUnavailable``.
+        """
+        pending = lease.thread.pending
+        if pending is None or pending.message_id != request.message_id:
+            if await self._store.get_turn(lease.scope, lease.thread_id, request.message_id) is None:
+                raise InterruptUnavailable
+            return replace(lease, thread=replace(lease.thread, pending=None))  # answered before: it is replayed
+        if any(pending.get(answer.interrupt_id) is None for answer in request.answers):
+            raise InterruptUnavailable
+        answered = pending.answered(request.answers, self._services.clock.now())
+        if answered != pending:
+            await self._store.keep_pending(lease, answered)
+            for before, after in zip(pending.interrupts, answered.interrupts, strict=True):
+                if before.answer is None and after.answer is not None:
+                    await audit_answer(self._services.audit, lease.scope, lease.thread_id, after)
+        if answered.open:
+            raise StillWaiting
+        return replace(lease, thread=replace(lease.thread, pending=answered))
+
+    async def refusal(self, lease: Lease, request: TurnRequest) -> BatonError | None:
+        """Return why the request cannot be carried out as the thread is now; it may have been carried out before.
+
+        Raises ``AgentMismatch``, ``ThreadLed`` and ``UnknownAgent``: then it never was.
+        """
+        if request.agent_id is not None and request.agent_id != lease.thread.agent_id:
+            raise AgentMismatch
+        if is_led_by_parent(lease.thread):
+            raise ThreadLed
+        if isinstance(request, ActionRequest):
+            return await self._refused_action(lease, request)
+        if isinstance(request, AnswerRequest):
+            return InterruptUnavailable() if lease.thread.pending is None else None
+        self._services.agents.check_main(lease.scope, lease.thread)
+        return None
+
+    async def _refused_action(self, lease: Lease, request: ActionRequest) -> BatonError | None:
+        if request.action is ConversationAction.EXIT:
+            return None if lease.thread.is_handed_over else NotInHandoff()
+        if request.action is ConversationAction.MERGE:
+            return None
+        if await self._services.conversations.is_in_session(lease.thread, lease.scope):
+            return HandoffInProgress()
+        try:
+            await self._services.conversations.unfinished(lease.scope, request.about or "")
+        except WorkflowUnavailable as unavailable:
+            return unavailable
+        return None

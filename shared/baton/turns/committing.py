@@ -1,0 +1,222 @@
+"""The end of a run: what was said is written, one commit makes it part of the thread, and everybody is told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ag_ui.core import BaseEvent
+
+from baton.agents.approvals import interrupts_of, pending_interrupts
+from baton.agents.consult import settle_tasks
+from baton.agents.run_context import RunServices, Writes
+from baton.dialogue.dialogue import DialogueResult, count_failure, end_events
+from baton.domain.agent import AgentDefinition
+from baton.domain.episode import EndReason, EpisodeRef, ended_session
+from baton.domain.errors import BatonError, error_from_code
+from baton.domain.events import RunStamp
+from baton.domain.handoff import HandoffOutcome
+from baton.domain.identity import Scope
+from baton.domain.interrupt import PendingInterrupts
+from baton.domain.message import OutcomeType, RunEnd, StoredMessage
+from baton.domain.state_events import state_changes
+from baton.domain.thread import Run, Thread, ThreadStatus
+from baton.domain.tool_call import ToolCallRecord
+from baton.handoffs.running_conversation import RunningConversation
+from baton.outbox.event_log import restored
+from baton.outbox.outbox import Outbox
+from baton.ports.thread_store import Commit, TurnRecord
+from baton.turns.lease_keeper import LeaseHolder
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run after its commit: the thread as it is now, and the run's messages."""
+
+    thread: Thread
+    messages: tuple[StoredMessage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCommit:
+    """Commits one attempt at a run."""
+
+    services: RunServices
+    scope: Scope
+    """The user's, with the permissions the message came with."""
+    holder: LeaseHolder
+    outbox: Outbox
+    writes: Writes
+    question: StoredMessage
+    answered: PendingInterrupts | None
+    """What the run goes on with, all of it answered."""
+    agent: AgentDefinition
+    """The one that was active when the run began."""
+    journal: Mapping[str, ToolCallRecord]
+
+    async def commit(self, result: DialogueResult) -> FinishedRun:
+        """Write what was said, commit by moving the pointer, then tell everybody how the run ended."""
+        store, lease, run = self.services.store, self.holder.lease, self._run
+        said = result.messages or (self.question,)
+        messages = said if said[0].ordinal == self.question.ordinal else (self.question, *said)
+        pending = self._pending(result)
+        ended = self._ended(messages[-1]) if result.ends_conversation else None
+        conversation = result.conversation
+        if ended is not None:
+            conversation = self.services.conversations.leave(conversation, HandoffOutcome.CLOSED)
+        if self.outbox.log.is_tail_too_long:
+            await self.outbox.log.write_piece(lease)
+        # Never in the log: whoever reads it before the commit would tell of an end that may not be the end.
+        is_cut = any(message.is_cut for message in messages)
+        ends = end_events(self._thread.id, run.run_id, result, pending, ended, is_cut=is_cut)
+        final = [self.outbox.log.number(event) for event in (*_changes(result.conversation, conversation), *ends)]
+        end = self._end(result, messages[-1], conversation, pending)
+        messages = (*messages[:-1], replace(messages[-1], end=end))
+        *others, last = (each for each in messages if each is not self.question)
+        await asyncio.gather(self.writes.done(), *(store.put_message(lease, each) for each in others))
+        # Whoever finds the run's end takes everything before it for complete.
+        await store.put_message(lease, last)
+        if result.forked is not None:
+            await self.services.forks.extend(lease.scope, result.forked)
+        if ended is not None:
+            await self.services.sessions.record(lease, ended)
+        if run.attempt > 1:
+            await settle_tasks(self.services, lease, run, self.journal)
+            await self.services.conversations.undo(lease, self.question, end.change)
+        finished = await self._move_pointer(messages, end, ended, pending)
+        count_failure(result.error)
+        self.outbox.send_numbered(final)
+        await self.outbox.drain()
+        if run.run_id in self.outbox.delivery.cancelled_runs:
+            await self.services.live.clear_cancel(lease.scope, lease.thread_id, run.run_id)
+        if ended is not None:
+            await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+        return finished
+
+    async def adopt(self, known: TurnRecord, messages: Sequence[StoredMessage]) -> FinishedRun:
+        """Commit the complete answer that a dead attempt has left in ``messages``, and deliver its end."""
+        lease, last, end = self.holder.lease, messages[-1], messages[-1].end
+        assert end is not None  # noqa: S101 - only complete answers are adopted
+        is_closed = any(body.get("name") == "thread_closed" for body in end.tail)
+        ended = self._ended(last) if is_closed else None
+        if ended is not None:
+            await self.services.sessions.record(lease, ended)
+        handoff = await self.services.conversations.handoff(self._thread, lease.scope, end.change)
+        if handoff is not None:
+            await self.services.forks.extend_again(lease.scope, handoff, messages)
+        waits_for = last.agent_id or self.agent.id
+        pending = pending_interrupts(
+            end.interrupts, self._run, waits_for, known.permissions, first_ordinal=self._first_of_exchange
+        )
+        finished = await self._move_pointer(tuple(messages), end, ended, pending)
+        count_failure(error_from_code(end.error_code) if end.error_code else None)
+        stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
+        self.outbox.delivery.post(
+            [
+                restored(body, stamp, seq, question=messages[0], text=last.text)
+                for seq, body in enumerate(end.tail, end.tail_seq)
+            ]
+        )
+        await self.outbox.drain()
+        if ended is not None:
+            await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+        return finished
+
+    @property
+    def _thread(self) -> Thread:
+        return self.holder.lease.thread
+
+    @property
+    def _run(self) -> Run:
+        run = self._thread.run
+        assert run is not None  # noqa: S101 - a lease is taken for a run
+        return run
+
+    @property
+    def _first_of_exchange(self) -> int:
+        """The ordinal of the user's message that all this answers."""
+        return self.answered.first_ordinal if self.answered is not None else self.question.ordinal
+
+    def _pending(self, result: DialogueResult) -> PendingInterrupts | None:
+        """What the thread waits for from now on."""
+        agent = result.agent or self.agent
+        waits = result.waiting if result.outcome is OutcomeType.INTERRUPT else ()
+        interrupts = interrupts_of(waits, self._run, agent, self._thread.id, self.services.clock)
+        return pending_interrupts(
+            interrupts, self._run, agent.id, self.scope.permissions, first_ordinal=self._first_of_exchange
+        )
+
+    def _ended(self, last: StoredMessage) -> EpisodeRef | None:
+        """The session that ends with the run's ``last`` message."""
+        return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self.services.clock.now())
+
+    def _end(
+        self,
+        result: DialogueResult,
+        last: StoredMessage,
+        conversation: RunningConversation,
+        pending: PendingInterrupts | None,
+    ) -> RunEnd:
+        tail_seq, tail = self.outbox.log.tail(last.text, last.id)
+        return RunEnd(
+            outcome=result.outcome,
+            usage=result.usage,
+            model=result.model,
+            error_code=result.error.code if result.error else None,
+            error_detail=result.error.detail if result.error else None,
+            tail=tail,
+            tail_seq=tail_seq,
+            first_seq=self.holder.lease.first_seq,
+            interrupts=pending.interrupts if pending else (),
+            parent_run_id=self.answered.run_id if self.answered else None,
+            change=conversation.change,
+        )
+
+    async def _move_pointer(
+        self,
+        messages: tuple[StoredMessage, ...],
+        end: RunEnd,
+        ended: EpisodeRef | None,
+        pending: PendingInterrupts | None,
+    ) -> FinishedRun:
+        """Make ``messages`` part of the thread in one write, then find out who is to be told."""
+        conversation = None
+        if end.change is not None:
+            # The change has fences of its own, which a worker that took over may not have raised yet.
+            await self.holder.ensure(self.outbox.log.last_seq)
+            conversation = await self.services.conversations.keep(self.holder.lease, end.change)
+        commit = Commit(
+            next_ordinal=messages[-1].ordinal + 1,
+            last_seq=end.last_seq,
+            usage=end.usage,
+            tokens=sum(message.tokens for message in messages),
+            ended=ended,
+            pending=pending,
+            conversation=conversation,
+        )
+        await self.services.store.commit(self.holder.lease, commit)
+        self.holder.has_committed()
+        # Whoever registers from now on reads the tail from the message; whoever did before is found here.
+        with contextlib.suppress(BatonError):
+            await self.outbox.delivery.refresh(self.outbox.log.logged_seq)
+        before = self._thread
+        thread = replace(
+            before,
+            status=ThreadStatus.CLOSED if ended else ThreadStatus.ACTIVE,
+            run=None,
+            next_ordinal=commit.next_ordinal,
+            last_seq=commit.last_seq,
+            reserved_seq=commit.last_seq,
+            usage=before.usage + end.usage,
+            last_activity_at=messages[-1].timestamp,
+            pending=pending,
+            conversation=conversation or before.conversation,
+        )
+        return FinishedRun(thread, messages)
+
+
+def _changes(before: RunningConversation, after: RunningConversation) -> Sequence[BaseEvent]:
+    """What clients are shown of a return to the main agent."""
+    return list(state_changes(before.shown, after.shown)) if after is not before else ()

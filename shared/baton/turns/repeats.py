@@ -1,0 +1,91 @@
+"""Messages that were sent before: their runs are told again, or followed while another worker carries them out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from baton.agents.run_context import RunServices
+from baton.domain.errors import MessageIdConflict
+from baton.domain.events import Event
+from baton.domain.thread import LeaseMark, Thread
+from baton.outbox.delivery import send_to
+from baton.outbox.follow import Follower
+from baton.outbox.replay import Replays
+from baton.outbox.subscriber import Subscriber
+from baton.ports.thread_store import TurnRecord
+from baton.turns.committing import FinishedRun
+from baton.turns.turn_call import TurnCall
+
+
+class Repeats:
+    """Tells callers what became of messages that were sent before; nobody else is told."""
+
+    def __init__(self, services: RunServices, replays: Replays) -> None:
+        self._services = services
+        self._store = services.store
+        self._replays = replays
+        self._follower = Follower(services.store, services.live, replays)
+
+    async def outcome(
+        self, call: TurnCall, thread_id: str, known: TurnRecord, thread: Thread | None = None
+    ) -> FinishedRun | None:
+        """Return the finished run of a message id that was used before; None if its run has not been committed.
+
+        Raises ``MessageIdConflict`` if the id was used for other content.
+        """
+        if known.digest != call.request.digest:
+            raise MessageIdConflict
+        if thread is None:
+            thread = await self._store.get_thread(call.scope, thread_id)
+        if known.first_ordinal >= thread.next_ordinal:
+            return None
+        messages = await self._store.run_messages(
+            call.scope, thread_id, first_ordinal=known.first_ordinal, below=thread.next_ordinal
+        )
+        if not messages or messages[0].id != known.message_id:
+            return None
+        return FinishedRun(thread, tuple(messages))
+
+    async def replay(self, call: TurnCall, finished: FinishedRun) -> FinishedRun:
+        """Give the events of a finished run to the caller."""
+        events = await self._replays.of_run(call.scope, finished.thread, finished.messages)
+        if call.subscriber is None:
+            for event in events:
+                call.emit(event)
+        else:
+            await self._send(call, finished.thread.id, call.subscriber, events)
+        return finished
+
+    async def follow(self, call: TurnCall, thread_id: str, run_id: str) -> LeaseMark | None:
+        """Give the caller the events of its message's run while another worker carries it out.
+
+        Returns the worker's lease once it is presumed dead. A subscriber is attached and sent what it missed, the rest
+        reaches it live; its record stays in the queue until the run has ended, so that the message is answered even if
+        that worker dies.
+        """
+        if call.subscriber is not None:
+            thread = await self._store.get_thread(call.scope, thread_id)
+            replay = await self._replays.after(call.scope, thread, thread.last_seq)
+            await self._send(call, thread_id, call.subscriber, replay.events)
+            return None
+        died: list[LeaseMark] = []
+
+        async def when_dead(_: Thread, lease: LeaseMark) -> bool:
+            died.append(lease)
+            return False
+
+        seconds = call.deadline - asyncio.get_running_loop().time()
+        events = self._follower.events_of_run(call.scope, thread_id, run_id, seconds=seconds, when_dead=when_dead)
+        async with contextlib.aclosing(events):
+            async for event in events:
+                call.emit(event)
+        return died[-1] if died else None
+
+    async def _send(self, call: TurnCall, thread_id: str, subscriber: Subscriber, events: Sequence[Event]) -> None:
+        """Attach the subscriber and send it the events, while its token is good."""
+        if self._services.clock.now() >= subscriber.token_expires_at:
+            return
+        await self._services.live.attach(call.scope, thread_id, subscriber.connection_id, subscriber.token_expires_at)
+        await send_to(self._services.connections, subscriber.connection_id, events)
