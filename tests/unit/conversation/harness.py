@@ -73,7 +73,7 @@ class WordCounter:
 
 @dataclass
 class Harness:
-    """Turns over fakes, or over the stores of a ``stores``; ``ada`` talks."""
+    """Turns over fakes, or over real ``stores``; ``ada`` talks."""
 
     clock: FakeClock = field(default_factory=FakeClock)
     model: ScriptedChatModel = field(default_factory=lambda: ScriptedChatModel(otherwise=Answer(("Hello there.",))))
@@ -140,8 +140,8 @@ class Harness:
 
     def _move_into(self, stores: Stores) -> None:
         """Keep everything there, in a tenant of its own and at its clock."""
-        stores = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "skills")
-        for name in (*stores, "audit", "clock"):
+        kept = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "skills")
+        for name in (*kept, "audit", "clock"):
             setattr(self, name, getattr(stores, name))
         self.ada = stores.ada
 
@@ -152,7 +152,7 @@ class Harness:
                 await asyncio.sleep(0.01)
 
     def request(self, message_id: str = "m1", content: Any = "Hello", **fields: Any) -> MessageRequest:
-        """A message of ada's in the stage's thread."""
+        """A message of ada's in the thread."""
         fields = {"thread_id": self.thread_id, "agent_id": None, "run_id": None} | fields
         return message_request(self.ada, message_id=message_id, content=content, **fields)
 

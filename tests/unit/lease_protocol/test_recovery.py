@@ -11,8 +11,8 @@ import pytest
 from baton.adapters.dynamodb.leases import LEASE_SECONDS
 from baton.adapters.sqs import HIDDEN_SECONDS
 from baton.domain.queued import RecordDelivery
-from baton.outbox.follow import Follower
 from baton.leases.lease_watch import ANSWER_SECONDS
+from baton.outbox.follow import Follower
 from tests.unit.lease_protocol.held import Held
 from tests.unit.lease_protocol.simulation import Simulation, SlowModel
 from tests.unit.lease_protocol.virtual_time import Process, VirtualLoop
