@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
@@ -148,21 +149,23 @@ class RunExecution:
         A question stored in vain lies beyond the pointer, where nobody reads and the next turn writes over it.
         """
         store, lease, subscriber = self._services.store, self._holder.lease, self._call.subscriber
-        opened, _, _ = await asyncio.gather(
+        opened, _, _ = await _all(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             self._outbox.delivery.join(subscriber.connection_id, subscriber.token_expires_at)
             if subscriber is not None
             else _nothing(),
         )
-        return known or opened
+        found: TurnRecord | None = known or opened
+        return found
 
     async def _read(self) -> ThreadSnapshot:
+        snapshot: ThreadSnapshot
         services, lease = self._services, self._holder.lease
         if self._answered is not None:
             first, end = self._answered.first_ordinal, lease.thread.next_ordinal
             self._unfinished = await messages_between(services.store, lease.scope, lease.thread, first, end)
-        snapshot, _, self._journal = await asyncio.gather(
+        snapshot, _, self._journal = await _all(
             read_thread(services, self._scope, self._thread, self._agent, self._question, self._unfinished),
             # Nobody can have attached to a thread that begins now, nor asked for a run of it to be stopped.
             _nothing() if lease.fence == 1 else self._outbox.delivery.refresh(self._outbox.log.logged_seq),
@@ -316,6 +319,15 @@ class RunExecution:
             agent=self._agent,
             journal=self._journal,
         )
+
+
+async def _all(*steps: Awaitable[Any]) -> list[Any]:
+    """Return the results of all steps once the last has ended, or raise the first failure then: none is left behind."""
+    results = await asyncio.gather(*steps, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results
 
 
 async def _nothing() -> None:
