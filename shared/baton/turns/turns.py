@@ -66,12 +66,19 @@ GIVE_UP_SECONDS = 40.0
 class Turns:
     """Runs turns: takes a message once, waits for its turn, answers it, commits, replays what was answered before."""
 
-    def __init__(self, services: RunServices, agents: AgentRegistry, replays: Replays, audit: AuditLog) -> None:
+    def __init__(
+        self,
+        services: RunServices,
+        agents: AgentRegistry,
+        replays: Replays,
+        follower: Follower,
+        audit: AuditLog,
+    ) -> None:
         self._services = services
         self._store = services.store
         self._agents = agents
         self._replays = replays
-        self._follower = Follower(services.store, services.live, replays)
+        self._follower = follower
         self._audit = audit
 
     async def run(

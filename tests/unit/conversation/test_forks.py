@@ -8,7 +8,6 @@ from baton.domain.errors import ModelUnavailable, ThreadLed, ThreadUnavailable, 
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
-from baton.entry.merges import Merges
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.handing_over import HELPER, MAKER, HandoffHarness, advance, calling, texts, transfer
@@ -63,7 +62,7 @@ async def test_the_last_answer_of_a_fork_is_merged_as_one_message_once() -> None
     fork = await harness.forks.fork(harness.ada, harness.thread_id, agent_id="helper")
     parent_id, harness.thread_id = harness.thread_id, fork.id
     await harness.say("m2", "Work")
-    merges = Merges(harness.turns, harness.forks)
+    merges = harness.app.merges
     first = await merges.merge(harness.ada, fork.id, seconds=5)
     again = await merges.merge(harness.ada, fork.id, seconds=5)
 
@@ -111,7 +110,7 @@ async def test_nobody_forks_or_merges_what_is_not_theirs(scope: Scope) -> None:
     with pytest.raises(ThreadUnavailable):
         await harness.forks.fork(scope, harness.thread_id, agent_id="helper")
     with pytest.raises(ThreadUnavailable):
-        await Merges(harness.turns, harness.forks).merge(scope, fork.id, seconds=1)
+        await harness.app.merges.merge(scope, fork.id, seconds=1)
     assert len(await ids(harness, harness.thread_id)) == 1
 
 
@@ -217,5 +216,5 @@ async def test_a_fork_that_a_handoff_leads_is_not_merged_again() -> None:
     [kept] = await harness.handoffs_kept()
     before = await messages(harness, harness.thread_id)
     with pytest.raises(ThreadLed):
-        await Merges(harness.turns, harness.forks).merge(harness.ada, kept["childThreadId"], seconds=5)
+        await harness.app.merges.merge(harness.ada, kept["childThreadId"], seconds=5)
     assert await messages(harness, harness.thread_id) == before
