@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from baton.agents.approvals import Approvals
 from baton.composition.app import App
 from baton.entry.controls import Controls
+from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
 from baton.outbox.follow import Follower
@@ -39,6 +40,7 @@ class ApiServices:
     follower: Follower
     controls: Controls
     forks: Forks
+    merges: Merges
     approvals: Approvals
     agents: AgentRegistry
     files: Files
@@ -60,6 +62,7 @@ class ApiServices:
             follower=app.follower,
             controls=app.controls,
             forks=app.forks,
+            merges=app.merges,
             approvals=app.approvals,
             agents=app.agents,
             files=ports.files,

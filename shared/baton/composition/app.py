@@ -94,7 +94,7 @@ class App:
         """Takes answers of forks over into their parents."""
         from baton.entry.merges import Merges
 
-        return Merges(self.turns, self.forks)
+        return Merges(self.turns, self.forks, self.ports.audit)
 
     @cached_property
     def sweeper(self) -> Sweeper:
