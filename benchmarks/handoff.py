@@ -135,7 +135,7 @@ async def measure(rounds: int) -> tuple[str, str]:
     """The report, and the requests of one turn of each kind."""
     async with started() as baton:
         model = Cast()
-        bench = Bench(baton, baton.turns_with(model=model), model)
+        bench = Bench(baton, baton.turns_with(model), model)
         for kind in Kind:
             await bench.turn(kind)
         took: dict[Kind, list[Took]] = {kind: [] for kind in Kind}

@@ -22,14 +22,12 @@ from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.tool_call import ASK, ToolCall
 from baton.domain.usage import Usage
-from baton.handoffs.agent_registry import AgentRegistry
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from baton.ports.files import ThreadFiles
 from baton.requests.requests import message_request
 from baton.turns.turns import Turns
 from benchmarks.report import machine, table
 from benchmarks.turn_cost import Baton, started
-from tests.fakes.agent_catalog import FakeAgentCatalog
 
 SCOPE = Scope("benchmark", "ada@example.com")
 ROUNDS = 20
@@ -67,7 +65,7 @@ class Orchestra:
         yield Finished(FinishReason.STOP, settings.model, Usage(100, 20))
 
 
-def agents() -> AgentRegistry:
+def agents() -> list[AgentDefinition]:
     """A main agent and those it may ask."""
     others = [
         AgentDefinition(id=f"expert-{number}", name=f"Expert {number}", description="Knows.", system_prompt="Answer.")
@@ -81,7 +79,7 @@ def agents() -> AgentRegistry:
         main=True,
         sub_agents=tuple(other.id for other in others),
     )
-    return AgentRegistry(FakeAgentCatalog(main, *others))
+    return [main, *others]
 
 
 @dataclass
@@ -129,7 +127,7 @@ async def measure(rounds: int, slow_rounds: int) -> str:
     """The report."""
     async with started() as baton:
         model = Orchestra()
-        bench = Bench(baton, baton.turns_with(model=model, agents=agents()), model, baton.clock.new_id())
+        bench = Bench(baton, baton.turns_with(model, *agents()), model, baton.clock.new_id())
         for asked in (0, MAX_AGENTS, 0):
             await bench.turn(asked)
         took: dict[int, list[Took]] = {0: [], 1: [], 2: [], MAX_AGENTS: []}

@@ -20,16 +20,16 @@ from uuid import uuid4
 from baton.adapters import aws
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
-from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.table import Item, Table, serialize
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.composition.app import build
+from baton.composition.aws import AwsPorts
 from baton.domain.episode import EndReason, Episode, EpisodeStatus, ended_session
 from baton.domain.identity import Scope
 from baton.domain.times import to_millis
 from baton.domain.usage import Usage
-from baton.entry.sweep import Sweeper
 from baton.ports.clock import SystemClock
-from baton.ports.thread_store import Commit, LeaseRequest
+from baton.ports.thread_store import Commit, LeaseRequest, ThreadStore
 from benchmarks.capacity import CapacityMeter, by_operation
 from benchmarks.report import machine, table
 from local.engines.clients import client
@@ -61,6 +61,14 @@ class Swept:
         return 60 * self.threads / self.seconds
 
 
+class _Ports(AwsPorts):
+    """A deployment's ports, of which a look needs nothing but the table."""
+
+    def __init__(self, table: Table, store: ThreadStore) -> None:
+        self.table, self.store = table, store
+        self.queue = self.connections = self.closings = self.catalog = self.bodies = cast("Any", None)
+
+
 class Bench:
     """A table with threads that are due, and a sweeper."""
 
@@ -90,11 +98,8 @@ class Bench:
 
     async def sweep(self, count: int, *, metered: bool = False) -> Swept:
         """Look at all of them once. The meter costs CPU time of its own: requests and time are taken of two sweeps."""
-        nobody = cast("Any", None)
         on = Table(self._metered, self.table.name, seconds=60) if metered else self.table
-        sweeper = Sweeper(
-            DynamoIdleThreads(on, self.clock), self.store, nobody, nobody, DynamoEpisodes(on), nobody, self.clock
-        )
+        sweeper = build(_Ports(on, self.store)).sweeper
         self.meter.take()
         cpu, began = _cpu_seconds(), time.perf_counter()
         report = await sweeper.sweep(seconds=MAX_SECONDS)

@@ -12,38 +12,27 @@ import json
 import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from baton.adapters.agent_files import AgentFiles
-from baton.adapters.dynamodb.audit import DynamoAuditLog
-from baton.adapters.dynamodb.episodes import DynamoEpisodes
-from baton.adapters.dynamodb.handoffs import DynamoHandoffs
-from baton.adapters.dynamodb.live import DynamoLiveRegistry
-from baton.adapters.dynamodb.run_records import DynamoRunRecords
-from baton.adapters.dynamodb.skills import DynamoSkills
-from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.s3_files import S3Files
 from baton.adapters.token_counter import TiktokenCounter
-from baton.agents.run_context import RunServices
+from baton.composition.app import build
+from baton.composition.aws import AwsPorts
+from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EpisodeRef
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
-from baton.handoffs.active_skills import ActiveSkills
-from baton.handoffs.agent_registry import AgentRegistry
-from baton.handoffs.conversations import Conversations
-from baton.handoffs.forks import Forks
-from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
+from baton.ports.chat_model import ChatModel
 from baton.ports.clock import SystemClock
 from baton.requests.requests import message_request
-from baton.sessions.sessions import Sessions
 from baton.turns.turns import Turns
 from benchmarks.capacity import CapacityMeter, Request, by_operation
 from benchmarks.report import machine, table
@@ -55,6 +44,7 @@ from local.resources import create_bucket, create_table
 from local.settings import ROOT, default_cache_dir
 from local.stack import read_stack
 from local.template import Endpoints
+from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.tools import FakeTools
 
@@ -194,6 +184,19 @@ class Conversation:
             raise RuntimeError(f"turn {self._turn} ended with {events[-1].json()}")
 
 
+class MeteredPorts(AwsPorts):
+    """A deployment's ports on engines of this machine; the model and what lies beyond the tables are stand-ins."""
+
+    def __init__(self, table: Table, s3: Any, bucket: str, clock: HourClock, connections: ConnectedClient) -> None:
+        self.table, self.bodies = table, S3Bodies(s3, bucket)
+        self.clock, self.connections, self.closings = clock, connections, NoClosings()
+        self.files = S3Files(s3, bucket, clock)
+        self.catalog = AgentFiles.load(ROOT / "agents", "assistant")
+        self.counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
+        self.default_model = self.light_model = "scripted"
+        self.tools, self.agent_client = FakeTools(), ScriptedAgentClient()
+
+
 class Baton:
     """Baton as its composition root puts it together, but for the model and the connections."""
 
@@ -205,49 +208,17 @@ class Baton:
         self.clock = HourClock()
         self.model = PacedModel()
         self.client = ConnectedClient()
-        counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
-        agents = AgentRegistry(AgentFiles.load(ROOT / "agents", "assistant"))
-        skills = DynamoSkills(table)
-        self._flows = (DynamoHandoffs(table, S3Bodies(s3, bucket)), DynamoWorkflows(table, self.clock), skills)
-        counter.count("")  # loads the vocabulary now, not in the first turn
-        store = DynamoThreadStore(table, S3Bodies(s3, bucket), self.clock)
-        log = DynamoStreamLog(table, self.clock)
-        audit = DynamoAuditLog(table, self.clock)
-        self.audit = audit
-        self.replays = Replays(store, log, self.clock)
-        self.services = RunServices(
-            store=store,
-            log=log,
-            live=DynamoLiveRegistry(table, self.clock),
-            connections=self.client,
-            agents=agents,
-            model=self.model,
-            default_model="scripted",
-            light_model="scripted",
-            counter=counter,
-            files=S3Files(s3, bucket, self.clock),
-            sessions=Sessions(DynamoEpisodes(table), NoClosings(), audit),
-            conversations=self.conversations_of(agents),
-            forks=Forks(store, agents, audit, counter, self.clock),
-            active_skills=ActiveSkills(skills, self.clock),
-            records=DynamoRunRecords(table, S3Bodies(s3, bucket)),
-            tools=FakeTools(),
-            agent_client=ScriptedAgentClient(),
-            audit=audit,
-            clock=self.clock,
-        )
-        self.turns = self.turns_with()
+        self._ports = partial(MeteredPorts, table, s3, bucket, self.clock, self.client)
+        self.turns = self.turns_with(self.model)
 
-    def conversations_of(self, agents: AgentRegistry) -> Conversations:
-        """The conversation states of threads, for a deployment with these agents."""
-        return Conversations(*self._flows, agents, self.audit, self.clock)
-
-    def turns_with(self, **ports: Any) -> Turns:
-        """Turns with other ports than the usual ones."""
-        services = replace(self.services, **ports)
-        if "agents" in ports:
-            services = replace(services, conversations=self.conversations_of(services.agents))
-        return Turns(services, services.agents, self.replays, self.audit)
+    def turns_with(self, model: ChatModel, *agents: AgentDefinition) -> Turns:
+        """Turns with this model and, if they are given, other agents than those that ship; the first one is asked."""
+        ports = self._ports()
+        ports.model = model
+        if agents:
+            ports.catalog = FakeAgentCatalog(*agents)
+        ports.counter.load()  # the vocabulary, now and not in the first turn
+        return build(ports).turns
 
     def _count_s3(self, **_: Any) -> None:
         self.s3_requests += 1

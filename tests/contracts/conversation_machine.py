@@ -27,7 +27,6 @@ from baton.domain.thread import RunStatus, Thread
 from baton.domain.tool_call import ToolCall
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import WorkflowDefinition
-from baton.outbox.replay import Replays
 from baton.requests.requests import continue_request, exit_request, message_request
 from tests.contracts.conversing import LONGER_THAN_A_LEASE, Fate, Screen, Worker, check_whole, permitted
 from tests.contracts.handoff_agents import AGENTS, MAKERS, TRIGGERS
@@ -102,7 +101,6 @@ class ConversationMachine(RuleBasedStateMachine):
         self.fate = Fate()
         self.worker = Worker(self.stores, self.catalog, self.model, self.fate)
         self.rescuer = Worker(self.stores, self.catalog, self.model, None)
-        self.replays = Replays(self.stores.store, self.stores.log, self.stores.clock)
         self.ids = [new_thread_id(), new_thread_id()]
         self.screens: dict[int, Screen] = {}
         """Of the threads that were begun."""
@@ -256,7 +254,7 @@ class ConversationMachine(RuleBasedStateMachine):
         thread = await self.thread(at)
         assert thread.run is None or thread.run.status is RunStatus.INTERRUPTED  # one that was refused
         screen = self.screens[at]
-        replay = await self.replays.after(self.stores.ada, thread, screen.seq)
+        replay = await self.rescuer.replays.after(self.stores.ada, thread, screen.seq)
         assert replay.snapshot is None
         screen.show(replay.events)
         if any(event.type == "STATE_SNAPSHOT" for event in replay.events):

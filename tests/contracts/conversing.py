@@ -4,39 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-from baton.agents.run_context import RunServices
+from baton.composition.app import build
 from baton.domain.errors import StoreUnavailable
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.handoffs.active_skills import ActiveSkills
-from baton.handoffs.agent_registry import AgentRegistry
-from baton.handoffs.conversations import Conversations
-from baton.handoffs.forks import Forks
-from baton.outbox.replay import Replays
-from baton.sessions.endings import Endings
-from baton.sessions.sessions import Sessions
-from baton.turns.closing import Closer
-from baton.turns.turns import Turns
 from tests.contracts.stores import Stores
 from tests.e2e.ag_ui_rules import check_ag_ui, check_run
 from tests.fakes.agent_catalog import FakeAgentCatalog
-from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.chat_model import ScriptedChatModel
-from tests.fakes.connections import FakeConnections
-from tests.fakes.episodes import FakeClosings
-from tests.fakes.files import FakeFiles
-from tests.fakes.tools import FakeTools
+from tests.fakes.ports import FakePorts
 
 LONGER_THAN_A_LEASE = 31.0
-
-
-class WordCounter:
-    """A token a word."""
-
-    def count(self, text: str) -> int:
-        return len(text.split())
+FATED = ("store", "log", "records", "handoffs", "workflows", "skills", "episodes")
+"""The stores whose calls meet a worker's fate."""
 
 
 @dataclass
@@ -95,37 +77,11 @@ class Worker:
         def fated(store: Any) -> Any:
             return _Fated(store, fate) if fate is not None else store
 
-        agents = AgentRegistry(catalog)
-        store, log = fated(stores.store), fated(stores.log)
-        sessions = Sessions(fated(stores.episodes), FakeClosings(), stores.audit)
-        skills = fated(stores.skills)
-        conversations = Conversations(
-            fated(stores.handoffs), fated(stores.workflows), skills, agents, stores.audit, stores.clock
+        ports = FakePorts.over(
+            stores, catalog=catalog, model=model, **{name: fated(getattr(stores, name)) for name in FATED}
         )
-        services = RunServices(
-            store=store,
-            log=log,
-            live=stores.live,
-            connections=FakeConnections(),
-            agents=agents,
-            model=model,
-            default_model="test-model",
-            light_model="light-model",
-            counter=WordCounter(),
-            files=cast("Any", FakeFiles()),
-            sessions=sessions,
-            conversations=conversations,
-            forks=Forks(store, agents, stores.audit, WordCounter(), stores.clock),
-            active_skills=ActiveSkills(skills, stores.clock),
-            records=fated(stores.records),
-            tools=FakeTools(),
-            agent_client=ScriptedAgentClient(),
-            audit=stores.audit,
-            clock=stores.clock,
-        )
-        self.turns = Turns(services, agents, Replays(store, log, stores.clock), stores.audit)
-        self.closer = Closer(services, self.turns, stores.audit)
-        self.endings = Endings(store, log, stores.live, services.connections, sessions, conversations, stores.clock)
+        app = build(ports)
+        self.turns, self.closer, self.endings, self.replays = app.turns, app.closer, app.endings, app.replays
 
 
 @dataclass

@@ -61,3 +61,24 @@ async def test_nobody_forks_or_lists_the_forks_of_what_is_not_theirs(
     assert cloud.stored(tenant) == before
     assert cloud.stored(elsewhere) == []
     check_problem(await alice.post(f"/threads/{parent_id}/fork", {"agentId": "guarded"}), 404, "unknown_agent")
+
+
+async def test_the_last_answer_of_a_fork_is_merged_into_its_parent_once(alice: User, new_user: NewUser) -> None:
+    parent_id = (await alice.ask("Hello"))["sessionId"]
+    made = await alice.post(f"/threads/{parent_id}/fork", {"agentId": "impatient"})
+    fork_id = made.raise_for_status().json()["id"]
+    check_problem(await alice.post(f"/threads/{fork_id}/merge", {}), 409, "nothing_to_merge")
+    check_problem(await alice.post(f"/threads/{parent_id}/merge", {}), 409, "not_a_fork")
+    await alice.ask("From the fork", sessionId=fork_id)
+    check_problem(await new_user("bob").post(f"/threads/{fork_id}/merge", {}), 404, "thread_unavailable")
+
+    merged = (await alice.post(f"/threads/{fork_id}/merge", {})).raise_for_status().json()
+    assert (merged["sessionId"], merged["outcome"]) == (parent_id, {"type": "success"})
+    [message] = merged["messages"]
+    assert (message["content"], message["metadata"]["agentId"]) == ("From the fork", "impatient")
+    assert (await alice.post(f"/threads/{fork_id}/merge", {})).json()["messages"] == [message]
+    assert (await alice.messages(parent_id))[-1] == message
+    assert [each["content"] for each in await alice.messages(parent_id)] == ["Hello", "Hello", "From the fork"]
+    records = (await alice.read(f"/threads/{parent_id}/audit"))["items"]
+    [record] = [each for each in records if each["action"] == "thread.merge"]
+    assert (record["outcome"], record["detail"]["forkThreadId"]) == ("merged", fork_id)

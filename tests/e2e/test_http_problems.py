@@ -28,6 +28,7 @@ PROTECTED = [
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/exit"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/continue"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/fork"),
+    ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/merge"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/close"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/audit"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tool-calls"),
@@ -96,6 +97,7 @@ async def test_an_unknown_address_is_a_problem(alice: User, method: str, path: s
         ("POST", "/v1/threads/a/events"),
         ("GET", "/v1/threads/a/exit"),
         ("PUT", "/v1/threads/a/continue"),
+        ("PUT", "/v1/threads/a/merge"),
         ("POST", "/v1/workflows"),
     ],
 )
@@ -204,6 +206,7 @@ async def test_a_web_page_of_any_origin_may_call(alice: User) -> None:
         ("POST", "/v1/messages"),
         ("POST", f"/v1/threads/{new_id()}/exit"),
         ("POST", f"/v1/threads/{new_id()}/continue"),
+        ("POST", f"/v1/threads/{new_id()}/merge"),
         ("GET", f"/v1/threads/{new_id()}/events"),
     ):
         preflight = await alice.client.options(

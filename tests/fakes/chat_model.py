@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from baton.domain.errors import ModelError
 from baton.domain.message import Content
+from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.chat_model import (
     Finished,
@@ -17,7 +18,6 @@ from baton.ports.chat_model import (
     ModelSettings,
     Prompt,
     TextDelta,
-    ToolCall,
     ToolSpec,
 )
 from baton.ports.files import ThreadFiles

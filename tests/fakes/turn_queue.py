@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from baton.domain.errors import StoreUnavailable
@@ -31,20 +29,3 @@ class FakeTurnQueue:
             for sender, message in self.sent
             if (sender.tenant_id, message.thread_id) == (scope.tenant_id, thread_id)
         ]
-
-
-@dataclass
-class FakeQueueRecords:
-    """``ports.queue_records.QueueRecords`` that remembers how each record's block ended."""
-
-    done: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-
-    @asynccontextmanager
-    async def hidden(self, receipt_handle: str) -> AsyncIterator[None]:
-        outcome = self.failed
-        try:
-            yield
-            outcome = self.done
-        finally:
-            outcome.append(receipt_handle)

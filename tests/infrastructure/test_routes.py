@@ -11,6 +11,7 @@ STREAMED = {
     ("POST", "/v1/messages"),
     ("POST", "/v1/threads/{thread_id}/exit"),
     ("POST", "/v1/threads/{thread_id}/continue"),
+    ("POST", "/v1/threads/{thread_id}/merge"),
     ("GET", "/v1/threads/{thread_id}/events"),
 }
 
@@ -45,8 +46,10 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
         ("GET", "/v1/threads/t1/events", "StreamsFunction"),
         ("POST", "/v1/threads/t1/exit", "StreamsFunction"),
         ("POST", "/v1/threads/t1/continue", "StreamsFunction"),
+        ("POST", "/v1/threads/t1/merge", "StreamsFunction"),
         ("OPTIONS", "/v1/threads/t1/exit", "HttpFunction"),
         ("GET", "/v1/threads/t1/continue", "HttpFunction"),
+        ("OPTIONS", "/v1/threads/t1/merge", "HttpFunction"),
         ("OPTIONS", "/v1/runs", "HttpFunction"),
         ("OPTIONS", "/v1/threads/t1/events", "HttpFunction"),
         ("GET", "/v1/runs", "HttpFunction"),

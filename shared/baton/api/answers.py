@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 from baton.api.runs import TURN_SECONDS
@@ -18,11 +19,13 @@ from baton.turns.committing import FinishedRun
 
 async def whole_answer(services: ApiServices, scope: Scope, asked: TurnRequest) -> dict[str, Any]:
     """Run the turn and give its messages. Raises what refuses it, and the error it ends with."""
+    return await answer_of(services, services.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
+
+
+async def answer_of(services: ApiServices, turn: Coroutine[Any, Any, FinishedRun]) -> dict[str, Any]:
+    """Wait for the turn and give its messages, likewise."""
     # Shielded: a caller that hangs up must not stop the turn it has begun.
-    finished = await asyncio.shield(
-        asyncio.ensure_future(services.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
-    )
-    return _answer(services, finished)
+    return _answer(services, await asyncio.shield(asyncio.ensure_future(turn)))
 
 
 def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:

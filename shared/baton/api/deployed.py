@@ -6,7 +6,6 @@ from baton import composition
 from baton.api.application import create_app
 from baton.api.counted import CountedRequests
 from baton.api.services import ApiServices
-from baton.composition.environment import cache
 from baton.composition.preloading import HTTP_MODULES, preload
 from baton.settings import ApiSettings
 
@@ -18,26 +17,5 @@ def deployed_app() -> CountedRequests:
     them with, and nobody waits for it.
     """
     preload(*HTTP_MODULES)
-    services = _services()
+    services = ApiServices.of(composition.deployed())
     return CountedRequests(create_app(lambda: services, origins=ApiSettings().origins))
-
-
-@cache
-def _services() -> ApiServices:
-    return ApiServices(
-        verifier=composition.authorizer(),
-        turns=composition.turns(),
-        store=composition.store(),
-        records=composition.run_records(),
-        handoffs=composition.handoffs(),
-        workflows=composition.workflows(),
-        replays=composition.replays(),
-        follower=composition.follower(),
-        controls=composition.controls(),
-        forks=composition.forks(),
-        approvals=composition.approvals(),
-        agents=composition.run_services().agents,
-        files=composition.files(),
-        audit=composition.audit(),
-        clock=composition.clock,
-    )

@@ -1,21 +1,27 @@
-"""Branching a conversation."""
+"""Branching a conversation, and merging what comes of it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Body
 
+from baton.api.answers import answer_of
 from baton.api.authentication import Caller
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
-from baton.api.schemas import ForkRequest, Thread
+from baton.api.runs import TURN_SECONDS
+from baton.api.schemas import ForkRequest, MergeRequest, MessageAnswer, Thread
 from baton.api.services import Services
 from baton.domain.errors import (
     InvalidRequest,
     MalformedJson,
+    MessageTooLarge,
+    NotAFork,
+    NothingToMerge,
     StoreUnavailable,
     ThreadBusy,
+    ThreadLed,
     ThreadUnavailable,
     TokenExpired,
     Unauthorized,
@@ -55,3 +61,34 @@ async def fork(thread_id: ThreadId, scope: Caller, services: Services, asked: Fo
         include_history_messages=asked.include_history_messages,
     )
     return child.as_json(services.agents.describe)
+
+
+@router.post(
+    "/{thread_id}/merge",
+    summary="Merge a fork's answer",
+    response_model=MessageAnswer,
+    response_model_exclude_unset=True,
+    responses=responses(
+        MalformedJson,
+        Unauthorized,
+        TokenExpired,
+        ThreadUnavailable,
+        ThreadLed,
+        NotAFork,
+        NothingToMerge,
+        MessageTooLarge,
+        InvalidRequest,
+        ThreadBusy,
+        StoreUnavailable,
+    ),
+)
+async def merge(
+    thread_id: ThreadId, scope: Caller, services: Services, asked: Annotated[MergeRequest | None, Body()] = None
+) -> dict[str, Any]:
+    """Add this fork's last answer to the conversation it was branched from, and give that turn's messages: one.
+
+    It is a turn of the parent's that asks no model, with the fork's agent as its speaker and `source` `specialist`.
+    Repeated, the answer is the same, until the fork has answered something else. The body may be left out.
+    """
+    canonical = thread_ref(scope, thread_id).id
+    return await answer_of(services, services.merges.merge(scope, canonical, seconds=TURN_SECONDS))

@@ -299,6 +299,10 @@ class ForkRequest(Asked):
     )
 
 
+class MergeRequest(Asked):
+    """What to merge: there is nothing to choose."""
+
+
 class CloseAnswer(Shape):
     """What closing comes to."""
 

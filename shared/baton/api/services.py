@@ -8,7 +8,9 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from baton.agents.approvals import Approvals
+from baton.composition.app import App
 from baton.entry.controls import Controls
+from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
 from baton.outbox.follow import Follower
@@ -38,11 +40,35 @@ class ApiServices:
     follower: Follower
     controls: Controls
     forks: Forks
+    merges: Merges
     approvals: Approvals
     agents: AgentRegistry
     files: Files
     audit: AuditLog
     clock: Clock
+
+    @classmethod
+    def of(cls, app: App) -> ApiServices:
+        """What the routers need of ``app``."""
+        ports = app.ports
+        return cls(
+            verifier=ports.verifier,
+            turns=app.turns,
+            store=ports.store,
+            records=ports.records,
+            handoffs=ports.handoffs,
+            workflows=ports.workflows,
+            replays=app.replays,
+            follower=app.follower,
+            controls=app.controls,
+            forks=app.forks,
+            merges=app.merges,
+            approvals=app.approvals,
+            agents=app.agents,
+            files=ports.files,
+            audit=ports.audit,
+            clock=ports.clock,
+        )
 
 
 def services(request: Request) -> ApiServices:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 
-from baton.composition import _agent_files, authorizer, outside
+from baton.composition import deployed_ports
 
 
 def agents() -> None:
     """Read the agents' files. Raises ``AgentFileError``."""
-    _agent_files()
+    _ = deployed_ports().agent_files
 
 
 async def problems() -> list[str]:
@@ -27,16 +27,16 @@ async def problems() -> list[str]:
 
 
 async def _tools() -> list[str]:
-    tools = [tool for agent in _agent_files().all() for tool in agent.tools]
-    return await outside.toolbox().check(tools) if tools else []
+    tools = [tool for agent in deployed_ports().agent_files.all() for tool in agent.tools]
+    return await deployed_ports().outside.toolbox.check(tools) if tools else []
 
 
 async def _remote_agents() -> list[str]:
-    files = _agent_files()
+    files = deployed_ports().agent_files
     remote = [agent for agent in files.all() if agent.remote is not None]
     if not remote:
         return []
-    client = outside.remote_agents()
+    client = deployed_ports().outside.remote_agents
     reasons = await asyncio.gather(*(client.check(agent) for agent in remote))
     return [
         f"{files.place_of_agent(agent)}: {agent.id} cannot be asked: {reason.rstrip('.')}. Agents that need it answer "
@@ -47,7 +47,7 @@ async def _remote_agents() -> list[str]:
 
 
 async def _issuers() -> list[str]:
-    unreadable = await asyncio.to_thread(authorizer().unreadable_issuers)
+    unreadable = await asyncio.to_thread(deployed_ports().verifier.unreadable_issuers)
     return [
         f"BATON_TOKEN_ISSUERS: the keys of {issuer} cannot be read: {reason}. Its tokens are refused until they can be."
         for issuer, reason in unreadable.items()

@@ -2,96 +2,95 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
-
-from baton.composition import _agent_files, secrets
-from baton.composition.environment import cache
 
 if TYPE_CHECKING:
     import httpx
     import httpx2
 
     from baton.adapters.a2a import RemoteAgents
+    from baton.adapters.agent_files import AgentFiles
     from baton.adapters.header_values import HeaderValues
     from baton.adapters.tool_source import ToolSource
     from baton.adapters.toolbox import Toolbox
     from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-    from baton.ports.tools import Tools
+    from baton.ports.secrets import Secrets
 
 
-def tools() -> Tools:
-    """Tools of agents that live outside Baton."""
-    return toolbox()
+class Outside:
+    """Clients of everything that the agents' files name, built when first asked for."""
 
+    def __init__(self, agent_files: AgentFiles, secrets: Secrets) -> None:
+        self._agent_files = agent_files
+        self._secrets = secrets
 
-@cache
-def toolbox() -> Toolbox:
-    """The same, with what only a start asks for."""
-    from baton.adapters import egress
-    from baton.adapters.circuit_breaker import CircuitBreakers
-    from baton.adapters.toolbox import Toolbox
-    from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-    from baton.settings import AgentSettings, OutsideSettings
+    @cached_property
+    def toolbox(self) -> Toolbox:
+        """Tools of agents that live outside Baton."""
+        from baton.adapters import egress
+        from baton.adapters.circuit_breaker import CircuitBreakers
+        from baton.adapters.toolbox import Toolbox
+        from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
+        from baton.settings import AgentSettings, OutsideSettings
 
-    settings = OutsideSettings()
+        settings = OutsideSettings()
 
-    def make_client(seconds: float) -> httpx.AsyncClient:
-        return egress.http_client(settings.egress, timeout_seconds=seconds)
+        def make_client(seconds: float) -> httpx.AsyncClient:
+            return egress.http_client(settings.egress, timeout_seconds=seconds)
 
-    def make_mcp_client(seconds: float) -> httpx2.AsyncClient:
-        return egress.http2_client(settings.egress, timeout_seconds=seconds)
+        def make_mcp_client(seconds: float) -> httpx2.AsyncClient:
+            return egress.http2_client(settings.egress, timeout_seconds=seconds)
 
-    def mcp_tools() -> ToolSource[McpServer]:
-        from baton.adapters.mcp import McpTools
+        def mcp_tools() -> ToolSource[McpServer]:
+            from baton.adapters.mcp import McpTools
 
-        return McpTools(make_mcp_client, header_values())
+            return McpTools(make_mcp_client, self.header_values)
 
-    def http_tools() -> ToolSource[HttpTool]:
-        from baton.adapters.http_requests import HttpRequests
-        from baton.adapters.http_tools import HttpTools
+        def http_tools() -> ToolSource[HttpTool]:
+            from baton.adapters.http_requests import HttpRequests
+            from baton.adapters.http_tools import HttpTools
 
-        return HttpTools(HttpRequests(make_client, header_values()), settings.egress)
+            return HttpTools(HttpRequests(make_client, self.header_values), settings.egress)
 
-    def openapi_tools() -> ToolSource[OpenApiTool]:
-        from baton.adapters.http_requests import HttpRequests
-        from baton.adapters.openapi_tools import OpenApiTools
+        def openapi_tools() -> ToolSource[OpenApiTool]:
+            from baton.adapters.http_requests import HttpRequests
+            from baton.adapters.openapi_tools import OpenApiTools
 
-        requests = HttpRequests(make_client, header_values())
-        return OpenApiTools(requests, make_client, AgentSettings().agents_dir)
+            requests = HttpRequests(make_client, self.header_values)
+            return OpenApiTools(requests, make_client, AgentSettings().agents_dir)
 
-    def python_tools() -> ToolSource[PythonTool]:
-        from baton.adapters.python_tools import PythonTools
+        def python_tools() -> ToolSource[PythonTool]:
+            from baton.adapters.python_tools import PythonTools
 
-        return PythonTools(settings.packages)
+            return PythonTools(settings.packages)
 
-    return Toolbox(
-        {McpServer: mcp_tools, HttpTool: http_tools, OpenApiTool: openapi_tools, PythonTool: python_tools},
-        header_values(),
-        guards=CircuitBreakers(),
-        place=_agent_files().place_of_tool,
-    )
+        return Toolbox(
+            {McpServer: mcp_tools, HttpTool: http_tools, OpenApiTool: openapi_tools, PythonTool: python_tools},
+            self.header_values,
+            guards=CircuitBreakers(),
+            place=self._agent_files.place_of_tool,
+        )
 
+    @cached_property
+    def remote_agents(self) -> RemoteAgents:
+        """Agents elsewhere, asked over A2A."""
+        from baton.adapters import egress
+        from baton.adapters.a2a import RemoteAgents
+        from baton.settings import OutsideSettings
 
-@cache
-def remote_agents() -> RemoteAgents:
-    """Agents elsewhere, asked over A2A."""
-    from baton.adapters import egress
-    from baton.adapters.a2a import RemoteAgents
-    from baton.settings import OutsideSettings
+        policy, headers = OutsideSettings().egress, self.header_values
 
-    policy, headers = OutsideSettings().egress, header_values()
+        def make_client() -> httpx.AsyncClient:
+            return egress.http_client(policy)
 
-    def make_client() -> httpx.AsyncClient:
-        return egress.http_client(policy)
+        return RemoteAgents(make_client, headers.resolve, redacted=headers.redacted)
 
-    return RemoteAgents(make_client, headers.resolve, redacted=headers.redacted)
+    @cached_property
+    def header_values(self) -> HeaderValues:
+        """Resolves the secrets in headers of tools and remote agents."""
+        from baton.adapters.header_values import HeaderValues
+        from baton.adapters.secrets import ParameterStore
+        from baton.settings import OutsideSettings
 
-
-@cache
-def header_values() -> HeaderValues:
-    """Resolves the secrets in headers of tools and remote agents."""
-    from baton.adapters.header_values import HeaderValues
-    from baton.adapters.secrets import ParameterStore
-    from baton.settings import OutsideSettings
-
-    return HeaderValues(secrets(), ParameterStore(), OutsideSettings().stage)
+        return HeaderValues(self._secrets, ParameterStore(), OutsideSettings().stage)

@@ -23,7 +23,7 @@ from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 from baton.handoffs.forks import SPECIALIST, ForkedExchange
 from baton.handoffs.running_conversation import SpecialistProblem
-from baton.requests.requests import ActionRequest, ConversationAction
+from baton.requests.requests import ActionRequest, ConversationAction, named_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class AgentRouter:
         elif request.action is ConversationAction.CONTINUE:
             parts = self._continue(request.about or "")
         else:
-            parts = self._merge(request.about or "")
+            parts = self._merge(*named_answer(request))
         async with contextlib.aclosing(parts) as events:
             async for event in events:
                 yield event
@@ -149,9 +149,9 @@ class AgentRouter:
                 async for event in events:
                     yield event
 
-    async def _merge(self, fork_thread_id: str) -> AsyncGenerator[BaseEvent, None]:
-        """Take over the last thing that was said in a fork."""
-        _, answer = await self._services.forks.newest_answer(self._context.scope, fork_thread_id)
+    async def _merge(self, fork_thread_id: str, answer_id: str) -> AsyncGenerator[BaseEvent, None]:
+        """Take over what was said in a fork, though more may have been said there since it was asked for."""
+        answer = await self._services.forks.answer(self._context.scope, fork_thread_id, answer_id)
         conversation = self._tracker.current
         agent = conversation.describe(answer.agent_id or "") or conversation.main
         for event in self._handoffs.say(agent, answer.text, source=SPECIALIST):

@@ -202,6 +202,22 @@ class ThreadLed(BatonError):
     detail = "It goes on by what is said in its parent (parentThreadId). Write there; this one can be read."
 
 
+class NotAFork(BatonError):
+    """A conversation to merge that was not branched from another one."""
+
+    code, status, retryable = "not_a_fork", 409, False
+    title = "Not a fork"
+    detail = "This conversation was not branched from another one, so there is none to merge it into."
+
+
+class NothingToMerge(BatonError):
+    """A fork to merge in which no agent has said anything."""
+
+    code, status, retryable = "nothing_to_merge", 409, False
+    title = "Nothing to merge"
+    detail = "Nothing has been answered in this fork yet. Send it a message first."
+
+
 class WorkflowUnavailable(BatonError):
     """A workflow to continue that is not there, finished, or was left for too long."""
 

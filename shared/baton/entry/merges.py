@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from baton.domain.identity import Scope
-from baton.domain.message import StoredMessage
+from baton.domain.errors import ThreadUnavailable
+from baton.domain.identity import Scope, derived_record_id
+from baton.domain.message import OutcomeType
 from baton.handoffs.forks import Forks
+from baton.ports.audit import AuditLog, Once
 from baton.requests.requests import merge_request
+from baton.turns.committing import FinishedRun
 from baton.turns.turns import Turns
 
 
 class Merges:
     """Takes answers of forks over into their parents, when somebody asks for it."""
 
-    def __init__(self, turns: Turns, forks: Forks) -> None:
+    def __init__(self, turns: Turns, forks: Forks, audit: AuditLog) -> None:
         self._turns = turns
         self._forks = forks
+        self._audit = audit
 
-    async def merge(self, scope: Scope, fork_thread_id: str, *, seconds: float) -> StoredMessage:
-        """Add the last answer of a fork to its parent, as one message of its agent's, and return it there.
+    async def merge(self, scope: Scope, fork_thread_id: str, *, seconds: float) -> FinishedRun:
+        """Add the last answer of a fork to its parent, as one message of its agent's, by a run of the parent's.
 
-        Its ``source`` is ``specialist``; merging the same answer again changes nothing. It is a run of its own, which
-        waits its turn for at most ``seconds``. Raises ``ThreadUnavailable`` and ``ThreadBusy``.
+        The message's ``source`` is ``specialist``; merging the same answer again gives the same run. It waits its turn
+        for at most ``seconds``. Raises ``ThreadUnavailable`` (audited), ``NotAFork``, ``NothingToMerge``,
+        ``ThreadLed``, ``ThreadBusy`` and ``StoreUnavailable``.
         """
-        fork, answer = await self._forks.newest_answer(scope, fork_thread_id)
+        try:
+            fork, answer = await self._forks.newest_answer(scope, fork_thread_id)
+        except ThreadUnavailable as refusal:
+            outcome = refusal.audited_as
+            await self._audit.record(scope, "thread.merge", thread_id=fork_thread_id, outcome=outcome, detail={})
+            raise
         request = merge_request(fork.parent_thread_id or "", fork.id, answer.id)
         finished = await self._turns.run(scope, request, lambda event: None, seconds=seconds)
-        return finished.messages[0]
+        await self._record(scope, fork.id, finished)
+        return finished
+
+    async def _record(self, scope: Scope, fork_thread_id: str, finished: FinishedRun) -> None:
+        parent_id, merged, end = finished.thread.id, finished.messages[0], finished.messages[-1].end
+        if end is None or end.outcome is not OutcomeType.SUCCESS:
+            return
+        detail = {"forkThreadId": fork_thread_id, "messageId": merged.id}
+        once = Once(derived_record_id(parent_id, "thread.merge", merged.id), merged.timestamp)
+        await self._audit.record(scope, "thread.merge", thread_id=parent_id, outcome="merged", detail=detail, once=once)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
 
 from ag_ui.core import FileSource, TextPart
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.content import content_digest
-from baton.domain.errors import ThreadLed, ThreadUnavailable, UnknownAgent
+from baton.domain.errors import NotAFork, NothingToMerge, ThreadLed, ThreadUnavailable, UnknownAgent
 from baton.domain.handoff import HandoffRequest
 from baton.domain.identity import Scope
 from baton.domain.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
@@ -40,7 +41,7 @@ MAX_COPIED = 200
 """Messages that a fork begins with."""
 PAGE = 100
 MAX_READS = 3
-"""Pages that are looked through for the last answer of a fork; long messages fill one alone."""
+"""Pages that are looked through for an answer of a fork; long messages fill one alone."""
 PATIENCE_SECONDS = 15.0
 """For a fork that somebody holds; shorter than the lease of whoever waits, which nobody renews meanwhile."""
 
@@ -78,8 +79,8 @@ class Forks:
         """Branch a conversation of the caller's: a new one, with ``agent_id`` as its main agent, which begins with the
         last ``include_history_messages`` that users and agents have said to each other in the parent.
 
-        What happens in it never reaches the parent by itself: see ``merging``. Raises ``ThreadUnavailable`` (audited),
-        ``UnknownAgent`` (also for one that runs elsewhere) and ``StoreUnavailable``.
+        What happens in it never reaches the parent by itself: see ``entry.merges``. Raises ``ThreadUnavailable``
+        (audited), ``UnknownAgent`` (also for one that runs elsewhere) and ``StoreUnavailable``.
         """
         try:
             parent = await self._store.get_thread(scope, parent_thread_id)
@@ -136,23 +137,47 @@ class Forks:
     async def newest_answer(self, scope: Scope, fork_thread_id: str) -> tuple[Thread, StoredMessage]:
         """A fork of the caller's, and the last thing an agent has said in it.
 
-        Raises ``ThreadUnavailable``, and ``ThreadLed`` for a fork whose answers are merged anyway.
+        Raises ``ThreadUnavailable``, ``NotAFork``, ``NothingToMerge``, and ``ThreadLed`` for a fork whose answers are
+        merged anyway.
         """
         fork = await self._store.get_thread(scope, fork_thread_id)
-        if fork.parent_thread_id is None or fork.user_id != scope.user_id:
+        if fork.user_id != scope.user_id:  # thread:read_all reads, it does not write
             raise ThreadUnavailable
+        if fork.parent_thread_id is None:
+            raise NotAFork
         if is_led_by_parent(fork):
             raise ThreadLed  # its answers are in the parent already
+        async with contextlib.aclosing(self._answers(scope, fork)) as answers:
+            async for answer in answers:
+                return fork, answer
+        raise NothingToMerge
+
+    async def answer(self, scope: Scope, fork_thread_id: str, message_id: str) -> StoredMessage:
+        """What an agent has lately said in a fork. Raises ``ThreadUnavailable`` and ``NothingToMerge``."""
+        fork = await self._store.get_thread(scope, fork_thread_id)
+        async with contextlib.aclosing(self._answers(scope, fork)) as answers:
+            async for answer in answers:
+                if answer.id == message_id:
+                    return answer
+        raise NothingToMerge
+
+    async def _answers(self, scope: Scope, fork: Thread) -> AsyncGenerator[StoredMessage, None]:
+        """What agents have said in a fork, the last first, as far as ``MAX_READS`` go back.
+
+        Not what the fork began with: only the last message of a run has an ``end``, and copies have none.
+        """
         before: int | None = None
+        runs: set[str] = set()
         for _ in range(MAX_READS):
             page = await self._store.read_messages(scope, fork, limit=PAGE, before=before)
-            answers = [message for message in page.messages if message.is_said and message.role is Role.ASSISTANT]
-            if answers:
-                return fork, answers[-1]
+            for message in reversed(page.messages):
+                if message.end is not None:
+                    runs.add(message.run_id)
+                if message.run_id in runs and message.is_said and message.role is Role.ASSISTANT:
+                    yield message
             before = page.next_before
             if before is None:
-                break
-        raise ThreadUnavailable("Nothing has been answered in this fork yet.")
+                return
 
     async def _granted(self, scope: Scope, handoff: HandoffRequest) -> list[StoredMessage]:
         """The messages of the parent that a handoff's fork begins with, tool calls among them where it shows them."""

@@ -132,7 +132,15 @@ def continue_request(thread_id: str, workflow_id: object, *, key: str, may_creat
 
 def merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> ActionRequest:
     """Take over the answer ``answer_id`` of a fork; once, however often it is asked."""
-    return _action_request(thread_id, ConversationAction.MERGE, fork_thread_id + answer_id, fork_thread_id)
+    return _action_request(
+        thread_id, ConversationAction.MERGE, fork_thread_id + answer_id, f"{fork_thread_id}/{answer_id}"
+    )
+
+
+def named_answer(request: ActionRequest) -> tuple[str, str]:
+    """The fork and the answer that a request to merge names."""
+    fork_thread_id, _, answer_id = (request.about or "").partition("/")
+    return fork_thread_id, answer_id
 
 
 def action_request_again(thread: ThreadRef, message_id: str, run_id: str, source: str | None) -> ActionRequest | None:

@@ -26,20 +26,12 @@ from baton.turns.turns import Turns
 class Closer:
     """Closes threads at a user's wish: once, however often it is asked."""
 
-    def __init__(self, services: RunServices, turns: Turns, audit: AuditLog) -> None:
+    def __init__(self, services: RunServices, turns: Turns, endings: Endings, audit: AuditLog) -> None:
         self._services = services
         self._store = services.store
         self._turns = turns
         self._audit = audit
-        self._endings = Endings(
-            services.store,
-            services.log,
-            services.live,
-            services.connections,
-            services.sessions,
-            services.conversations,
-            services.clock,
-        )
+        self._endings = endings
 
     async def close(
         self,

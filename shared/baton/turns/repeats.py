@@ -22,11 +22,11 @@ from baton.turns.turn_call import TurnCall
 class Repeats:
     """Tells callers what became of messages that were sent before; nobody else is told."""
 
-    def __init__(self, services: RunServices, replays: Replays) -> None:
+    def __init__(self, services: RunServices, replays: Replays, follower: Follower) -> None:
         self._services = services
         self._store = services.store
         self._replays = replays
-        self._follower = Follower(services.store, services.live, replays)
+        self._follower = follower
 
     async def outcome(
         self, call: TurnCall, thread_id: str, known: TurnRecord, thread: Thread | None = None

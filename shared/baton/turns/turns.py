@@ -14,6 +14,7 @@ from baton.handoffs.agent_registry import AgentRegistry
 from baton.leases.acquiring import POLL_SECONDS, acquire_when_free
 from baton.leases.holding import give_back, holding
 from baton.leases.lease_watch import LeaseWatch
+from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
@@ -36,13 +37,20 @@ GIVE_UP_SECONDS = 40.0
 class Turns:
     """Runs turns: takes a message once, waits for the thread, answers, commits; replays what was answered before."""
 
-    def __init__(self, services: RunServices, agents: AgentRegistry, replays: Replays, audit: AuditLog) -> None:
+    def __init__(
+        self,
+        services: RunServices,
+        agents: AgentRegistry,
+        replays: Replays,
+        follower: Follower,
+        audit: AuditLog,
+    ) -> None:
         self._services = services
         self._store = services.store
         self._agents = agents
         self._audit = audit
         self._admission = Admission(services)
-        self._repeats = Repeats(services, replays)
+        self._repeats = Repeats(services, replays, follower)
 
     async def run(
         self,

@@ -12,37 +12,18 @@ from typing import Any
 
 import httpx
 
-from baton.adapters.dynamodb.audit import DynamoAuditLog
-from baton.adapters.dynamodb.episodes import DynamoEpisodes
-from baton.adapters.dynamodb.handoffs import DynamoHandoffs
-from baton.adapters.dynamodb.live import DynamoLiveRegistry
-from baton.adapters.dynamodb.run_records import DynamoRunRecords
-from baton.adapters.dynamodb.skills import DynamoSkills
-from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.token_counter import TiktokenCounter
-from baton.agents.approvals import Approvals
-from baton.agents.run_context import RunServices
 from baton.api.application import create_app
 from baton.api.services import ApiServices
+from baton.composition.app import build
+from baton.composition.aws import AwsPorts
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
-from baton.entry.controls import Controls
-from baton.handoffs.active_skills import ActiveSkills
-from baton.handoffs.agent_registry import AgentRegistry
-from baton.handoffs.conversations import Conversations
-from baton.handoffs.forks import Forks
-from baton.outbox.follow import Follower
-from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
-from baton.ports.clock import SystemClock
 from baton.requests.requests import message_request
-from baton.sessions.sessions import Sessions
-from baton.turns.turns import Turns
 from local.engines.clients import client
 from local.resources import create_bucket
 from local.settings import ROOT
@@ -52,9 +33,9 @@ from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.connections import FakeConnections
 from tests.fakes.episodes import FakeClosings
 from tests.fakes.files import FakeFiles
+from tests.fakes.token_verifier import OpenVerifier
 from tests.fakes.tools import FakeTools
 from tests.fakes.turn_queue import FakeTurnQueue
-from tests.unit.api.served import OpenVerifier
 
 ASSISTANT = AgentDefinition.model_validate(
     {
@@ -71,6 +52,19 @@ ASSISTANT = AgentDefinition.model_validate(
 )
 
 
+class _Ports(AwsPorts):
+    """The product's own, but for what lies beyond the tables."""
+
+    def __init__(self, table: Table, bodies: S3Bodies) -> None:
+        self.table, self.bodies = table, bodies
+        self.catalog = FakeAgentCatalog(ASSISTANT)
+        self.default_model = self.light_model = "fault-1"
+        self.counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
+        self.agent_client = ScriptedAgentClient()
+        self.files, self.queue, self.closings = FakeFiles(), FakeTurnQueue(), FakeClosings()
+        self.verifier = OpenVerifier(self.clock)
+
+
 @dataclass
 class Heavy:
     """One tenant's conversations; tools and remote agents are doubles, everything else is the product's."""
@@ -81,61 +75,17 @@ class Heavy:
     bucket: str = field(default_factory=lambda: f"heavy-{uuid.uuid4()}")
 
     def __post_init__(self) -> None:
-        clock = SystemClock()
-        dynamodb, s3 = client("dynamodb", self.table.endpoint), client("s3", self.s3_endpoint)
+        s3 = client("s3", self.s3_endpoint)
         create_bucket(s3, self.bucket)
-        table, bodies = Table(dynamodb, self.table.name), S3Bodies(s3, self.bucket)
-        self.store = DynamoThreadStore(table, bodies, clock)
-        self.model = OpenAIChatModel(api_key="no-key", base_url=self.model_url)
-        self.tools, self.connections = FakeTools(), FakeConnections()
-        log, live, audit = DynamoStreamLog(table, clock), DynamoLiveRegistry(table, clock), DynamoAuditLog(table, clock)
-        records, handoffs = DynamoRunRecords(table, bodies), DynamoHandoffs(table, bodies)
-        workflows, skills, catalog = DynamoWorkflows(table, clock), DynamoSkills(table), FakeAgentCatalog(ASSISTANT)
-        agents, counter = AgentRegistry(catalog), TiktokenCounter(ROOT / "layers" / "tokenizer")
-        conversations = Conversations(handoffs, workflows, skills, agents, audit, clock)
-        forks = Forks(self.store, agents, audit, counter, clock)
-        self.replays = Replays(self.store, log, clock)
-        services = RunServices(
-            store=self.store,
-            log=log,
-            records=records,
-            live=live,
-            connections=self.connections,
-            agents=agents,
-            model=self.model,
-            default_model="fault-1",
-            light_model="fault-1",
-            tools=self.tools,
-            agent_client=ScriptedAgentClient(),
-            counter=counter,
-            files=FakeFiles(),
-            sessions=Sessions(DynamoEpisodes(table), FakeClosings(), audit),
-            conversations=conversations,
-            forks=forks,
-            active_skills=ActiveSkills(skills, clock),
-            audit=audit,
-            clock=clock,
-        )
-        self.turns = Turns(services, agents, self.replays, audit)
-        api = ApiServices(
-            verifier=OpenVerifier(clock),
-            turns=self.turns,
-            store=self.store,
-            records=records,
-            handoffs=handoffs,
-            workflows=workflows,
-            replays=self.replays,
-            follower=Follower(self.store, live, self.replays, poll_seconds=0.05),
-            controls=Controls(self.store, live, FakeTurnQueue(), conversations, audit),
-            forks=forks,
-            approvals=Approvals(self.store, audit),
-            agents=agents,
-            files=FakeFiles(),
-            audit=audit,
-            clock=clock,
-        )
+        ports = _Ports(Table(client("dynamodb", self.table.endpoint), self.table.name), S3Bodies(s3, self.bucket))
+        ports.model = self.model = OpenAIChatModel(api_key="no-key", base_url=self.model_url)
+        ports.tools = self.tools = FakeTools()
+        ports.connections = self.connections = FakeConnections()
+        app = build(ports, poll_seconds=0.05)
+        self.store, self.clock = ports.store, ports.clock
+        self.turns, self.replays = app.turns, app.replays
+        api = ApiServices.of(app)
         self.app = create_app(lambda: api)
-        self.clock = clock
         self.ada = Scope("acme", "ada")
 
     @asynccontextmanager

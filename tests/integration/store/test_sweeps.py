@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.idle_threads import PAGE, DynamoIdleThreads
 from baton.adapters.dynamodb.table import Item, Table
+from baton.composition.app import build
 from baton.domain.episode import Episode, EpisodeStatus
 from baton.domain.usage import Usage
-from baton.entry.sweep import Sweeper
 from baton.ports.idle_threads import DueThread
 from tests.contracts.endings import session
 from tests.contracts.stores import Stores, new_thread_id
+from tests.fakes.ports import FakePorts
 from tests.integration.store.conftest import Engine
 
 LONG_AGO = datetime(1980, 1, 1, tzinfo=UTC)
@@ -79,8 +80,7 @@ async def test_a_record_that_nobody_can_read_is_put_off_and_the_others_are_looke
             return super().due(LONG_AGO + timedelta(days=1))
 
     idle = Since1980(on_dynamodb_local.table, stores.clock)
-    nobody = cast("Any", None)
-    sweeper = Sweeper(idle, stores.store, nobody, nobody, stores.episodes, nobody, stores.clock)
+    sweeper = build(FakePorts.over(stores, idle=idle)).sweeper
     report = await sweeper.sweep(seconds=60)
 
     assert (report.looked_at, report.failed, report.postponed) == (3, 1, 2)

@@ -13,11 +13,11 @@ from moto import mock_aws
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.secrets import ParameterStore, SecretsManager
+from baton.composition.app import build
 from baton.domain.errors import InternalError, NotFound
 from baton.domain.secret import SecretReference
 from baton.domain.tool_call import ToolCall
 from baton.ports.tools import ToolFailed
-from baton.turns.turns import Turns
 from tests.contracts.tools import ToolsContract, ToolsUnderTest
 from tests.fakes.chat_model import Answer
 from tests.fakes.tools import FakeTools
@@ -80,8 +80,8 @@ async def test_secrets_and_parameters_come_from_aws(monkeypatch: pytest.MonkeyPa
 
         headers = await values.resolve(
             {
-                "Authorization": SecretReference(secret="baton/{harness}/tools/crm", key="token", format="Bearer {}"),
-                "X-Org": SecretReference(parameter="/baton/{harness}/tools/org"),
+                "Authorization": SecretReference(secret="baton/{stage}/tools/crm", key="token", format="Bearer {}"),
+                "X-Org": SecretReference(parameter="/baton/{stage}/tools/org"),
                 "Accept": "text/plain",
             }
         )
@@ -152,8 +152,7 @@ async def test_a_tool_that_hangs_in_turns_opens_the_circuit_of_its_endpoint(harn
     async with serving(silent) as port:
         tools = agent_with(http(port, timeout_seconds=0.2)).tools
         talk = Talk(assistant=ASSISTANT.model_copy(update={"tools": tools}))
-        services = replace(talk.services, tools=harness.toolbox)
-        talk.turns = Turns(services, talk.agents, talk.replays, talk.audit)
+        talk.turns = build(replace(talk.ports, tools=harness.toolbox)).turns
         talk.model.script(*[Answer.calling(ToolCall(f"c{number}", "fetch", "{}")) for number in range(3)], "Sorry.")
         said = await talk.say()
     results = [event.body["content"] for event in said.events if event.type == "TOOL_CALL_RESULT"]

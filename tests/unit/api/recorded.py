@@ -148,7 +148,7 @@ class RecordedHarness(HandoffHarness):
 
     async def attachments(self) -> None:
         self.scene("attachments")
-        files = self.services.files
+        files = self.files
         assert isinstance(files, FakeFiles)
         sent = await files.presign_upload(self.ada, self.thread_id, "a.pdf", "application/pdf", 4)
         never_sent = await files.presign_upload(self.ada, self.thread_id, "b.png", "image/png", 4)

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
 
-from baton.agents.approvals import Approvals
 from baton.api.application import create_app
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
-from baton.domain.errors import Unauthorized
-from baton.domain.identity import Scope
-from baton.outbox.follow import Follower
-from baton.ports.clock import Clock
-from baton.ports.token_verifier import Identity
-from tests.fakes.files import FakeFiles
+from baton.composition.app import build
+from tests.fakes.token_verifier import OpenVerifier
 from tests.unit.conversation.harness import Harness
-
-
-@dataclass(frozen=True)
-class OpenVerifier:
-    """``ports.token_verifier.TokenVerifier`` that takes a token's word: ``tenant user permission ...``."""
-
-    clock: Clock
-    seconds: Callable[[], float] = lambda: 3600.0
-
-    def verify(self, token: str) -> Identity:
-        match token.split(","):
-            case [tenant_id, user_id, *permissions]:
-                scope = Scope(tenant_id, user_id, frozenset(permissions))
-                return Identity(scope, self.clock.now() + timedelta(seconds=self.seconds()))
-        raise Unauthorized
 
 
 @dataclass
@@ -47,24 +25,9 @@ class Served:
     """How long tokens are good for."""
 
     def __post_init__(self) -> None:
-        harness = self.harness
-        services = ApiServices(
-            verifier=OpenVerifier(harness.clock, lambda: self.token_seconds),
-            turns=harness.turns,
-            store=harness.store,
-            records=harness.records,
-            handoffs=harness.handoffs,
-            workflows=harness.workflows,
-            replays=harness.replays,
-            follower=Follower(harness.store, harness.live, harness.replays, poll_seconds=0.01),
-            controls=harness.controls,
-            forks=harness.forks,
-            approvals=Approvals(harness.store, harness.audit),
-            agents=harness.agents,
-            files=FakeFiles(),
-            audit=harness.audit,
-            clock=harness.clock,
-        )
+        verifier = OpenVerifier(self.harness.clock, lambda: self.token_seconds)
+        app = build(replace(self.harness.ports, verifier=verifier), poll_seconds=0.01)
+        services = ApiServices.of(app)
         self.app = create_app(lambda: services, timing=self.timing)
 
     async def get(self, path: str, *permissions: str, user: str = "ada", **params: Any) -> httpx.Response:

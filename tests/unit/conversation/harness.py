@@ -8,24 +8,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from baton.agents.run_context import RunServices
+from baton.composition.app import build
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.entry.controls import Controls
-from baton.entry.sweep import Sweeper
-from baton.handoffs.active_skills import ActiveSkills
-from baton.handoffs.agent_registry import AgentRegistry
-from baton.handoffs.conversations import Conversations
-from baton.handoffs.forks import Forks
-from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
 from baton.requests.requests import MessageRequest, message_request
-from baton.sessions.endings import Endings
-from baton.sessions.sessions import Sessions
-from baton.turns.closing import Closer
 from baton.turns.committing import FinishedRun
-from baton.turns.turns import Turns
 from tests.contracts.stores import Stores
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
@@ -38,6 +27,7 @@ from tests.fakes.files import FakeFiles
 from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.ports import FakePorts
 from tests.fakes.run_records import FakeRunRecords
 from tests.fakes.skills import FakeSkills
 from tests.fakes.stream_log import FakeStreamLog
@@ -62,13 +52,6 @@ LIBRARIAN = AgentDefinition(
     main=True,
     required_permissions=("archive:read",),
 )
-
-
-class WordCounter:
-    """Counts words: enough for budgets in tests."""
-
-    def count(self, text: str) -> int:
-        return len(text.split())
 
 
 @dataclass
@@ -99,43 +82,34 @@ class Harness:
         self.agent_client = ScriptedAgentClient()
         self.tools = FakeTools()
         self.closings = FakeClosings()
-        self.sessions = Sessions(self.episodes, self.closings, self.audit)
+        self.files = FakeFiles()
         self.catalog = FakeAgentCatalog(self.assistant, LIBRARIAN, *self.others)
-        self.agents = AgentRegistry(self.catalog)
-        self.conversations = Conversations(
-            self.handoffs, self.workflows, self.skills, self.agents, self.audit, self.clock
-        )
-        self.forks = Forks(self.store, self.agents, self.audit, WordCounter(), self.clock)
-        self.services = RunServices(
+        self.idle = FakeIdleThreads(self.store, self.clock)
+        self.ports = FakePorts(
+            clock=self.clock,
             store=self.store,
             log=self.log,
             live=self.live,
-            connections=self.connections,
-            agents=self.agents,
-            model=self.model,
-            default_model="test-model",
-            light_model="light-model",
-            counter=WordCounter(),
-            files=FakeFiles(),
-            sessions=self.sessions,
-            conversations=self.conversations,
-            forks=self.forks,
-            active_skills=ActiveSkills(self.skills, self.clock),
             records=self.records,
+            handoffs=self.handoffs,
+            workflows=self.workflows,
+            skills=self.skills,
+            episodes=self.episodes,
+            idle=self.idle,
+            audit=self.audit,
+            files=self.files,
+            queue=self.queue,
+            closings=self.closings,
+            connections=self.connections,
+            catalog=self.catalog,
+            model=self.model,
             tools=self.tools,
             agent_client=self.agent_client,
-            audit=self.audit,
-            clock=self.clock,
         )
-        self.replays = Replays(self.store, self.log, self.clock)
-        self.turns = Turns(self.services, self.agents, self.replays, self.audit)
-        self.closer = Closer(self.services, self.turns, self.audit)
-        self.controls = Controls(self.store, self.live, self.queue, self.conversations, self.audit)
-        self.idle = FakeIdleThreads(self.store, self.clock)
-        endings = Endings(
-            self.store, self.log, self.live, self.connections, self.sessions, self.conversations, self.clock
-        )
-        self.sweeper = Sweeper(self.idle, self.store, endings, self.controls, self.episodes, self.sessions, self.clock)
+        self.app = build(self.ports)
+        self.agents, self.forks = self.app.agents, self.app.forks
+        self.turns, self.closer, self.controls = self.app.turns, self.app.closer, self.app.controls
+        self.sweeper, self.replays = self.app.sweeper, self.app.replays
         self.thread_id = str(uuid.uuid4())
 
     def _move_into(self, stores: Stores) -> None:

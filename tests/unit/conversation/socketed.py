@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from baton.agents.approvals import Approvals
 from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
-from baton.entry.actions import Actions, ActionServices, Caller
-from baton.entry.queued_turns import QueuedTurns
-from tests.fakes.agent_catalog import FakeAgentCatalog
+from baton.entry.actions import Caller
 from tests.unit.conversation.harness import Harness
 
 TAB = "tab"
@@ -29,22 +26,7 @@ class Socketed:
     _carried_out: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        harness = self.harness
-        self._turns = QueuedTurns(harness.turns, harness.closer, harness.connections, None, harness.clock)
-        self._actions = Actions(
-            ActionServices(
-                store=harness.store,
-                queue=harness.queue,
-                live=harness.live,
-                connections=harness.connections,
-                controls=harness.controls,
-                approvals=Approvals(harness.store, harness.audit),
-                replays=harness.replays,
-                catalog=FakeAgentCatalog(*harness.agents.all()),
-                audit=harness.audit,
-                clock=harness.clock,
-            )
-        )
+        self._turns, self._actions = self.harness.app.queued_turns, self.harness.app.actions
 
     async def send(self, action: str, *, scope: Scope | None = None, tab: str = TAB, **fields: Any) -> None:
         """Send one frame about the stage's thread."""

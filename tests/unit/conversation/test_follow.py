@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from baton.domain.events import Event
-from baton.outbox.follow import Follower
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.harness import Harness
 
@@ -18,9 +17,8 @@ def harness() -> Harness:
 
 
 async def followed(harness: Harness, *, seconds: float) -> list[Event]:
-    follower = Follower(harness.store, harness.live, harness.replays)
     events: list[Event] = []
-    async for replay in follower.follow(harness.ada, harness.thread_id, after=0, seconds=seconds):
+    async for replay in harness.app.follower.follow(harness.ada, harness.thread_id, after=0, seconds=seconds):
         events += replay.events
     return events
 

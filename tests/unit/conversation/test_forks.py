@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.errors import ModelUnavailable, ThreadLed, ThreadUnavailable, UnknownAgent
+from baton.domain.errors import ModelUnavailable, StoreUnavailable, ThreadLed, ThreadUnavailable, UnknownAgent
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
-from baton.entry.merges import Merges
+from baton.requests.requests import merge_request
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
+from tests.unit.conversation.failing import failing_once
 from tests.unit.conversation.handing_over import HELPER, MAKER, HandoffHarness, advance, calling, texts, transfer
 from tests.unit.conversation.harness import Harness
 
@@ -63,13 +64,52 @@ async def test_the_last_answer_of_a_fork_is_merged_as_one_message_once() -> None
     fork = await harness.forks.fork(harness.ada, harness.thread_id, agent_id="helper")
     parent_id, harness.thread_id = harness.thread_id, fork.id
     await harness.say("m2", "Work")
-    merges = Merges(harness.turns, harness.forks)
-    first = await merges.merge(harness.ada, fork.id, seconds=5)
-    again = await merges.merge(harness.ada, fork.id, seconds=5)
+    merges = harness.app.merges
+    [first] = (await merges.merge(harness.ada, fork.id, seconds=5)).messages
+    [again] = (await merges.merge(harness.ada, fork.id, seconds=5)).messages
 
     assert (first.text, first.source, first.agent_id) == ("From the fork.", "specialist", "helper")
     assert again.id == first.id
     assert [m.text for m in await messages(harness, parent_id)] == ["First", "One.", "From the fork."]
+
+
+async def answered_fork(harness: HandoffHarness) -> tuple[str, str]:
+    """A fork of the harness's thread in which the helper has answered, and the id of that answer."""
+    await harness.say("m1", "First")
+    fork_id = (await harness.forks.fork(harness.ada, harness.thread_id, agent_id="helper")).id
+    await harness.say("m2", "Work", thread_id=fork_id)
+    _, answer = await harness.forks.newest_answer(harness.ada, fork_id)
+    return fork_id, answer.id
+
+
+async def test_the_answer_that_was_asked_for_is_merged_though_the_fork_has_gone_on() -> None:
+    harness = HandoffHarness(Answer(("One.",)), Answer(("From the fork.",)), Answer(("Later in the fork.",)))
+    fork_id, answer_id = await answered_fork(harness)
+    asked = merge_request(harness.thread_id, fork_id, answer_id)
+    await harness.say("m3", "Go on", thread_id=fork_id)
+
+    assert (await harness.act(asked)).text == "From the fork."
+    await harness.app.merges.merge(harness.ada, fork_id, seconds=5)
+    said = [m.text for m in await messages(harness, harness.thread_id)]
+    assert said == ["First", "One.", "From the fork.", "Later in the fork."]
+
+
+@pytest.mark.parametrize("operation", ["put_message", "commit"])
+async def test_a_merge_whose_worker_died_is_carried_out_by_the_next_one(
+    operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = HandoffHarness(Answer(("One.",)), Answer(("From the fork.",)))
+    fork_id, _ = await answered_fork(harness)
+    failing_once(monkeypatch, harness.store, operation, after=1 if operation == "put_message" else 0)
+    failing_once(monkeypatch, harness.store, "abandon")
+    with pytest.raises(StoreUnavailable):
+        await harness.app.merges.merge(harness.ada, fork_id, seconds=5)
+    harness.clock.advance(40)
+
+    await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
+    [merged] = (await harness.app.merges.merge(harness.ada, fork_id, seconds=5)).messages
+    assert (merged.text, merged.source) == ("From the fork.", "specialist")
+    assert [m.text for m in await messages(harness, harness.thread_id)] == ["First", "One.", "From the fork."]
 
 
 async def test_an_agent_that_leads_a_fork_hands_over_there_though_it_is_not_main() -> None:
@@ -111,7 +151,7 @@ async def test_nobody_forks_or_merges_what_is_not_theirs(scope: Scope) -> None:
     with pytest.raises(ThreadUnavailable):
         await harness.forks.fork(scope, harness.thread_id, agent_id="helper")
     with pytest.raises(ThreadUnavailable):
-        await Merges(harness.turns, harness.forks).merge(scope, fork.id, seconds=1)
+        await harness.app.merges.merge(scope, fork.id, seconds=1)
     assert len(await ids(harness, harness.thread_id)) == 1
 
 
@@ -217,5 +257,5 @@ async def test_a_fork_that_a_handoff_leads_is_not_merged_again() -> None:
     [kept] = await harness.handoffs_kept()
     before = await messages(harness, harness.thread_id)
     with pytest.raises(ThreadLed):
-        await Merges(harness.turns, harness.forks).merge(harness.ada, kept["childThreadId"], seconds=5)
+        await harness.app.merges.merge(harness.ada, kept["childThreadId"], seconds=5)
     assert await messages(harness, harness.thread_id) == before

@@ -10,7 +10,6 @@ import pytest
 from baton.domain.episode import EndReason
 from baton.domain.errors import InterruptUnavailable, StoreUnavailable
 from baton.domain.tool_call import ToolCall
-from baton.entry.queued_turns import QueuedTurns
 from baton.memory.context import NOT_CARRIED_OUT
 from baton.ports.thread_store import LeaseRequest
 from baton.requests.requests import queued_answer
@@ -262,8 +261,7 @@ async def test_an_answer_in_the_dead_letters_is_kept_while_others_are_missing(ha
     queued = queued_answer(
         harness.ada, harness.thread_id, yes(first), connection_id=None, connection_expires_at=0, request_id="r"
     )
-    turns = QueuedTurns(harness.turns, harness.closer, harness.connections, None, harness.clock)
-    await turns.give_up(queued.model_dump_json(by_alias=True))
+    await harness.app.dead_turns.give_up(queued.model_dump_json(by_alias=True))
     harness.model.script("Both.")
     assert (await answer(harness, yes(second))).text == "Both."
 

@@ -7,7 +7,6 @@ import uuid
 
 import pytest
 
-from baton.agents.approvals import Approvals
 from baton.domain.episode import EndReason, EpisodeStatus, episode_id
 from baton.domain.errors import StoreUnavailable, ThreadUnavailable, WorkflowUnavailable
 from baton.domain.identity import Scope, ThreadRef, thread_ref
@@ -16,7 +15,6 @@ from baton.domain.thread import RunStatus, ThreadStatus
 from baton.domain.tool_call import ToolCall
 from baton.memory.context import STOPPED_NOTE
 from baton.ports.connections import ConnectionBusy
-from baton.turns.closing import EpisodeWriter
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.harness import Harness, Said
 
@@ -103,7 +101,7 @@ async def test_what_nobody_has_begun_is_refused_and_nobody_is_denied_anything(ha
     with pytest.raises(ThreadUnavailable):
         await harness.say(thread_id=str(uuid.uuid5(uuid.NAMESPACE_DNS, "never begun")))
     with pytest.raises(ThreadUnavailable):
-        await Approvals(harness.store, harness.audit).owner(harness.ada, unused, [])
+        await harness.app.approvals.owner(harness.ada, unused, [])
     actions = ["run.cancel", "thread.close", "thread.exit", "thread.continue", "thread.close", "thread.fork"]
     told = [(record.action, record.outcome) for record in harness.audit.records]
     assert told == [(action, "not_found") for action in (*actions, "thread.write", "tool.approve")]
@@ -242,7 +240,7 @@ async def test_closing_waits_for_the_run_in_progress(harness: Harness) -> None:
 
 
 async def test_an_episode_holds_what_was_said_since_the_last_end(harness: Harness) -> None:
-    writer = EpisodeWriter(harness.store, harness.episodes)
+    writer = harness.app.episode_writer
     for number in (1, 2):
         for turn in range(number):
             await harness.say(f"m{number}-{turn}")
@@ -379,7 +377,7 @@ async def test_a_closing_that_got_stuck_is_started_again(harness: Harness) -> No
 async def test_a_settled_thread_is_not_looked_at_any_more(harness: Harness) -> None:
     await harness.say()
     await close(harness)
-    await EpisodeWriter(harness.store, harness.episodes).write(harness.ada, harness.thread_id, 1)
+    await harness.app.episode_writer.write(harness.ada, harness.thread_id, 1)
     harness.clock.advance(3600)
     assert (await harness.sweeper.sweep(seconds=5)).looked_at == 0
 

@@ -340,7 +340,7 @@ async def test_every_relayed_message_is_audited() -> None:
 
 async def test_images_and_documents_of_the_message_go_along() -> None:
     harness = RelayHarness()
-    files = harness.services.files
+    files = harness.files
     assert isinstance(files, FakeFiles)
     upload = await files.presign_upload(harness.ada, harness.thread_id, "menu.pdf", "application/pdf", 4)
     files.put(upload, b"menu")

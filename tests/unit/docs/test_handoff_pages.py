@@ -14,7 +14,6 @@ import yaml
 from baton.adapters.agent_files import AgentFiles
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
-from baton.domain.message import StoredMessage
 from baton.domain.sentences import SENTENCES, sentence
 from baton.domain.thread import Thread
 from baton.domain.triggers import matching
@@ -108,20 +107,14 @@ def test_every_sentence_is_listed_with_its_words() -> None:
     assert listed == SENTENCES
 
 
-async def test_the_snippets_on_forks_branch_and_merge() -> None:
+async def test_the_snippet_on_forks_branches() -> None:
     research = AgentDefinition(id="research", name="Research", description="Looks.", system_prompt="Look.")
     harness = Harness(others=(research,))
     await harness.say("m1", "Hello")
     parent_id = harness.thread_id
     fork: Thread = await function(FORKS, "fork", "branch")(harness.forks, harness.ada, parent_id)
-    harness.thread_id = fork.id
-    await harness.say("m2", "Look it up")
-    merged: StoredMessage = await function(FORKS, "merge", "merge_back")(
-        harness.turns, harness.forks, harness.ada, fork.id
-    )
 
     assert (fork.agent_id, fork.parent_thread_id) == ("research", parent_id)
-    assert (merged.agent_id, merged.source, merged.text) == ("research", "specialist", "Hello there.")
 
 
 async def test_the_examples_of_events_have_the_fields_of_those_that_are_sent() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +12,7 @@ from typing import Any
 import jwt
 import pytest
 
+from baton import composition
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from tests.unit.identity.signing import SECRET, OneSecret, seconds_from_now, token
 
@@ -32,10 +32,7 @@ class Context:
 def app(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The function's module, with a verifier that trusts one host of acme."""
     secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
-    composition = ModuleType("baton.composition")
-    composition.authorizer = lambda: JwtVerifier([], EmbedKeys(secret, "embed-keys"))  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "baton.composition", composition)
-    monkeypatch.setattr("baton.composition", composition, raising=False)
+    monkeypatch.setattr(composition, "authorizer", lambda: JwtVerifier([], EmbedKeys(secret, "embed-keys")))
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "baton")
     monkeypatch.setenv("POWERTOOLS_LOGGER_LOG_EVENT", "true")
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "DEBUG")

@@ -9,23 +9,19 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from baton.agents.approvals import Approvals
+from baton.composition.app import build
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
 from baton.domain.usage import Usage
-from baton.entry.actions import Actions, ActionServices
-from baton.outbox.replay import Replays
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 from baton.ports.connections import ConnectionBusy
-from baton.sessions.sessions import Sessions
-from baton.turns.closing import Closer
-from baton.turns.turns import Turns
-from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.clock import NOON, FakeClock
-from tests.unit.conversation.harness import ASSISTANT, Harness
+from tests.unit.conversation.harness import Harness
 from tests.unit.lease_protocol.virtual_time import PROCESS, Process, VirtualLoop
 
 FROZEN_SECONDS = 50.0
 """Longer than a lease, and than a queue record stays hidden."""
+WATCHED = ("store", "log", "live", "connections", "records", "episodes")
+"""The ports whose requests may be the last, late or lost."""
 
 
 class Fault(StrEnum):
@@ -91,37 +87,10 @@ class Simulation:
         self._seen_by_monitor: tuple[int, int, int] = (0, 0, 0)
         self._committed: dict[int, tuple[str, str, str]] = {}
         self._taken_up: dict[str, str] = {}
-        services = replace(
-            harness.services,
-            store=self._watched("store", harness.store),
-            log=self._watched("log", harness.log),
-            live=self._watched("live", harness.live),
-            connections=self._watched("connections", harness.connections),
-            model=self.model,
-            records=self._watched("records", harness.records),
-            sessions=Sessions(self._watched("episodes", harness.episodes), harness.closings, harness.audit),
-        )
-        self.live = services.live
-        replays = Replays(services.store, services.log, harness.clock)
-        self.turns = Turns(services, harness.agents, replays, harness.audit)
-        self.closer = Closer(services, self.turns, harness.audit)
-        self.actions = Actions(
-            ActionServices(
-                store=services.store,
-                queue=harness.queue,
-                live=services.live,
-                connections=services.connections,
-                controls=harness.controls,
-                approvals=Approvals(services.store, harness.audit),
-                replays=replays,
-                catalog=FakeAgentCatalog(ASSISTANT),
-                audit=harness.audit,
-                clock=harness.clock,
-            )
-        )
-
-    def _watched(self, name: str, port: object) -> Any:
-        return _Watched(name, port, self._request)
+        watched = {name: _Watched(name, getattr(harness, name), self._request) for name in WATCHED}
+        app = build(replace(harness.ports, model=self.model, **watched))
+        self.live = app.ports.live
+        self.turns, self.closer, self.actions = app.turns, app.closer, app.actions
 
     async def _request(self, what: str, carry_out: Callable[[], Awaitable[Any]]) -> Any:
         process = PROCESS.get()

@@ -12,7 +12,6 @@ from baton.adapters.dynamodb.leases import LEASE_SECONDS
 from baton.adapters.sqs import HIDDEN_SECONDS
 from baton.domain.queued import RecordDelivery
 from baton.leases.lease_watch import ANSWER_SECONDS
-from baton.outbox.follow import Follower
 from tests.unit.lease_protocol.held import Held
 from tests.unit.lease_protocol.simulation import Simulation, SlowModel
 from tests.unit.lease_protocol.virtual_time import Process, VirtualLoop
@@ -236,8 +235,9 @@ def test_who_follows_a_run_is_told_of_its_workers_death_before_the_lease_ends() 
         await asyncio.sleep(1)
         process.is_dead = True
         died = scene.loop.time()
-        follower = Follower(harness.store, harness.live, harness.replays)
-        async for _ in follower.follow(harness.ada, harness.thread_id, after=0, seconds=60, when_dead=when_dead):
+        async for _ in harness.app.follower.follow(
+            harness.ada, harness.thread_id, after=0, seconds=60, when_dead=when_dead
+        ):
             pass
         assert told
         assert told[0] - died < LEASE_SECONDS / 2

@@ -1,0 +1,226 @@
+"""The use cases, joined from the ports. Nothing else builds one: neither functions nor tests nor benchmarks.
+
+Imports stand inside the functions: a cold start must not wait for the modules of another function's use cases.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from baton.outbox.follow import POLL_SECONDS
+
+if TYPE_CHECKING:
+    from baton.agents.approvals import Approvals
+    from baton.agents.run_context import RunServices
+    from baton.composition.ports import Ports
+    from baton.entry.actions import Actions
+    from baton.entry.controls import Controls
+    from baton.entry.merges import Merges
+    from baton.entry.queued_turns import QueuedTurns
+    from baton.entry.sweep import Sweeper
+    from baton.handoffs.active_skills import ActiveSkills
+    from baton.handoffs.agent_registry import AgentRegistry
+    from baton.handoffs.conversations import Conversations
+    from baton.handoffs.forks import Forks
+    from baton.outbox.follow import Follower
+    from baton.outbox.replay import Replays
+    from baton.sessions.endings import Endings
+    from baton.sessions.sessions import Sessions
+    from baton.turns.closing import Closer, EpisodeWriter
+    from baton.turns.turns import Turns
+
+
+def build(ports: Ports, *, poll_seconds: float = POLL_SECONDS) -> App:
+    """Join the use cases from ``ports``; whoever follows a run looks for its events every ``poll_seconds``."""
+    return App(ports, poll_seconds)
+
+
+class App:
+    """The use cases over one set of ports. Each is built once, when it is first asked for, with what it needs."""
+
+    def __init__(self, ports: Ports, poll_seconds: float) -> None:
+        self.ports = ports
+        self._poll_seconds = poll_seconds
+
+    # What callers from outside ask for
+
+    @cached_property
+    def actions(self) -> Actions:
+        """Takes WebSocket frames."""
+        from baton.entry.actions import Actions, ActionServices
+
+        ports = self.ports
+        return Actions(
+            ActionServices(
+                store=ports.store,
+                queue=ports.queue,
+                live=ports.live,
+                connections=ports.connections,
+                controls=self.controls,
+                approvals=self.approvals,
+                replays=self.replays,
+                catalog=ports.catalog,
+                audit=ports.audit,
+                clock=ports.clock,
+            )
+        )
+
+    @cached_property
+    def queued_turns(self) -> QueuedTurns:
+        """Runs turns from the queue."""
+        from baton.entry.queued_turns import QueuedTurns
+
+        ports = self.ports
+        return QueuedTurns(self.turns, self.closer, ports.connections, ports.queue_records, ports.clock)
+
+    @cached_property
+    def dead_turns(self) -> QueuedTurns:
+        """Ends turns that the queue has given up: nobody else receives their records any more."""
+        from baton.entry.queued_turns import QueuedTurns
+
+        return QueuedTurns(self.turns, self.closer, self.ports.connections, None, self.ports.clock)
+
+    @cached_property
+    def controls(self) -> Controls:
+        """Carries out what users wish besides talking."""
+        from baton.entry.controls import Controls
+
+        ports = self.ports
+        return Controls(ports.store, ports.live, ports.queue, self.conversations, ports.audit)
+
+    @cached_property
+    def merges(self) -> Merges:
+        """Takes answers of forks over into their parents."""
+        from baton.entry.merges import Merges
+
+        return Merges(self.turns, self.forks, self.ports.audit)
+
+    @cached_property
+    def sweeper(self) -> Sweeper:
+        """Looks at threads that are due."""
+        from baton.entry.sweep import Sweeper
+
+        ports = self.ports
+        return Sweeper(ports.idle, ports.store, self.endings, self.controls, ports.episodes, self.sessions, ports.clock)
+
+    # Turns
+
+    @cached_property
+    def turns(self) -> Turns:
+        """Runs turns, whoever asks for them."""
+        from baton.turns.turns import Turns
+
+        return Turns(self.run_services, self.agents, self.replays, self.follower, self.ports.audit)
+
+    @cached_property
+    def closer(self) -> Closer:
+        """Closes threads."""
+        from baton.turns.closing import Closer
+
+        return Closer(self.run_services, self.turns, self.endings, self.ports.audit)
+
+    @cached_property
+    def episode_writer(self) -> EpisodeWriter:
+        """Makes episodes of ended sessions."""
+        from baton.turns.closing import EpisodeWriter
+
+        return EpisodeWriter(self.ports.store, self.ports.episodes)
+
+    @cached_property
+    def run_services(self) -> RunServices:
+        """The ports a run needs."""
+        from baton.agents.run_context import RunServices
+
+        ports = self.ports
+        return RunServices(
+            store=ports.store,
+            log=ports.log,
+            live=ports.live,
+            connections=ports.connections,
+            agents=self.agents,
+            model=ports.model,
+            default_model=ports.default_model,
+            light_model=ports.light_model,
+            counter=ports.counter,
+            files=ports.files,
+            sessions=self.sessions,
+            conversations=self.conversations,
+            forks=self.forks,
+            active_skills=self.active_skills,
+            records=ports.records,
+            tools=ports.tools,
+            agent_client=ports.agent_client,
+            audit=ports.audit,
+            clock=ports.clock,
+        )
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """Lets people answer what runs wait for."""
+        from baton.agents.approvals import Approvals
+
+        return Approvals(self.ports.store, self.ports.audit)
+
+    # Sessions, handoffs and events
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Ends sessions."""
+        from baton.sessions.sessions import Sessions
+
+        return Sessions(self.ports.episodes, self.ports.closings, self.ports.audit)
+
+    @cached_property
+    def endings(self) -> Endings:
+        """Ends the sessions of threads under a lease."""
+        from baton.sessions.endings import Endings
+
+        ports = self.ports
+        return Endings(
+            ports.store, ports.log, ports.live, ports.connections, self.sessions, self.conversations, ports.clock
+        )
+
+    @cached_property
+    def agents(self) -> AgentRegistry:
+        """Which agents there are, and for whom."""
+        from baton.handoffs.agent_registry import AgentRegistry
+
+        return AgentRegistry(self.ports.catalog)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """Which agent is active in threads."""
+        from baton.handoffs.conversations import Conversations
+
+        ports = self.ports
+        return Conversations(ports.handoffs, ports.workflows, ports.skills, self.agents, ports.audit, ports.clock)
+
+    @cached_property
+    def active_skills(self) -> ActiveSkills:
+        """Skills that agents have now."""
+        from baton.handoffs.active_skills import ActiveSkills
+
+        return ActiveSkills(self.ports.skills, self.ports.clock)
+
+    @cached_property
+    def forks(self) -> Forks:
+        """Branches conversations."""
+        from baton.handoffs.forks import Forks
+
+        ports = self.ports
+        return Forks(ports.store, self.agents, ports.audit, ports.counter, ports.clock)
+
+    @cached_property
+    def replays(self) -> Replays:
+        """Rebuilds events for clients that were away."""
+        from baton.outbox.replay import Replays
+
+        return Replays(self.ports.store, self.ports.log, self.ports.clock)
+
+    @cached_property
+    def follower(self) -> Follower:
+        """Follows runs that other workers carry out."""
+        from baton.outbox.follow import Follower
+
+        return Follower(self.ports.store, self.ports.live, self.replays, poll_seconds=self._poll_seconds)

@@ -1,0 +1,272 @@
+"""The ports of a deployment: Baton's adapters, configured by the function's environment variables.
+
+Each is built when it is first asked for, with the settings that it needs and no others. Imports stand inside the
+functions: the authorizer and the sockets must not load the model's or the API's libraries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from baton.ports.clock import SystemClock
+
+if TYPE_CHECKING:
+    from baton.adapters.agent_files import AgentFiles
+    from baton.adapters.deferred_model import DeferredChatModel
+    from baton.adapters.dynamodb.table import Table
+    from baton.adapters.s3_bodies import S3Bodies
+    from baton.adapters.secrets import SecretsManager
+    from baton.adapters.token_counter import TiktokenCounter
+    from baton.adapters.tokens import JwtVerifier
+    from baton.composition.outside import Outside
+    from baton.ports.agent_catalog import AgentCatalog
+    from baton.ports.agent_client import AgentClient
+    from baton.ports.audit import AuditLog
+    from baton.ports.chat_model import ChatModel
+    from baton.ports.clock import Clock
+    from baton.ports.connections import Connections
+    from baton.ports.episodes import Closings, Episodes
+    from baton.ports.files import Files
+    from baton.ports.handoffs import HandoffStore
+    from baton.ports.idle_threads import IdleThreads
+    from baton.ports.live import LiveRegistry
+    from baton.ports.queue_records import QueueRecords
+    from baton.ports.run_records import RunRecords
+    from baton.ports.skills import SkillStore
+    from baton.ports.stream_log import StreamLog
+    from baton.ports.thread_store import ThreadStore
+    from baton.ports.tools import Tools
+    from baton.ports.turn_queue import TurnQueue
+    from baton.ports.workflows import WorkflowStore
+
+
+class AwsPorts:
+    """``composition.ports.Ports`` of one execution environment.
+
+    A subclass may set any of them beforehand, such as the table, and has the others built on that.
+    """
+
+    @cached_property
+    def clock(self) -> Clock:
+        """The machine's."""
+        return SystemClock()
+
+    # Stores
+
+    @cached_property
+    def table(self) -> Table:
+        """The one table."""
+        from baton.adapters.aws import QUICK, client
+        from baton.adapters.dynamodb.table import Table
+        from baton.settings import StoreSettings
+
+        return Table(client("dynamodb", config=QUICK), StoreSettings().table)
+
+    @cached_property
+    def bodies(self) -> S3Bodies:
+        """What is too large for the table."""
+        from baton.adapters.aws import client
+        from baton.adapters.s3_bodies import S3Bodies
+        from baton.settings import StoreSettings
+
+        return S3Bodies(client("s3"), StoreSettings().bucket)
+
+    @cached_property
+    def store(self) -> ThreadStore:
+        from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+
+        return DynamoThreadStore(self.table, self.bodies, self.clock)
+
+    @cached_property
+    def log(self) -> StreamLog:
+        from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+
+        return DynamoStreamLog(self.table, self.clock)
+
+    @cached_property
+    def live(self) -> LiveRegistry:
+        from baton.adapters.dynamodb.live import DynamoLiveRegistry
+
+        return DynamoLiveRegistry(self.table, self.clock)
+
+    @cached_property
+    def records(self) -> RunRecords:
+        from baton.adapters.dynamodb.run_records import DynamoRunRecords
+
+        return DynamoRunRecords(self.table, self.bodies)
+
+    @cached_property
+    def handoffs(self) -> HandoffStore:
+        from baton.adapters.dynamodb.handoffs import DynamoHandoffs
+
+        return DynamoHandoffs(self.table, self.bodies)
+
+    @cached_property
+    def workflows(self) -> WorkflowStore:
+        from baton.adapters.dynamodb.workflows import DynamoWorkflows
+
+        return DynamoWorkflows(self.table, self.clock)
+
+    @cached_property
+    def skills(self) -> SkillStore:
+        from baton.adapters.dynamodb.skills import DynamoSkills
+
+        return DynamoSkills(self.table)
+
+    @cached_property
+    def episodes(self) -> Episodes:
+        from baton.adapters.dynamodb.episodes import DynamoEpisodes
+
+        return DynamoEpisodes(self.table)
+
+    @cached_property
+    def idle(self) -> IdleThreads:
+        from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
+
+        return DynamoIdleThreads(self.table, self.clock)
+
+    @cached_property
+    def audit(self) -> AuditLog:
+        from baton.adapters.dynamodb.audit import DynamoAuditLog
+
+        return DynamoAuditLog(self.table, self.clock)
+
+    @cached_property
+    def files(self) -> Files:
+        from baton.adapters.s3_files import S3Files, s3_client
+        from baton.settings import StoreSettings
+
+        return S3Files(s3_client(), StoreSettings().bucket, self.clock)
+
+    # Queues and connections
+
+    @cached_property
+    def queue(self) -> TurnQueue:
+        from baton.adapters.aws import QUICK, client
+        from baton.adapters.sqs import SqsTurnQueue
+        from baton.settings import QueueSettings
+
+        return SqsTurnQueue(client("sqs", config=QUICK), QueueSettings().turns_queue_url)
+
+    @cached_property
+    def queue_records(self) -> QueueRecords | None:
+        from baton.adapters.aws import client
+        from baton.adapters.sqs import SqsRecords
+        from baton.settings import QueueSettings
+
+        return SqsRecords(client("sqs"), QueueSettings().turns_queue_url)
+
+    @cached_property
+    def closings(self) -> Closings:
+        from baton.adapters.aws import client
+        from baton.adapters.step_functions import StepFunctionsClosings
+        from baton.settings import ClosingSettings
+
+        return StepFunctionsClosings(client("stepfunctions"), ClosingSettings().close_session_arn)
+
+    @cached_property
+    def connections(self) -> Connections:
+        from baton.adapters.api_gateway import ApiGatewayConnections
+        from baton.adapters.aws import client
+        from baton.settings import SocketSettings
+
+        return ApiGatewayConnections(client("apigatewaymanagementapi", SocketSettings().connections_url))
+
+    # Agents, their models and tools
+
+    @cached_property
+    def agent_files(self) -> AgentFiles:
+        """The agents' files. Raises ``AgentFileError`` for one that cannot be used."""
+        from baton.adapters.agent_files import AgentFiles
+        from baton.settings import AgentSettings
+
+        settings = AgentSettings()
+        return AgentFiles.load(settings.agents_dir, settings.default_agent)
+
+    @cached_property
+    def catalog(self) -> AgentCatalog:
+        return self.agent_files
+
+    @cached_property
+    def deferred_model(self) -> DeferredChatModel:
+        """The model's client, whose library is loaded at the first call, or by ``load``."""
+        from baton.adapters.deferred_model import DeferredChatModel
+        from baton.settings import ModelSettings
+
+        settings = ModelSettings()
+
+        async def key_from_secret() -> str:
+            return await asyncio.to_thread(self.secrets.get, settings.key_secret or "")
+
+        def openai() -> ChatModel:
+            from baton.adapters.openai import OpenAIChatModel
+
+            key = settings.key.get_secret_value() if settings.key is not None else key_from_secret
+            return OpenAIChatModel(api_key=key, base_url=settings.base_url)
+
+        return DeferredChatModel(openai)
+
+    @cached_property
+    def model(self) -> ChatModel:
+        return self.deferred_model
+
+    @cached_property
+    def default_model(self) -> str:
+        from baton.settings import ModelSettings
+
+        return ModelSettings().chat_model
+
+    @cached_property
+    def light_model(self) -> str:
+        from baton.settings import ModelSettings
+
+        return ModelSettings().light_model or self.default_model
+
+    @cached_property
+    def counter(self) -> TiktokenCounter:
+        """Counts tokens; its vocabulary is loaded at the first text, or by ``load``."""
+        from baton.adapters.token_counter import TiktokenCounter
+        from baton.settings import ModelSettings
+
+        return TiktokenCounter(ModelSettings().tokenizer_dir)
+
+    @cached_property
+    def outside(self) -> Outside:
+        """Tools and remote agents, behind the guarded way out."""
+        from baton.composition.outside import Outside
+
+        return Outside(self.agent_files, self.secrets)
+
+    @cached_property
+    def tools(self) -> Tools:
+        return self.outside.toolbox
+
+    @cached_property
+    def agent_client(self) -> AgentClient:
+        from baton.adapters.deferred_agents import DeferredAgentClient
+
+        return DeferredAgentClient(lambda: self.outside.remote_agents)
+
+    # Identity
+
+    @cached_property
+    def secrets(self) -> SecretsManager:
+        """Secrets Manager; its client is built when the first secret is read."""
+        from baton.adapters.secrets import SecretsManager
+
+        return SecretsManager()
+
+    @cached_property
+    def verifier(self) -> JwtVerifier:
+        from baton.adapters.tokens import EmbedKeys, JwtVerifier
+        from baton.composition.preloading import preload
+        from baton.settings import IdentitySettings
+
+        settings = IdentitySettings()
+        keys = None
+        if settings.embed_keys_secret is not None:
+            preload("baton.adapters.aws")  # the secret is read with the first token
+            keys = EmbedKeys(self.secrets, settings.embed_keys_secret, allow_any_tenant=settings.is_local)
+        return JwtVerifier(settings.token_issuers, keys, allow_http=settings.is_local)

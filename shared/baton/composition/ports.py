@@ -1,0 +1,161 @@
+"""Every port of Baton, declared once. A deployment's are in ``composition.aws``; tests pass their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from baton.ports.agent_catalog import AgentCatalog
+    from baton.ports.agent_client import AgentClient
+    from baton.ports.audit import AuditLog
+    from baton.ports.chat_model import ChatModel
+    from baton.ports.clock import Clock
+    from baton.ports.connections import Connections
+    from baton.ports.episodes import Closings, Episodes
+    from baton.ports.files import Files
+    from baton.ports.handoffs import HandoffStore
+    from baton.ports.idle_threads import IdleThreads
+    from baton.ports.live import LiveRegistry
+    from baton.ports.queue_records import QueueRecords
+    from baton.ports.run_records import RunRecords
+    from baton.ports.skills import SkillStore
+    from baton.ports.stream_log import StreamLog
+    from baton.ports.thread_store import ThreadStore
+    from baton.ports.token_counter import TokenCounter
+    from baton.ports.token_verifier import TokenVerifier
+    from baton.ports.tools import Tools
+    from baton.ports.turn_queue import TurnQueue
+    from baton.ports.workflows import WorkflowStore
+
+
+class Ports(Protocol):
+    """What ``composition.app.build`` makes an ``App`` of. A port is read by the first use case that needs it, so that
+    a function neither loads nor configures what it does not use."""
+
+    @property
+    def clock(self) -> Clock:
+        """Time, and new ids."""
+        ...
+
+    # Stores
+
+    @property
+    def store(self) -> ThreadStore:
+        """Threads and their messages."""
+        ...
+
+    @property
+    def log(self) -> StreamLog:
+        """The events of recent runs."""
+        ...
+
+    @property
+    def live(self) -> LiveRegistry:
+        """Connections, cancellations and heartbeats."""
+        ...
+
+    @property
+    def records(self) -> RunRecords:
+        """Tool calls and sub-tasks."""
+        ...
+
+    @property
+    def handoffs(self) -> HandoffStore:
+        """Handoffs."""
+        ...
+
+    @property
+    def workflows(self) -> WorkflowStore:
+        """Guided workflows."""
+        ...
+
+    @property
+    def skills(self) -> SkillStore:
+        """Skills of agents."""
+        ...
+
+    @property
+    def episodes(self) -> Episodes:
+        """Episodes of ended sessions."""
+        ...
+
+    @property
+    def idle(self) -> IdleThreads:
+        """Threads that are due for a look."""
+        ...
+
+    @property
+    def audit(self) -> AuditLog:
+        """The audit log."""
+        ...
+
+    @property
+    def files(self) -> Files:
+        """Uploads."""
+        ...
+
+    # Queues and connections
+
+    @property
+    def queue(self) -> TurnQueue:
+        """The queue of turns."""
+        ...
+
+    @property
+    def queue_records(self) -> QueueRecords | None:
+        """Records of that queue while a worker holds them; None where nobody else could receive them."""
+        ...
+
+    @property
+    def closings(self) -> Closings:
+        """The pipeline that makes episodes."""
+        ...
+
+    @property
+    def connections(self) -> Connections:
+        """WebSocket connections."""
+        ...
+
+    # Agents, their models and tools
+
+    @property
+    def catalog(self) -> AgentCatalog:
+        """Definitions of agents."""
+        ...
+
+    @property
+    def model(self) -> ChatModel:
+        """The model endpoint."""
+        ...
+
+    @property
+    def default_model(self) -> str:
+        """The model of agents that name none."""
+        ...
+
+    @property
+    def light_model(self) -> str:
+        """The model for what must be quick rather than clever."""
+        ...
+
+    @property
+    def counter(self) -> TokenCounter:
+        """Counts tokens."""
+        ...
+
+    @property
+    def tools(self) -> Tools:
+        """Tools outside Baton."""
+        ...
+
+    @property
+    def agent_client(self) -> AgentClient:
+        """Agents outside Baton."""
+        ...
+
+    # Identity
+
+    @property
+    def verifier(self) -> TokenVerifier:
+        """Verifies tokens."""
+        ...

@@ -1,0 +1,79 @@
+"""All ports of Baton as fakes: ``composition.app.build`` takes them as it takes a deployment's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton.ports.agent_catalog import AgentCatalog
+from baton.ports.agent_client import AgentClient
+from baton.ports.audit import AuditLog
+from baton.ports.chat_model import ChatModel
+from baton.ports.clock import Clock
+from baton.ports.connections import Connections
+from baton.ports.episodes import Closings, Episodes
+from baton.ports.files import Files
+from baton.ports.handoffs import HandoffStore
+from baton.ports.idle_threads import IdleThreads
+from baton.ports.live import LiveRegistry
+from baton.ports.queue_records import QueueRecords
+from baton.ports.run_records import RunRecords
+from baton.ports.skills import SkillStore
+from baton.ports.stream_log import StreamLog
+from baton.ports.thread_store import ThreadStore
+from baton.ports.token_counter import TokenCounter
+from baton.ports.token_verifier import TokenVerifier
+from baton.ports.tools import Tools
+from baton.ports.turn_queue import TurnQueue
+from baton.ports.workflows import WorkflowStore
+from tests.contracts.stores import Stores
+from tests.fakes.agent_catalog import FakeAgentCatalog
+from tests.fakes.agent_client import ScriptedAgentClient
+from tests.fakes.chat_model import ScriptedChatModel
+from tests.fakes.connections import FakeConnections
+from tests.fakes.episodes import FakeClosings
+from tests.fakes.files import FakeFiles
+from tests.fakes.token_counter import WordCounter
+from tests.fakes.token_verifier import OpenVerifier
+from tests.fakes.tools import FakeTools
+from tests.fakes.turn_queue import FakeTurnQueue
+
+
+@dataclass(kw_only=True)
+class FakePorts:
+    """``composition.ports.Ports``. A test gives the stores, and whatever else it wants to see or to script."""
+
+    clock: Clock
+    store: ThreadStore
+    log: StreamLog
+    live: LiveRegistry
+    records: RunRecords
+    handoffs: HandoffStore
+    workflows: WorkflowStore
+    skills: SkillStore
+    episodes: Episodes
+    idle: IdleThreads
+    audit: AuditLog
+    files: Files = field(default_factory=FakeFiles)
+    queue: TurnQueue = field(default_factory=FakeTurnQueue)
+    queue_records: QueueRecords | None = None
+    closings: Closings = field(default_factory=FakeClosings)
+    connections: Connections = field(default_factory=FakeConnections)
+    catalog: AgentCatalog = field(default_factory=FakeAgentCatalog)
+    model: ChatModel = field(default_factory=ScriptedChatModel)
+    default_model: str = "test-model"
+    light_model: str = "light-model"
+    counter: TokenCounter = field(default_factory=WordCounter)
+    tools: Tools = field(default_factory=FakeTools)
+    agent_client: AgentClient = field(default_factory=ScriptedAgentClient)
+    verifier: TokenVerifier = None  # type: ignore[assignment]
+    """One that takes a token's word, unless given: it needs the clock."""
+
+    def __post_init__(self) -> None:
+        self.verifier = self.verifier or OpenVerifier(self.clock)
+
+    @classmethod
+    def over(cls, stores: Stores, **others: Any) -> FakePorts:
+        """Fakes around the stores of a contract; ``others`` come before both."""
+        names = ("clock", "store", "log", "live", "records", "handoffs", "workflows", "skills", "episodes", "idle")
+        return cls(**{name: getattr(stores, name) for name in (*names, "audit")} | others)

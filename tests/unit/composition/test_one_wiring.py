@@ -1,0 +1,64 @@
+"""Use cases are joined in one place, so that a new port is added in one place too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from baton.composition import app as wiring
+from baton.composition.app import App, build
+from tests.fakes.ports import FakePorts
+from tests.fakes.stores import in_memory
+
+ROOT = Path(__file__).parents[3]
+WIRING = Path(wiring.__file__)
+PROGRAMS = ("shared", "functions", "local", "benchmarks", "tests")
+
+USE_CASES = [name for name, value in vars(App).items() if isinstance(value, cached_property)]
+
+
+def imported(tree: ast.Module) -> dict[str, str]:
+    """Names that a module imports from Baton, wherever in it, and what each is in full."""
+    return {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("baton")
+        for alias in node.names
+    }
+
+
+def constructed(path: Path) -> Iterator[str]:
+    """In full, each imported name that the module calls, as in ``Turns(...)`` or ``turns.Turns(...)``."""
+    tree = ast.parse(path.read_text())
+    names = imported(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            match node.func:
+                case ast.Name(name) if name in names:
+                    yield names[name]
+                case ast.Attribute(ast.Name(module), name) if module in names:
+                    yield f"{names[module]}.{name}"
+
+
+def test_every_use_case_is_constructed_by_the_wiring_and_nowhere_else() -> None:
+    joined = {name for name in constructed(WIRING) if name.rpartition(".")[2][0].isupper()}
+    assert {"baton.turns.turns.Turns", "baton.agents.run_context.RunServices", "baton.entry.sweep.Sweeper"} <= joined
+    elsewhere = {
+        (str(path.relative_to(ROOT)), name)
+        for program in PROGRAMS
+        for path in (ROOT / program).rglob("*.py")
+        if path != WIRING
+        for name in constructed(path)
+        if name in joined
+    }
+    assert elsewhere == set()
+
+
+@pytest.mark.parametrize("name", USE_CASES)
+def test_a_use_case_needs_nothing_but_ports_and_is_built_once(name: str) -> None:
+    app = build(FakePorts.over(in_memory()))
+    assert getattr(app, name) is getattr(app, name)
