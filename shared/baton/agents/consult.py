@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
+from baton.agents.agent_services import AgentServices
 from baton.agents.answer_limit import AnswerLimit
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.run_context import Emit, RunContext, RunServices
+from baton.agents.run_context import Emit, RunContext
 from baton.agents.tool_calls import agent_source
 from baton.agents.tool_kit import tool_kit
 from baton.agents.transcript import Transcript
@@ -134,7 +135,7 @@ class Consultations:
     async def _ask_local(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
         """Have an agent of this deployment answer, seeing nothing but its task."""
         context, services = self._context, self._context.services
-        kit = await tool_kit(agent, context.scope, services.agents, services.tools)
+        kit = await tool_kit(agent, context.scope, services.registry, services.tools)
         transcript = Transcript(
             context.thread_id,
             context.run,
@@ -211,7 +212,7 @@ def task_id(thread_id: str, call: ToolCall) -> str:
     return str(uuid.uuid5(uuid.UUID(thread_id), f"task\0{call.id}"))
 
 
-async def settle_tasks(services: RunServices, lease: Lease, run: Run, journal: Mapping[str, ToolCallRecord]) -> None:
+async def settle_tasks(services: AgentServices, lease: Lease, run: Run, journal: Mapping[str, ToolCallRecord]) -> None:
     """End the sub-tasks that an attempt left at work when its worker died; nobody works on them any more."""
     results = {call.task_id: call.output for call in journal.values() if call.task_id is not None}
     async for task in _tasks_at_work(services, lease, run):
@@ -221,7 +222,7 @@ async def settle_tasks(services: RunServices, lease: Lease, run: Run, journal: M
         await services.records.put_task(lease, ended)
 
 
-async def _tasks_at_work(services: RunServices, lease: Lease, run: Run) -> AsyncGenerator[Task, None]:
+async def _tasks_at_work(services: AgentServices, lease: Lease, run: Run) -> AsyncGenerator[Task, None]:
     """The run's tasks that have not ended. It is the thread's last run: its tasks are listed before all others."""
     cursor, seen = None, 0
     while seen < MAX_TASKS:

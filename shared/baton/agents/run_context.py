@@ -9,28 +9,15 @@ from typing import Any
 
 from ag_ui.core import BaseEvent
 
+from baton.agents.agent_services import AgentServices
 from baton.domain.agent import AgentDefinition, ToolLimits
 from baton.domain.identity import Scope
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
-from baton.handoffs.active_skills import ActiveSkills
-from baton.handoffs.agent_registry import AgentRegistry
-from baton.handoffs.conversations import Conversations
-from baton.handoffs.forks import Forks
-from baton.ports.agent_client import AgentClient
-from baton.ports.audit import AuditLog
-from baton.ports.chat_model import ChatModel, ModelSettings
-from baton.ports.clock import Clock
-from baton.ports.connections import Connections
-from baton.ports.files import Files, ThreadFiles
-from baton.ports.live import LiveRegistry
-from baton.ports.run_records import RunRecords
-from baton.ports.stream_log import StreamLog
-from baton.ports.thread_store import Lease, ThreadStore
-from baton.ports.token_counter import TokenCounter
-from baton.ports.tools import Tools
-from baton.sessions.sessions import Sessions
+from baton.ports.chat_model import ModelSettings
+from baton.ports.files import ThreadFiles
+from baton.ports.thread_store import Lease
 
 Emit = Callable[[BaseEvent], None]
 """Where events go that come up while a run waits for others."""
@@ -39,32 +26,6 @@ MAX_RESERVE_SECONDS = 15.0
 RESERVED_SHARE = 0.25
 """Of a turn's time, for its last answer; but no more than the seconds above."""
 SHARE_OF_SILENCE = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class RunServices:
-    """The ports a run needs."""
-
-    store: ThreadStore
-    log: StreamLog
-    records: RunRecords
-    live: LiveRegistry
-    connections: Connections
-    agents: AgentRegistry
-    model: ChatModel
-    default_model: str
-    light_model: str
-    """For what must be quick rather than clever."""
-    tools: Tools
-    agent_client: AgentClient
-    counter: TokenCounter
-    files: Files
-    sessions: Sessions
-    conversations: Conversations
-    forks: Forks
-    active_skills: ActiveSkills
-    audit: AuditLog
-    clock: Clock
 
 
 class Writes:
@@ -104,7 +65,7 @@ class Writes:
 class RunContext:
     """One attempt at a run, as those see it who do its work."""
 
-    services: RunServices
+    services: AgentServices
     scope: Scope
     """The user's, with the permissions the message came with."""
     thread_id: str

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from baton.outbox.follow import POLL_SECONDS
 
 if TYPE_CHECKING:
+    from baton.agents.agent_services import AgentServices
     from baton.agents.approvals import Approvals
-    from baton.agents.run_context import RunServices
     from baton.composition.ports import Ports
     from baton.entry.actions import Actions
     from baton.entry.controls import Controls
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from baton.sessions.endings import Endings
     from baton.sessions.sessions import Sessions
     from baton.turns.closing import Closer, EpisodeWriter
+    from baton.turns.turn_services import TurnServices
     from baton.turns.turns import Turns
 
 
@@ -111,14 +112,14 @@ class App:
         """Runs turns, whoever asks for them."""
         from baton.turns.turns import Turns
 
-        return Turns(self.run_services, self.agents, self.replays, self.follower, self.ports.audit)
+        return Turns(self.turn_services, self.agents, self.replays, self.follower, self.ports.audit)
 
     @cached_property
     def closer(self) -> Closer:
         """Closes threads."""
         from baton.turns.closing import Closer
 
-        return Closer(self.run_services, self.turns, self.endings, self.ports.audit)
+        return Closer(self.turn_services, self.turns, self.endings, self.ports.audit)
 
     @cached_property
     def episode_writer(self) -> EpisodeWriter:
@@ -128,29 +129,39 @@ class App:
         return EpisodeWriter(self.ports.store, self.ports.episodes)
 
     @cached_property
-    def run_services(self) -> RunServices:
-        """The ports a run needs."""
-        from baton.agents.run_context import RunServices
+    def turn_services(self) -> TurnServices:
+        """What a turn uses."""
+        from baton.turns.turn_services import TurnServices
 
         ports = self.ports
-        return RunServices(
+        return TurnServices(
+            agents=self.agent_services,
             store=ports.store,
             log=ports.log,
             live=ports.live,
             connections=ports.connections,
-            agents=self.agents,
-            model=ports.model,
-            default_model=ports.default_model,
-            light_model=ports.light_model,
-            counter=ports.counter,
-            files=ports.files,
             sessions=self.sessions,
             conversations=self.conversations,
             forks=self.forks,
             active_skills=self.active_skills,
-            records=ports.records,
+        )
+
+    @cached_property
+    def agent_services(self) -> AgentServices:
+        """What an agent at work uses."""
+        from baton.agents.agent_services import AgentServices
+
+        ports = self.ports
+        return AgentServices(
+            registry=self.agents,
+            model=ports.model,
+            default_model=ports.default_model,
+            light_model=ports.light_model,
             tools=ports.tools,
             agent_client=ports.agent_client,
+            records=ports.records,
+            files=ports.files,
+            counter=ports.counter,
             audit=ports.audit,
             clock=ports.clock,
         )

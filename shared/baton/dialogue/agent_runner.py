@@ -124,7 +124,7 @@ class AgentRunner:
             kit = await tool_kit(
                 conversation.agent,
                 self._context.scope,
-                self._services.agents,
+                self._services.registry,
                 self._services.tools,
                 conversation=conversation,
             )
@@ -194,13 +194,15 @@ class AgentRunner:
             return step.history
         history = step.history
         if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(self._step.opening):
-            return await self._services.forks.history(
+            return await self._step.services.forks.history(
                 self._context.scope, handoff, token_budget=conversation.agent.memory.max_working_memory_tokens
             )
         if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(self._step.opening):
             # What was read for the main agent may be less than this one has room for.
             budget = history_budget(conversation.agent, step.opening.tokens, self._services.counter)
-            history = await self._services.store.recent_messages(self._context.scope, step.thread, token_budget=budget)
+            history = await self._step.services.store.recent_messages(
+                self._context.scope, step.thread, token_budget=budget
+            )
         return granted(handoff, history)
 
     async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from baton.agents.run_context import RunContext
 from baton.agents.transcript import Transcript
+from baton.dialogue.dialogue_services import DialogueServices
 from baton.domain.agent import AgentDefinition
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, StoredMessage
@@ -21,6 +22,7 @@ class DialogueStep:
     """Everything needed to answer what was asked."""
 
     context: RunContext
+    services: DialogueServices
     thread: Thread
     agent: AgentDefinition
     """The one that is active when the run begins."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from baton.agents.approvals import audit_answer
-from baton.agents.run_context import RunServices
 from baton.domain.errors import (
     AgentMismatch,
     BatonError,
@@ -21,6 +20,7 @@ from baton.handoffs.forks import is_led_by_parent
 from baton.ports.thread_store import Lease
 from baton.requests.requests import ActionRequest, AnswerRequest, ConversationAction, TurnRequest
 from baton.turns.turn_call import StillWaiting
+from baton.turns.turn_services import TurnServices
 
 REFUSALS = (
     MessageIdConflict,
@@ -38,7 +38,7 @@ REFUSALS = (
 class Admission:
     """Checks requests against the thread as it was found with the lease."""
 
-    def __init__(self, services: RunServices) -> None:
+    def __init__(self, services: TurnServices) -> None:
         self._services = services
         self._store = services.store
 
@@ -54,12 +54,12 @@ class Admission:
             return replace(lease, thread=replace(lease.thread, pending=None))  # answered before: it is replayed
         if any(pending.get(answer.interrupt_id) is None for answer in request.answers):
             raise InterruptUnavailable
-        answered = pending.answered(request.answers, self._services.clock.now())
+        answered = pending.answered(request.answers, self._services.agents.clock.now())
         if answered != pending:
             await self._store.keep_pending(lease, answered)
             for before, after in zip(pending.interrupts, answered.interrupts, strict=True):
                 if before.answer is None and after.answer is not None:
-                    await audit_answer(self._services.audit, lease.scope, lease.thread_id, after)
+                    await audit_answer(self._services.agents.audit, lease.scope, lease.thread_id, after)
         if answered.open:
             raise StillWaiting
         return replace(lease, thread=replace(lease.thread, pending=answered))
@@ -77,7 +77,7 @@ class Admission:
             return await self._refused_action(lease, request)
         if isinstance(request, AnswerRequest):
             return InterruptUnavailable() if lease.thread.pending is None else None
-        self._services.agents.check_main(lease.scope, lease.thread)
+        self._services.agents.registry.check_main(lease.scope, lease.thread)
         return None
 
     async def _refused_action(self, lease: Lease, request: ActionRequest) -> BatonError | None:

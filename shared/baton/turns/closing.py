@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from baton.agents.run_context import RunServices
 from baton.domain.episode import EndReason, Episode, EpisodeStatus
 from baton.domain.errors import NotFound, ThreadUnavailable
 from baton.domain.events import thread_closed, unsequenced
@@ -20,13 +19,14 @@ from baton.ports.thread_store import Lease, LeaseRequest, NoSuchThread, ThreadSt
 from baton.sessions.endings import Closed, Endings, last_episode
 from baton.sessions.thread_access import distinguish_unavailable
 from baton.turns.turn_call import delivery_of
+from baton.turns.turn_services import TurnServices
 from baton.turns.turns import Turns
 
 
 class Closer:
     """Closes threads at a user's wish: once, however often it is asked."""
 
-    def __init__(self, services: RunServices, turns: Turns, endings: Endings, audit: AuditLog) -> None:
+    def __init__(self, services: TurnServices, turns: Turns, endings: Endings, audit: AuditLog) -> None:
         self._services = services
         self._store = services.store
         self._turns = turns

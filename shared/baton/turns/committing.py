@@ -11,7 +11,7 @@ from ag_ui.core import BaseEvent
 
 from baton.agents.approvals import interrupts_of, pending_interrupts
 from baton.agents.consult import settle_tasks
-from baton.agents.run_context import RunServices, Writes
+from baton.agents.run_context import Writes
 from baton.dialogue.dialogue import DialogueResult, count_failure, end_events
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
@@ -29,6 +29,7 @@ from baton.outbox.event_log import restored
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Commit, TurnRecord
 from baton.turns.lease_keeper import LeaseHolder
+from baton.turns.turn_services import TurnServices
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class FinishedRun:
 class RunCommit:
     """Commits one attempt at a run."""
 
-    services: RunServices
+    services: TurnServices
     scope: Scope
     """The user's, with the permissions the message came with."""
     holder: LeaseHolder
@@ -83,7 +84,7 @@ class RunCommit:
         if ended is not None:
             await self.services.sessions.record(lease, ended)
         if run.attempt > 1:
-            await settle_tasks(self.services, lease, run, self.journal)
+            await settle_tasks(self.services.agents, lease, run, self.journal)
             await self.services.conversations.undo(lease, self.question, end.change)
         finished = await self._move_pointer(messages, end, ended, pending)
         count_failure(result.error)
@@ -143,14 +144,14 @@ class RunCommit:
         """What the thread waits for from now on."""
         agent = result.agent or self.agent
         waits = result.waiting if result.outcome is OutcomeType.INTERRUPT else ()
-        interrupts = interrupts_of(waits, self._run, agent, self._thread.id, self.services.clock)
+        interrupts = interrupts_of(waits, self._run, agent, self._thread.id, self.services.agents.clock)
         return pending_interrupts(
             interrupts, self._run, agent.id, self.scope.permissions, first_ordinal=self._first_of_exchange
         )
 
     def _ended(self, last: StoredMessage) -> EpisodeRef | None:
         """The session that ends with the run's ``last`` message."""
-        return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self.services.clock.now())
+        return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self.services.agents.clock.now())
 
     def _end(
         self,

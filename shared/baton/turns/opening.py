@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from baton.agents.run_context import RunServices
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Run, Thread
@@ -14,10 +13,11 @@ from baton.memory.context import NOT_CARRIED_OUT, message_tokens
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
 from baton.requests.requests import ActionRequest, TurnRequest
+from baton.turns.turn_services import TurnServices
 
 
 def opening_message(
-    request: TurnRequest, thread: Thread, run: Run, services: RunServices, answered: PendingInterrupts | None
+    request: TurnRequest, thread: Thread, run: Run, services: TurnServices, answered: PendingInterrupts | None
 ) -> StoredMessage:
     """The first message of a run: the user's, or else a placeholder, by which the run is found if its worker dies.
 
@@ -30,8 +30,8 @@ def opening_message(
         content=request.content,
         ordinal=thread.next_ordinal,
         run_id=run.run_id,
-        timestamp=services.clock.now(),
-        tokens=message_tokens(request.content, services.counter),
+        timestamp=services.agents.clock.now(),
+        tokens=message_tokens(request.content, services.agents.counter),
         attempt=run.attempt,
     )
     if isinstance(request, ActionRequest):
@@ -43,7 +43,7 @@ def opening_message(
         opening,
         role=Role.TOOL,
         content=NOT_CARRIED_OUT,
-        tokens=message_tokens(NOT_CARRIED_OUT, services.counter),
+        tokens=message_tokens(NOT_CARRIED_OUT, services.agents.counter),
         agent_id=answered.agent_id,
         is_tool_result=True,
         tool_name=first.tool_name,

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from baton.agents.run_context import RunServices
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
@@ -15,6 +14,7 @@ from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 from baton.handoffs.running_conversation import RunningConversation
 from baton.memory.context import history_budget
+from baton.turns.turn_services import TurnServices
 
 CLOCK_SKEW = timedelta(seconds=1)
 """By which two workers' clocks may differ."""
@@ -32,7 +32,7 @@ class ThreadSnapshot:
 
 
 async def read_thread(
-    services: RunServices,
+    services: TurnServices,
     scope: Scope,
     thread: Thread,
     agent: AgentDefinition,
@@ -52,7 +52,7 @@ async def read_thread(
 
 
 async def _history(
-    services: RunServices,
+    services: TurnServices,
     scope: Scope,
     thread: Thread,
     agent: AgentDefinition,
@@ -65,16 +65,16 @@ async def _history(
     return await services.store.recent_messages(
         scope,
         thread,
-        token_budget=history_budget(agent, tokens, services.counter),
+        token_budget=history_budget(agent, tokens, services.agents.counter),
         before=unfinished[0].ordinal if unfinished else None,
     )
 
 
-async def _skills(services: RunServices, scope: Scope, thread: Thread, question: StoredMessage) -> Sequence[Skill]:
+async def _skills(services: TurnServices, scope: Scope, thread: Thread, question: StoredMessage) -> Sequence[Skill]:
     if question.role is Role.ASSISTANT:  # nothing was asked
         return ()
     taught_at = thread.conversation.taught_at
     since = taught_at + CLOCK_SKEW if taught_at is not None else None
     if thread.is_new_session:
-        since = services.clock.now()
+        since = services.agents.clock.now()
     return await services.active_skills.of(scope, thread.agent_id, since=since)

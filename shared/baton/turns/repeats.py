@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
-from baton.agents.run_context import RunServices
 from baton.domain.errors import MessageIdConflict
 from baton.domain.events import Event
 from baton.domain.thread import LeaseMark, Thread
@@ -17,12 +16,13 @@ from baton.outbox.subscriber import Subscriber
 from baton.ports.thread_store import TurnRecord
 from baton.turns.committing import FinishedRun
 from baton.turns.turn_call import TurnCall
+from baton.turns.turn_services import TurnServices
 
 
 class Repeats:
     """Tells callers what became of messages that were sent before; nobody else is told."""
 
-    def __init__(self, services: RunServices, replays: Replays, follower: Follower) -> None:
+    def __init__(self, services: TurnServices, replays: Replays, follower: Follower) -> None:
         self._services = services
         self._store = services.store
         self._replays = replays
@@ -85,7 +85,7 @@ class Repeats:
 
     async def _send(self, call: TurnCall, thread_id: str, subscriber: Subscriber, events: Sequence[Event]) -> None:
         """Attach the subscriber and send it the events, while its token is good."""
-        if self._services.clock.now() >= subscriber.token_expires_at:
+        if self._services.agents.clock.now() >= subscriber.token_expires_at:
             return
         await self._services.live.attach(call.scope, thread_id, subscriber.connection_id, subscriber.token_expires_at)
         await send_to(self._services.connections, subscriber.connection_id, events)

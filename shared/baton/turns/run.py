@@ -10,7 +10,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RunContext, RunServices, Writes
+from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RunContext, Writes
 from baton.agents.transcript import Transcript
 from baton.dialogue.dialogue import Dialogue, DialogueResult
 from baton.dialogue.dialogue_step import DialogueStep
@@ -34,6 +34,7 @@ from baton.turns.opening import calls_before, dated_as_before, opening_message
 from baton.turns.reading import ThreadSnapshot, read_thread
 from baton.turns.recovery import adoptable
 from baton.turns.turn_call import TurnCall
+from baton.turns.turn_services import TurnServices
 
 logger = Logger()
 
@@ -55,23 +56,23 @@ class RunOutcome:
 class RunExecution:
     """Carries out the run that a lease was taken for."""
 
-    def __init__(self, services: RunServices, lease: Lease, call: TurnCall, *, scope: Scope | None = None) -> None:
+    def __init__(self, services: TurnServices, lease: Lease, call: TurnCall, *, scope: Scope | None = None) -> None:
         """``scope`` is the user's, with the permissions the message came with; by default that of the lease."""
         self._services = services
         self._scope = scope or lease.scope
         self._call = call
         self._request = call.request
-        self._holder = LeaseHolder(services.store, lease, services.clock, call.record)
+        self._holder = LeaseHolder(services.store, lease, services.agents.clock, call.record)
         self._thread = lease.thread
         self._run = run = _leased_run(lease)
-        self._agent = services.agents.answering(lease.thread)
+        self._agent = services.agents.registry.answering(lease.thread)
         stamp = RunStamp(lease.thread_id, run.run_id, run.attempt)
         delivery = Delivery(
             lease.scope,
             lease.thread_id,
             live=services.live,
             connections=services.connections,
-            clock=services.clock,
+            clock=services.agents.clock,
             lease_until=lambda: self._holder.until,
         )
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
@@ -169,7 +170,7 @@ class RunExecution:
             read_thread(services, self._scope, self._thread, self._agent, self._question, self._unfinished),
             # Nobody can have attached to a thread that begins now, nor asked for a run of it to be stopped.
             _nothing() if lease.fence == 1 else self._outbox.delivery.refresh(self._outbox.log.logged_seq),
-            calls_before(services.records, lease, self._run),
+            calls_before(services.agents.records, lease, self._run),
         )
         return snapshot
 
@@ -261,12 +262,12 @@ class RunExecution:
         deadline = min(self._call.deadline, loop.time() + agent.timeouts.turn_seconds)
         is_from_user = self._question.role is Role.USER
         context = RunContext(
-            services=services,
+            services=services.agents,
             scope=self._scope,
             thread_id=self._thread.id,
             run=self._run,
             lease=lambda: self._holder.lease,
-            files=services.files.of_thread(self._holder.lease.scope, self._thread.id),
+            files=services.agents.files.of_thread(self._holder.lease.scope, self._thread.id),
             deadline=deadline,
             reserve_seconds=min(MAX_RESERVE_SECONDS, RESERVED_SHARE * (deadline - loop.time())),
             stop=stop,
@@ -276,6 +277,7 @@ class RunExecution:
         )
         return DialogueStep(
             context=context,
+            services=services.dialogue,
             thread=self._thread,
             agent=agent,
             tracker=ConversationTracker(snapshot.conversation),
@@ -288,8 +290,8 @@ class RunExecution:
                 self._thread.id,
                 self._run,
                 first_ordinal=self._question.ordinal + (1 if is_from_user else 0),
-                clock=services.clock,
-                counter=services.counter,
+                clock=services.agents.clock,
+                counter=services.agents.counter,
                 first_id=None if is_from_user else self._request.message_id,
             ),
             answered=self._answered,

@@ -6,12 +6,11 @@ import asyncio
 import contextlib
 from dataclasses import replace
 
-from baton.agents.run_context import RunServices
 from baton.domain.errors import LeaseLost, ThreadBusy, ThreadUnavailable, UnknownAgent
 from baton.domain.identity import Scope
 from baton.domain.thread import LeaseMark, RunStatus
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.leases.acquiring import POLL_SECONDS, acquire_when_free
+from baton.leases.acquiring import POLL_SECONDS, acquire_when_free, waiting
 from baton.leases.holding import give_back, holding
 from baton.leases.lease_watch import LeaseWatch
 from baton.outbox.follow import Follower
@@ -28,6 +27,7 @@ from baton.turns.recovery import Orphan, find_orphan
 from baton.turns.repeats import Repeats
 from baton.turns.run import RunExecution, RunOutcome
 from baton.turns.turn_call import Emit, StillWaiting, TurnCall, delivery_of, discard, once_each
+from baton.turns.turn_services import TurnServices
 
 ORPHAN_SECONDS = 300.0
 GIVE_UP_SECONDS = 40.0
@@ -39,7 +39,7 @@ class Turns:
 
     def __init__(
         self,
-        services: RunServices,
+        services: TurnServices,
         agents: AgentRegistry,
         replays: Replays,
         follower: Follower,
@@ -194,6 +194,8 @@ class Turns:
                 raise _AnsweredElsewhere(finished)
             if busy.run is not None and busy.run.message_id == call.request.message_id:
                 dead = await self._repeats.follow(call, wanted.thread_id, known.run_id)
+        if busy.run is None:  # held for a close or a fork, which gives no sign of life
+            return await waiting(call.wait_until - asyncio.get_running_loop().time())(wanted, busy)
         return replace(wanted, presumed_dead=dead or await self._wait_until_free(call, wanted.thread_id))
 
     async def _wait_until_free(self, call: TurnCall, thread_id: str) -> LeaseMark | None:

@@ -46,7 +46,7 @@ def constructed(path: Path) -> Iterator[str]:
 
 def test_every_use_case_is_constructed_by_the_wiring_and_nowhere_else() -> None:
     joined = {name for name in constructed(WIRING) if name.rpartition(".")[2][0].isupper()}
-    assert {"baton.turns.turns.Turns", "baton.agents.run_context.RunServices", "baton.entry.sweep.Sweeper"} <= joined
+    assert {"baton.turns.turns.Turns", "baton.turns.turn_services.TurnServices", "baton.entry.sweep.Sweeper"} <= joined
     elsewhere = {
         (str(path.relative_to(ROOT)), name)
         for program in PROGRAMS

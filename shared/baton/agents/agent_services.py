@@ -1,0 +1,33 @@
+"""What an agent at work uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton.handoffs.agent_registry import AgentRegistry
+from baton.ports.agent_client import AgentClient
+from baton.ports.audit import AuditLog
+from baton.ports.chat_model import ChatModel
+from baton.ports.clock import Clock
+from baton.ports.files import Files
+from baton.ports.run_records import RunRecords
+from baton.ports.token_counter import TokenCounter
+from baton.ports.tools import Tools
+
+
+@dataclass(frozen=True, slots=True)
+class AgentServices:
+    """What an agent at work uses, whether it answers the user or is consulted."""
+
+    registry: AgentRegistry
+    model: ChatModel
+    default_model: str
+    light_model: str
+    """For what must be quick rather than clever."""
+    tools: Tools
+    agent_client: AgentClient
+    records: RunRecords
+    files: Files
+    counter: TokenCounter
+    audit: AuditLog
+    clock: Clock

@@ -1,0 +1,18 @@
+"""What a dialogue uses besides its agents' own services."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton.handoffs.conversations import Conversations
+from baton.handoffs.forks import Forks
+from baton.ports.thread_store import ThreadStore
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueServices:
+    """What a dialogue uses to read threads, forks and workflows."""
+
+    store: ThreadStore
+    conversations: Conversations
+    forks: Forks

@@ -1,0 +1,36 @@
+"""What a turn uses to open, commit and deliver a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton.agents.agent_services import AgentServices
+from baton.dialogue.dialogue_services import DialogueServices
+from baton.handoffs.active_skills import ActiveSkills
+from baton.handoffs.conversations import Conversations
+from baton.handoffs.forks import Forks
+from baton.ports.connections import Connections
+from baton.ports.live import LiveRegistry
+from baton.ports.stream_log import StreamLog
+from baton.ports.thread_store import ThreadStore
+from baton.sessions.sessions import Sessions
+
+
+@dataclass(frozen=True, slots=True)
+class TurnServices:
+    """What a turn uses; its agents have services of their own."""
+
+    agents: AgentServices
+    store: ThreadStore
+    log: StreamLog
+    live: LiveRegistry
+    connections: Connections
+    sessions: Sessions
+    conversations: Conversations
+    forks: Forks
+    active_skills: ActiveSkills
+
+    @property
+    def dialogue(self) -> DialogueServices:
+        """The part that a dialogue uses."""
+        return DialogueServices(self.store, self.conversations, self.forks)
