@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from baton.outbox.follow import POLL_SECONDS
+from baton.outbox.follow import POLL_SECONDS, Follower
 
 if TYPE_CHECKING:
     from baton.agents.agent_services import AgentServices
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversations import Conversations
     from baton.handoffs.forks import Forks
-    from baton.outbox.follow import Follower
     from baton.outbox.replay import Replays
     from baton.sessions.endings import Endings
     from baton.sessions.sessions import Sessions
@@ -232,6 +231,4 @@ class App:
     @cached_property
     def follower(self) -> Follower:
         """Follows runs that other workers carry out."""
-        from baton.outbox.follow import Follower
-
         return Follower(self.ports.store, self.ports.live, self.replays, poll_seconds=self._poll_seconds)

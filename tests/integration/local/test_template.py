@@ -18,7 +18,7 @@ HERE = Endpoints(
 
 @pytest.fixture
 def stack(stand_in_template: Path) -> Stack:
-    return read_stack(stand_in_template, {"Harness": "local"}, HERE)
+    return read_stack(stand_in_template, {"Stage": "local"}, HERE)
 
 
 def test_variables_name_local_resources(stack: Stack) -> None:

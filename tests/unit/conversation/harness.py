@@ -76,6 +76,7 @@ class Harness:
         self.handoffs = FakeHandoffs(self.audit)
         self.workflows = FakeWorkflows(self.clock)
         self.skills = FakeSkills()
+        self.idle = FakeIdleThreads(self.store, self.clock)
         self.ada = Scope("acme", "ada")
         if self.stores is not None:
             self._move_into(self.stores)
@@ -84,7 +85,6 @@ class Harness:
         self.closings = FakeClosings()
         self.files = FakeFiles()
         self.catalog = FakeAgentCatalog(self.assistant, LIBRARIAN, *self.others)
-        self.idle = FakeIdleThreads(self.store, self.clock)
         self.ports = FakePorts(
             clock=self.clock,
             store=self.store,
@@ -114,8 +114,8 @@ class Harness:
 
     def _move_into(self, stores: Stores) -> None:
         """Keep everything there, in a tenant of its own and at its clock."""
-        kept = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "skills")
-        for name in (*kept, "audit", "clock"):
+        names = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "skills", "idle")
+        for name in (*names, "audit", "clock"):
             setattr(self, name, getattr(stores, name))
         self.ada = stores.ada
 
