@@ -70,7 +70,7 @@ def test_queues_know_their_dead_letters_and_their_consumers(stack: Stack) -> Non
 def test_conditions_decide_by_parameters(stand_in_template: Path) -> None:
     protected = read_stack(stand_in_template, {"Protect": "true"}, HERE)
     assert protected.table["DeletionProtectionEnabled"] is True
-    assert protected.rest.harness == "dev"
+    assert protected.rest.stage == "dev"
 
 
 def test_a_missing_template_is_a_problem_with_its_path(tmp_path: Path) -> None:
