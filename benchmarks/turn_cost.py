@@ -42,7 +42,7 @@ from baton.handoffs.forks import Forks
 from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import SystemClock
-from baton.requests.requests import message_request
+from baton.requests.parsing import message_request
 from baton.sessions.sessions import Sessions
 from baton.turns.turns import Turns
 from benchmarks.capacity import CapacityMeter, Request, by_operation

@@ -12,7 +12,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, RunEnd
 from baton.domain.thread import thread_state
 from baton.domain.usage import Usage
-from baton.requests.requests import TurnRequest
+from baton.requests.turn_requests import TurnRequest
 from baton.turns.run import FinishedRun
 
 

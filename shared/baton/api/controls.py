@@ -28,7 +28,7 @@ from baton.domain.errors import (
     WorkflowUnavailable,
 )
 from baton.domain.identity import thread_ref
-from baton.requests.requests import optional_run_id
+from baton.requests.parsing import optional_run_id
 
 router = APIRouter(prefix="/threads", tags=["threads"])
 

@@ -13,7 +13,7 @@ from baton.api.runs import TURN_ERRORS
 from baton.api.schemas import MessageAnswer, MessageRequest
 from baton.api.services import Services
 from baton.domain.errors import ModelError, ThreadBusy
-from baton.requests.requests import message_request
+from baton.requests.parsing import message_request
 
 router = APIRouter(tags=["messages"])
 

@@ -33,13 +33,8 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.identity import Permission, Scope
-from baton.requests.requests import (
-    TurnRequest,
-    answer_request,
-    interrupt_answer,
-    message_request,
-    named_thread,
-)
+from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
+from baton.requests.turn_requests import TurnRequest
 from baton.sessions.thread_access import audit_read
 
 TURN_SECONDS = 840.0

@@ -21,7 +21,7 @@ from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 from baton.handoffs.forks import SPECIALIST
 from baton.handoffs.running_conversation import SpecialistProblem
-from baton.requests.requests import ActionRequest, ConversationAction
+from baton.requests.turn_requests import ActionRequest, ConversationAction
 
 
 class AgentRouter:

@@ -12,7 +12,7 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 from baton.handoffs.running_conversation import RunningConversation
-from baton.requests.requests import ActionRequest, ConversationAction, TurnRequest
+from baton.requests.turn_requests import ActionRequest, ConversationAction, TurnRequest
 
 
 @dataclass(frozen=True, slots=True)

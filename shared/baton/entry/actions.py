@@ -30,17 +30,9 @@ from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
-from baton.requests.requests import (
-    ActionRequest,
-    integer,
-    interrupt_answer,
-    message_request,
-    named_thread,
-    optional_run_id,
-    queued,
-    queued_action,
-    queued_answer,
-)
+from baton.requests.parsing import integer, interrupt_answer, message_request, named_thread, optional_run_id
+from baton.requests.queue_mapping import queued_action, queued_answer, queued_message
+from baton.requests.turn_requests import ActionRequest
 from baton.sessions.thread_access import read_audited
 
 CONNECTION_LIFE = timedelta(hours=2)
@@ -140,7 +132,7 @@ class Actions:
             content=fields.get("content"),
             agent_id=fields.get("agentId"),
         )
-        waiting = queued(
+        waiting = queued_message(
             caller.scope,
             request,
             connection_id=caller.connection_id,

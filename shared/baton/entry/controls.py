@@ -16,7 +16,8 @@ from baton.ports.audit import AuditLog
 from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
-from baton.requests.requests import ActionRequest, continue_request, exit_request, named_workflow
+from baton.requests.parsing import continue_request, exit_request, named_workflow
+from baton.requests.turn_requests import ActionRequest
 from baton.sessions.endings import Closed, last_episode
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.handoffs.forks import Forks
-from baton.requests.requests import merge_request
+from baton.requests.parsing import merge_request
 from baton.turns.turns import Turns
 
 

@@ -26,7 +26,7 @@ from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.queue_records import HeldRecord, QueueRecords
-from baton.requests.requests import from_queue
+from baton.requests.queue_mapping import from_queue
 from baton.turns.closing import Closer
 from baton.turns.turns import Turns
 

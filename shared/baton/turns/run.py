@@ -41,7 +41,7 @@ from baton.outbox.event_log import EventLog, jump_from, restored
 from baton.outbox.subscriber import Subscriber
 from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Commit, Lease, TurnRecord
-from baton.requests.requests import AnswerRequest, TurnRequest
+from baton.requests.turn_requests import AnswerRequest, TurnRequest
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
 from baton.turns.opening import calls_before, dated_as_before, opening_message, tell_results
 from baton.turns.reading import ThreadSnapshot, read_thread

@@ -37,7 +37,7 @@ from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
 from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
-from baton.requests.requests import ActionRequest, AnswerRequest, ConversationAction, TurnRequest
+from baton.requests.turn_requests import ActionRequest, AnswerRequest, ConversationAction, TurnRequest
 from baton.sessions.thread_access import distinguish_unavailable
 from baton.turns.recovery import Orphan, find_orphan
 from baton.turns.run import FinishedRun, RunExecution

@@ -40,7 +40,7 @@ from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import SystemClock
-from baton.requests.requests import message_request
+from baton.requests.parsing import message_request
 from baton.sessions.sessions import Sessions
 from baton.turns.turns import Turns
 from local.engines.clients import client

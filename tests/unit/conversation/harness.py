@@ -20,7 +20,8 @@ from baton.handoffs.conversations import Conversations
 from baton.handoffs.forks import Forks
 from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
-from baton.requests.requests import MessageRequest, message_request
+from baton.requests.parsing import message_request
+from baton.requests.turn_requests import MessageRequest
 from baton.sessions.endings import Endings
 from baton.sessions.sessions import Sessions
 from baton.turns.closing import Closer
