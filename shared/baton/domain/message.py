@@ -70,7 +70,7 @@ class RunEnd:
     error_code: str | None = None
     error_detail: str | None = None
     tail: tuple[dict[str, Any], ...] = ()
-    """The run's last events, those after the last piece of the stream log (``conversation.event_log``)."""
+    """The run's last events, those after the last piece of the stream log (``outbox.event_log``)."""
     tail_seq: int = 0
     """The sequence number of the first event of ``tail``."""
     first_seq: int = 0

@@ -1,4 +1,4 @@
-"""Stretches of a thread's messages, however many pages they take."""
+"""Read a range of a thread's messages, page by page."""
 
 from __future__ import annotations
 
