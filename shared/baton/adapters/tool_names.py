@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from baton.domain.tool import OWN_TOOLS
+from baton.domain.tool import BUILTIN_TOOLS
 
 LONGEST = 64
 
@@ -25,7 +25,7 @@ def assigned(declared: Collection[str], listed: Sequence[Listed]) -> dict[Listed
     names: dict[Listed, str] = {}
     for server, own in set(listed):
         name = plain(own)
-        free = counts[name] == 1 and name not in declared and OWN_TOOLS.fullmatch(name) is None
+        free = counts[name] == 1 and name not in declared and BUILTIN_TOOLS.fullmatch(name) is None
         if free:
             names[server, own] = name
     taken = set(names.values()) | set(declared)
@@ -46,7 +46,7 @@ def plain(own: str) -> str:
 def prefixed(server: str, own: str) -> str:
     """``own`` with its server's name in front."""
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{server}_{own}")
-    if OWN_TOOLS.fullmatch(name):
+    if BUILTIN_TOOLS.fullmatch(name):
         name = f"mcp_{name}"
     return name if len(name) <= LONGEST else _marked(name, server, own)
 
