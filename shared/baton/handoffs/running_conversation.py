@@ -1,4 +1,4 @@
-"""The conversation state while a run goes on: the active agent, its workflow, and what has changed."""
+"""The conversation state during a run: the active agent, its workflow, and the changes so far."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ from baton.domain.workflow_definition import WorkflowDefinition
 from baton.domain.workflow_moves import DefinitionChanged, abandon, begin, save
 
 MAX_RESUMABLE = 3
-"""Workflows that a thread offers to continue: its item is read and written by every turn."""
+"""Workflows that a thread offers to continue. The number is small because every turn reads and writes them."""
 
 
 class SpecialistProblem(Enum):
-    """Why the active specialist cannot go on."""
+    """Why the active specialist cannot continue."""
 
     LOST = auto()
-    """Its workflow is over, or goes on in another thread; the user is not bothered with it."""
+    """Its workflow has ended or continues in another thread. The user is not told."""
     FORBIDDEN = auto()
     """The user may no longer talk to it."""
     UNAVAILABLE = auto()
-    """It is not in this deployment any more."""
+    """It is no longer deployed."""
 
 
 @dataclass(slots=True)
 class RunningConversation:
-    """The conversation state during a run. Nothing is written before the run is complete."""
+    """The conversation state during a run. It is written when the run is complete."""
 
     thread: Thread
     main: AgentDefinition
     agent: AgentDefinition
-    """Who has it."""
+    """The active agent."""
     describe: Describe
     handoff: HandoffRequest | None = None
-    """The one that lasts."""
+    """The handoff that made the agent active; None for the main agent."""
     workflow: Workflow | None = None
-    """The one the conversation is in, whole; a completed one until its specialist has returned."""
+    """The specialist's workflow with its data. A completed one stays until its specialist has returned."""
     resumable: tuple[Workflow, ...] = ()
     offer: Workflow | None = None
-    """The workflow that the user is to be offered to continue."""
+    """The workflow that Baton should offer to continue."""
     trouble: SpecialistProblem | None = None
     elsewhere: Workflow | None = None
-    """The workflow that the thread was in, if it goes on in another one."""
+    """The thread's former workflow, if it continues in another thread."""
     redefined: DefinitionChanged | None = None
-    """How the workflow's definition has changed since its last run."""
+    """How the workflow's definition has changed since the last run."""
     moved_from: Workflow | None = None
-    """The workflow as it was found in another thread, if it is continued here."""
+    """The workflow as it was read in its former thread, if it is continued here."""
     _handoffs: dict[HandoffPlace, HandoffRequest] = field(default_factory=dict)
     _workflows: dict[str, Workflow] = field(default_factory=dict)
     begun_ids: set[str] = field(default_factory=set)
@@ -68,7 +68,7 @@ class RunningConversation:
 
     @property
     def definition(self) -> WorkflowDefinition | None:
-        """How the workflow runs that the conversation is in."""
+        """The definition of the current workflow."""
         return self.agent.workflow if self.workflow is not None else None
 
     @property
@@ -77,7 +77,7 @@ class RunningConversation:
 
     @property
     def conversation(self) -> ConversationState:
-        """As the thread is to remember it."""
+        """The state to store with the thread."""
         return ConversationState(
             self.agent.id,
             self.handoff.place if self.handoff is not None else None,
@@ -93,13 +93,13 @@ class RunningConversation:
 
     @property
     def state(self) -> dict[str, Any]:
-        """As clients are shown it; a closed thread is about to be reopened."""
+        """The state as clients see it. A closed thread counts as active, because the run reopens it."""
         shown = conversation_state(self.describe, self.conversation, self.main.id)
         return {**shown, "status": ThreadStatus.ACTIVE.value}
 
     @property
     def change(self) -> ConversationChange | None:
-        """What the run has done to it; None: nothing."""
+        """The changes by the run; None if there are none."""
         conversation = self.conversation
         if (
             conversation == self.thread.conversation
@@ -112,7 +112,7 @@ class RunningConversation:
         return ConversationChange(conversation, handoffs, workflows, self.moved_from, self._offered_id)
 
     def was_handed_over_by(self, opening: StoredMessage) -> bool:
-        """Whether the specialist became active in the run that begins with ``opening``."""
+        """Return whether the specialist became active in the run that begins with ``opening``."""
         return self.handoff is not None and self.handoff.ordinal == opening.ordinal
 
     @property
@@ -121,7 +121,7 @@ class RunningConversation:
         return len(self._handoffs)
 
     def new_workflow(self, target: AgentDefinition, ordinal: int, now: datetime) -> Workflow | None:
-        """The workflow that ``target`` leads through, in its first state; every attempt at the run gives it one id."""
+        """Return a new workflow of ``target``, in its first state. Its id is the same in every attempt at the run."""
         if target.workflow is None:
             return None
         name = f"workflow\0{ordinal}\0{len(self._workflows)}"
@@ -130,7 +130,7 @@ class RunningConversation:
         return begin(target.workflow, id=workflow_id, agent_id=target.id, thread_id=self.thread.id, now=now)
 
     def hand_over(self, request: HandoffRequest, target: AgentDefinition, workflow: Workflow | None) -> None:
-        """Make ``target`` active, with the workflow it leads through."""
+        """Make ``target`` active, with its workflow."""
         self.agent, self.handoff = target, request
         self._handoffs[request.place] = request
         if workflow is not None:
@@ -138,28 +138,28 @@ class RunningConversation:
             self.resumable = tuple(each for each in self.resumable if each.id != workflow.id)
 
     def describe_handoff(self, **changes: Any) -> None:
-        """Say more about the handoff that lasts."""
+        """Update fields of the current handoff."""
         if self.handoff is not None:
             self.handoff = replace(self.handoff, **changes)
             self._handoffs[self.handoff.place] = self.handoff
 
     def refuse(self, request: HandoffRequest, now: datetime) -> None:
-        """Keep a request that was refused."""
+        """Record a refused request."""
         self._handoffs[request.place] = request.ended(HandoffOutcome.REFUSED, now)
 
     def put_workflow(self, workflow: Workflow) -> None:
-        """Go on with the workflow as it is now."""
+        """Set the current workflow."""
         self.workflow = self._workflows[workflow.id] = workflow
 
     def give_back(self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True) -> Workflow | None:
-        """Return to the main agent; the workflow, if it can be continued later (unless not ``keeps``)."""
+        """Return to the main agent. Returns the workflow if it can be continued later (never without ``keeps``)."""
         specialist, workflow = self.agent, self.workflow
         if self.handoff is not None:
             place = self.handoff.place
             self._handoffs[place] = self.handoff.ended(outcome, now)
         self.agent, self.handoff, self.workflow = self.main, None, None
         if workflow is not None and workflow.status is WorkflowStatus.SAVED:
-            return self._resumable_again(workflow)  # by somebody who died before the thread knew
+            return self._add_resumable(workflow)  # an attempt saved it and died before its commit
         if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:
             return None
         if not keeps:
@@ -167,40 +167,40 @@ class RunningConversation:
             return None
         if specialist.workflow is not None:
             left = save(specialist.workflow, workflow, now)
-        else:  # its agent has left the deployment, perhaps for a while
+        else:  # its agent is not deployed at the moment
             left = replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
         self._workflows[workflow.id] = left
-        return self._resumable_again(left) if left.status is WorkflowStatus.SAVED else None
+        return self._add_resumable(left) if left.status is WorkflowStatus.SAVED else None
 
-    def _resumable_again(self, left: Workflow) -> Workflow:
+    def _add_resumable(self, left: Workflow) -> Workflow:
         self.resumable = (left, *(each for each in self.resumable if each.id != left.id))
         return left
 
     def let_go(self, outcome: HandoffOutcome, now: datetime) -> None:
-        """Return to the main agent where the workflow is no longer this thread's to save."""
+        """Return to the main agent without saving the workflow, which belongs to another thread now."""
         if self.workflow is not None and self.workflow.status is not WorkflowStatus.SAVED:
             self.workflow = None
         self.give_back(outcome, now)
 
     def take_offer(self) -> Workflow | None:
-        """The workflow to offer, once."""
+        """Return the workflow to offer and mark it as offered."""
         offer, self.offer = self.offer, None
         if offer is not None:
             self._offered_id = offer.id
         return offer
 
     def step_begins(self) -> Iterator[BaseEvent]:
-        """Show the state that the workflow is in."""
+        """Yield the event that shows the workflow's state."""
         if self.workflow is not None and self._step is None:
             self._step = self.workflow.state
             yield step_started(self._step)
 
     def step_ends(self) -> Iterator[BaseEvent]:
-        """Leave the state that is shown, if one is."""
+        """Yield the event that ends the shown state, if there is one."""
         if self._step is not None:
             step, self._step = self._step, None
             yield step_finished(step)
 
     def news_since(self, before: Mapping[str, Any]) -> Iterator[BaseEvent]:
-        """What has changed since the state was ``before``."""
+        """Yield the events that show what has changed since the state was ``before``."""
         yield from state_changes(before, self.state)
