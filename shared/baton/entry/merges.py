@@ -1,4 +1,4 @@
-"""Merging a fork's answer into its parent, on request."""
+"""Merge a fork's answer into its parent."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from baton.turns.turns import Turns
 
 
 class Merges:
-    """Takes answers of forks over into their parents, when somebody asks for it."""
+    """Merges answers of forks into their parents."""
 
     def __init__(self, turns: Turns, forks: Forks) -> None:
         self._turns = turns
         self._forks = forks
 
     async def merge(self, scope: Scope, fork_thread_id: str, *, seconds: float) -> StoredMessage:
-        """Add the last answer of a fork to its parent, as one message of its agent's, and return it there.
+        """Add the last answer of a fork to its parent as one message, and return that message.
 
-        Its ``source`` is ``specialist``; merging the same answer again changes nothing. It is a run of its own, which
-        waits its turn for at most ``seconds``. Raises ``ThreadUnavailable`` and ``ThreadBusy``.
+        Its ``source`` is ``specialist``. Merging the same answer again changes nothing. The merge is a run of its own
+        and waits for the lease for at most ``seconds``. Raises ``ThreadUnavailable`` and ``ThreadBusy``.
         """
         fork, answer = await self._forks.newest_answer(scope, fork_thread_id)
         request = merge_request(fork.parent_thread_id or "", fork.id, answer.id)
