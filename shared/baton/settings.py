@@ -67,7 +67,7 @@ class IdentitySettings(_Settings):
 
     @property
     def is_local(self) -> bool:
-        """Whether this is the local cloud. Only there may a key be valid for any tenant, and may keys come over http."""
+        """Whether this is the local cloud. Only there may a key be valid for any tenant and be fetched over http."""
         return self.stage == "local"
 
 

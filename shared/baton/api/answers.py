@@ -1,4 +1,4 @@
-"""Turns whose answer is one body, whatever they were asked for with."""
+"""Run turns whose answer is one response body."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from baton.turns.run import FinishedRun
 
 
 async def whole_answer(services: ApiServices, scope: Scope, asked: TurnRequest) -> dict[str, Any]:
-    """Run the turn and give its messages. Raises what refuses it, and the error it ends with."""
-    # Shielded: a caller that hangs up must not stop the turn it has begun.
+    """Run the turn and return its messages. Raises the error that refuses or ends it."""
+    # Shielded, because a client that disconnects must not stop its turn.
     finished = await asyncio.shield(
         asyncio.ensure_future(services.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
     )
@@ -46,7 +46,7 @@ def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
 
 
 def _outcome(end: RunEnd | None) -> dict[str, Any]:
-    """How the run ended, as RUN_FINISHED tells it."""
+    """Return the run's outcome as in RUN_FINISHED."""
     if end is None or end.outcome is not OutcomeType.INTERRUPT:
         return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}
     interrupts = [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in end.interrupts]

@@ -28,7 +28,7 @@ router = APIRouter(tags=["messages"])
 async def send_message(scope: Caller, services: Services, message: MessageRequest) -> dict[str, Any]:
     """Answer one message and return the turn's messages.
 
-    The same `messageId` again gives the same answer, without a second turn. A model failure is a 502 problem.
+    A repeated `messageId` gets the same answer, without a second turn. A model failure is a 502 problem.
     """
     asked = message_request(
         scope,

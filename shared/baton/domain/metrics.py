@@ -55,14 +55,14 @@ class Metric(StrEnum):
     """Sweeps that left due conversations to the next one."""
 
 
-Tell = Callable[[Mapping[Metric, int]], None]
+WriteCounts = Callable[[Mapping[Metric, int]], None]
 
 
 class Counts:
     """The counts of one invocation, written when it ends. Later counts are written at once. Thread-safe."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, write: WriteCounts) -> None:
+        self._write = write
         self._lock = threading.Lock()
         self._numbers: Counter[Metric] = Counter()
         self._is_over = False
@@ -72,14 +72,14 @@ class Counts:
             if not self._is_over:
                 self._numbers[metric] += number
                 return
-        self._tell({metric: number})
+        self._write({metric: number})
 
     def end(self) -> None:
         """Write the counts, if there are any."""
         with self._lock:
             self._is_over = True
         if self._numbers:
-            self._tell(dict(self._numbers))
+            self._write(dict(self._numbers))
 
 
 _current: ContextVar[Counts | None] = ContextVar("counts", default=None)
@@ -94,9 +94,9 @@ def count(metric: Metric, number: int = 1) -> None:
 
 
 @contextmanager
-def counting(tell: Tell) -> Iterator[None]:
-    """Collect the counts of the block and pass them to ``tell`` at its end, also after an exception."""
-    counts = Counts(tell)
+def counting(write: WriteCounts) -> Iterator[None]:
+    """Collect the counts of the block and pass them to ``write`` at its end, also after an exception."""
+    counts = Counts(write)
     token = _current.set(counts)
     try:
         yield
