@@ -24,7 +24,7 @@ from baton.domain.tool_call import ASK, ToolCall
 from baton.domain.usage import Usage
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from baton.ports.files import ThreadFiles
-from baton.requests.requests import message_request
+from baton.requests.parsing import message_request
 from baton.turns.turns import Turns
 from benchmarks.report import machine, table
 from benchmarks.turn_cost import Baton, started

@@ -32,7 +32,7 @@ from baton.domain.queued import RecordDelivery
 from baton.outbox.subscriber import Subscriber
 from baton.ports.chat_model import ChatModel
 from baton.ports.clock import SystemClock
-from baton.requests.requests import message_request
+from baton.requests.parsing import message_request
 from baton.turns.turns import Turns
 from benchmarks.capacity import CapacityMeter, Request, by_operation
 from benchmarks.report import machine, table

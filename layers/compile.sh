@@ -1,11 +1,11 @@
 #!/bin/sh
-# Compile the Python of a layer, for Lambda cannot: /opt is read-only, so that without bytecode every cold start compiles
-# all it imports anew, which takes as long again as the rest of it.
+# Compile the Python of a layer. /opt is read-only in Lambda, so without bytecode every cold start compiles all imported
+# modules again and takes twice as long.
 #
 #   compile.sh ARTIFACTS_DIR
 #
-# Bytecode belongs to one minor version of Python (PYTHON_VERSION), whatever the processor. It is marked "unchecked": the
-# files never change in a layer, so that nothing is compared at import.
+# Bytecode is for one minor version of Python (PYTHON_VERSION) and any processor. It is marked "unchecked", because the
+# files of a layer never change, so imports need not compare it with its source.
 set -eu
 folder=$1
 version=${PYTHON_VERSION:-3.13}

@@ -1,1 +1,1 @@
-"""The local cloud: the product's own template, run on this machine. Never deployed."""
+"""The local cloud runs the product's template on this machine. It is never deployed."""

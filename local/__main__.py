@@ -1,4 +1,4 @@
-"""``make run``: start the local cloud and say where it is."""
+"""``make run``: start the local cloud and print its address."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from local.cloud import LocalCloud
 
 ONE_CTRL_C_SECONDS = 1.0
-"""``uv run`` may pass on the Ctrl-C that the terminal has sent us already."""
+"""A second Ctrl-C within this time is the same one, passed on by ``uv run``."""
 
 
 def main() -> int:
@@ -27,12 +27,12 @@ def main() -> int:
         if len(asked_at) == 1:
             raise KeyboardInterrupt
         if asked_at[-1] - asked_at[0] > ONE_CTRL_C_SECONDS:
-            os._exit(130)  # asked again; the engines end with us
+            os._exit(130)  # a second request; the engines end with this process
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     try:
-        from local.cloud import LocalCloud  # a second's work: Ctrl-C is answered well from here on
+        from local.cloud import LocalCloud  # this takes a second; Ctrl-C is handled from here on
 
         cloud = LocalCloud(progress=_say)
         try:
@@ -41,7 +41,7 @@ def main() -> int:
             running = True
             cloud.wait()
         except KeyboardInterrupt:
-            logging.disable(logging.CRITICAL)  # what is cut off from now on fails, and whoever stops it knows why
+            logging.disable(logging.CRITICAL)  # interrupted calls fail now, and need no log
             _say("\nStopping ...")
         finally:
             cloud.stop()
@@ -76,4 +76,4 @@ def _say(text: str) -> None:
 if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
-    os._exit(code)  # a handler may still be inside a call; the engines are down already
+    os._exit(code)  # a handler may still be inside a call; the engines have stopped already

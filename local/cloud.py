@@ -48,10 +48,9 @@ SWEEPER = "SweeperFunction"
 class LocalCloud:
     """``async with LocalCloud(port=0) as cloud: ... cloud.url``, or ``start()`` and ``stop()``.
 
-    Keyword arguments are fields of ``LocalSettings`` and win over the environment. Everything runs on threads of its
-    own, so the caller may block. One at a time in a process: ``os.environ`` is the functions' environment while it
-    runs, and what functions keep from one run (clients, settings) would be wrong in the next: start a second one in a
-    process of its own.
+    Keyword arguments are fields of ``LocalSettings`` and override the environment. Everything runs on separate threads,
+    so the caller may block. A process runs one local cloud, once: ``os.environ`` is the functions' environment, and
+    functions cache clients and settings that a second one could not use.
     """
 
     def __init__(self, progress: Callable[[str], None] = logger.info, **settings: Any) -> None:
@@ -73,7 +72,7 @@ class LocalCloud:
         self.url = ""
         """``http://127.0.0.1:PORT``"""
         self.environment: dict[str, str] = {}
-        """The functions' variables: also what ``python -m local.worker`` needs in its environment."""
+        """The functions' variables. ``python -m local.worker`` needs them in its environment."""
         self.stack: Stack
 
     @property
@@ -86,7 +85,7 @@ class LocalCloud:
         return self._key.sign(TokenRequest(tenant=tenant, user=user, permissions=list(permissions)))
 
     def throttle_posts(self, posts: int) -> None:
-        """For tests: have the next ``posts`` posts to connections refused with 429."""
+        """Refuse the next ``posts`` posts to connections with 429, for tests."""
         if self._server:
             self._server.call(self.connections.throttle, posts)
 
@@ -97,7 +96,7 @@ class LocalCloud:
         """
         count = self.settings.worker_processes if processes is None else processes
         functions: dict[str, Invocable] = dict(self._functions)
-        if count:  # their loops are elsewhere, and their number is the developer's to choose
+        if count:  # their event loops are in other processes, and the developer sets their number
             pool = self._worker_processes = WorkerProcesses(count, {**os.environ, **self.environment})
             functions = {consumer.function: pool.function(consumer.function) for consumer in self.stack.consumers}
             pool.start()
@@ -108,7 +107,7 @@ class LocalCloud:
         )
 
     def stop_workers(self) -> None:
-        """Poll the queues no more. Harmless when nobody does."""
+        """Stop polling the queues. No error if it has stopped already."""
         for worker in self._workers:
             worker.stop(grace=0)
         for worker in self._workers:
@@ -119,11 +118,11 @@ class LocalCloud:
         self._worker_processes = None
 
     def worker_pids(self, *, busy: bool = False) -> list[int]:
-        """Return the process ids of the worker processes that are ready, or of those only that are at work."""
+        """Return the process ids of the worker processes that are ready, or only of the busy ones."""
         return self._worker_processes.pids(busy=busy) if self._worker_processes else []
 
     def kill_worker(self, pid: int) -> None:
-        """Kill a worker process as ``kill -9`` does and return when it is gone; another one takes its place.
+        """Kill a worker process as ``kill -9`` does and return when it has ended. Another process replaces it.
 
         Raises ``LookupError`` when no worker has this process id.
         """
@@ -132,16 +131,16 @@ class LocalCloud:
         self._worker_processes.kill(pid)
 
     def wait_for_workers(self) -> None:
-        """Return when as many worker processes are ready as there should be. Raises ``EngineFailed`` after a minute."""
+        """Wait until all worker processes are ready. Raises ``EngineFailed`` after a minute."""
         if self._worker_processes:
             self._worker_processes.wait()
 
     def sweep_now(self) -> Any:
-        """Fire the sweeper's schedule now and return what the function answers; raises what it raises."""
+        """Fire the sweeper's schedule now and return the function's result. Raises its exceptions."""
         return self._schedulers[SWEEPER].fire()
 
     def start(self) -> Self:
-        """Start everything and return when requests are served. Raises ``LocalCloudError``; nothing is left running."""
+        """Start everything and return when requests are served. Stops everything if it raises ``LocalCloudError``."""
         try:
             self._start()
         except BaseException:
@@ -150,11 +149,11 @@ class LocalCloud:
         return self
 
     def wait(self) -> None:
-        """Block while it runs. Raises ``EngineFailed`` when an engine keeps ending."""
+        """Block while it runs. Raises ``EngineFailed`` if an engine ends repeatedly."""
         raise self._failures.get()
 
     def stop(self) -> None:
-        """Stop everything, in the order in which no part misses another. Harmless when repeated."""
+        """Stop everything, each part before those it needs. A repetition is no error."""
         self._running.close()
 
     async def __aenter__(self) -> Self:
@@ -199,7 +198,7 @@ class LocalCloud:
         self._running.callback(server.stop)
         server.start()
         self._running.callback(self.stop_workers)
-        self._tell_what_is_broken()
+        self._report_unusable()
         if settings.workers:
             self.start_workers()
         self._start_schedules()
@@ -214,8 +213,8 @@ class LocalCloud:
         except AgentFileError as problem:
             raise LocalCloudError(str(problem)) from problem
 
-    def _tell_what_is_broken(self) -> None:
-        """Say which tools, remote agents and token issuers cannot be used; turns go on without them."""
+    def _report_unusable(self) -> None:
+        """Print the tools, remote agents and token issuers that cannot be used. Turns run without them."""
         from baton.composition import checks, event_loop
 
         for problem in event_loop.run(checks.problems()):
@@ -243,19 +242,19 @@ class LocalCloud:
             queues = pool.submit(queue_engine.start)
             table = pool.submit(table_engine.start) if not settings.table_endpoint else None
             moto = pool.submit(moto_engine.start)
-            importlib.import_module("samtranslator.translator.translator")  # a second's work, done meanwhile
+            importlib.import_module("samtranslator.translator.translator")  # this takes a second, meanwhile
             return queues.result(), table.result() if table else str(settings.table_endpoint), moto.result()
         except KeyboardInterrupt:
-            wait = False  # a download may take half a minute; children that still start end with this process
+            wait = False  # a download may take half a minute; starting children end with this process
             raise
         finally:
             pool.shutdown(wait=wait, cancel_futures=True)
 
     def _restore_table(self) -> None:
-        """Have the table again after its engine had to be started again."""
+        """Create the table again after its engine was restarted."""
         if not self.settings.data_dir:
             logger.error("What the table held is lost: it was in memory. BATON_DATA_DIR=folder keeps it.")
-        if "AWS_ENDPOINT_URL_DYNAMODB" in self.environment:  # else it ended before there was a table
+        if "AWS_ENDPOINT_URL_DYNAMODB" in self.environment:  # otherwise it ended before the table was created
             resources.create_table(client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
 
     def _create_resources(self) -> None:
@@ -302,7 +301,7 @@ class LocalCloud:
         )
 
     def _about(self) -> dict[str, Any]:
-        """Return which model answers, for the page to say: agents may name others of the same endpoint."""
+        """Return the default model, for the page. Agents may use other models of the endpoint."""
         here = self.environment
         is_demo = here["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
         return {"model": here["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
@@ -318,7 +317,7 @@ class LocalCloud:
                 scheduler.start()
 
     def _invoke(self, name: str, event: Any) -> Any:
-        """Have the function handle ``event`` and return its answer, or raise what it raises."""
+        """Invoke the function with ``event`` and return its result. Raises its exceptions."""
         return self._functions[name].invoke(event).result()
 
 

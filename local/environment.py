@@ -1,4 +1,4 @@
-"""The environment variables that functions see on this machine."""
+"""The environment variables of functions on this machine."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ DEVELOPERS_CHOICE = (
     "OPENAI_BASE_URL",
     "POWERTOOLS_LOG_LEVEL",
 )
-"""Variables that win over the template's when the developer has set them."""
+"""Variables of the developer that override the template's."""
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -40,7 +40,7 @@ NEVER_THE_REAL_CLOUD = (
     "AWS_SESSION_TOKEN",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
 )
-"""Variables taken away, so that no call reaches an account of the developer's."""
+"""Variables that are removed, so that no call reaches an AWS account of the developer."""
 
 
 def variables(
@@ -52,10 +52,10 @@ def variables(
     queues_endpoint: str,
     other_endpoint: str,
 ) -> dict[str, str]:
-    """Return what the template gives its functions, with this machine's endpoints and folders in place of AWS's.
+    """Return the variables that the template gives its functions, with this machine's endpoints and folders.
 
-    All functions share one process and so one environment. Raises ``TemplateProblem`` when two functions want
-    different values of a variable.
+    All functions share one process and so one environment. Raises ``TemplateProblem`` if two functions have different
+    values of a variable.
     """
     merged = _merged(functions)
     demo = f"{gateway}/local/openai/v1"
@@ -65,7 +65,7 @@ def variables(
     merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
     chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
     if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:
-        # A key alone may be there for another program; a key and a model name are meant for us.
+        # A key alone may be for another program. A key and a model name are for this one.
         merged["OPENAI_BASE_URL"] = OPENAI
     merged.update(chosen)
     merged["BATON_AGENTS_DIR"] = str(Path(merged["BATON_AGENTS_DIR"]).absolute())
@@ -94,7 +94,7 @@ def variables(
 
 @contextmanager
 def applied(values: Mapping[str, str]) -> Iterator[None]:
-    """Have ``values`` in ``os.environ`` for a while."""
+    """Set ``values`` in ``os.environ`` during the block."""
     before = {name: os.environ.get(name) for name in (*values, *NEVER_THE_REAL_CLOUD)}
     for name in NEVER_THE_REAL_CLOUD:
         os.environ.pop(name, None)

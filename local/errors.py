@@ -1,8 +1,8 @@
-"""What can stop the local cloud from starting; every message says what the developer can do."""
+"""Errors that stop the local cloud from starting. Every message says what the developer can do."""
 
 
 class LocalCloudError(Exception):
-    """The local cloud cannot start. The message is shown as it is, without a traceback."""
+    """The local cloud cannot start. The message is shown without a traceback."""
 
 
 class PortTaken(LocalCloudError):
@@ -10,11 +10,11 @@ class PortTaken(LocalCloudError):
 
 
 class EngineFailed(LocalCloudError):
-    """An engine (DynamoDB Local, the queues, moto) did not come up; carries the end of its log."""
+    """An engine (DynamoDB Local, the queues, moto) did not start. The message has the end of its log."""
 
 
 class TemplateProblem(LocalCloudError):
-    """The template holds something that the local cloud cannot read."""
+    """The template contains something that the local cloud cannot interpret."""
 
 
 class FunctionProblem(LocalCloudError):

@@ -1,4 +1,4 @@
-"""What functions that share this process see and may do: as much as each has when it is deployed."""
+"""Give each function of this process its deployed variables, layer files and role."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ LAYER_FOLDERS: Mapping[str, tuple[str, Path]] = {
     "SharedLayer": ("/opt/agents", ROOT / "agents"),
     "TokenizerLayer": ("/opt/tokenizer", ROOT / "layers" / "tokenizer"),
 }
-"""Layer -> the folder of files that it brings, and where these are on this machine."""
+"""Layer -> the folder of its files when deployed, and their folder on this machine."""
 
 
 OURS = ("BATON_", "OPENAI_", "TIKTOKEN_")
-"""How the names of variables begin that functions get from the template or not at all."""
+"""Prefixes of variables that functions get from the template only."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A function's own view of the variables of this process."""
+    """A function's view of the variables of this process."""
 
     own: frozenset[str]
     """Names that the template gives to the function."""
     others: frozenset[str]
     """Names that it gives to any function."""
     given: Mapping[str, str]
-    """Values that differ from the process's: folders of layers that the function lacks."""
+    """Values that differ from the process's: the folders of layers that the function does not have."""
 
     def hides(self, name: str) -> bool:
-        """Whether the function has no such variable when it is deployed."""
+        """Return whether the deployed function does not have the variable."""
         return name not in self.own and (name in self.others or name.startswith(OURS))
 
 
 class Variables(MutableMapping[str, str]):
-    """``os.environ`` as the function sees it whose code is running; everybody else sees all."""
+    """``os.environ`` as the running function sees it. Other code sees all variables."""
 
     def __init__(self, all_of_them: MutableMapping[str, str], views: Mapping[str, View]) -> None:
         self._all = all_of_them
@@ -69,7 +69,7 @@ class Variables(MutableMapping[str, str]):
         return sum(1 for _ in self)
 
     def copy(self) -> dict[str, str]:
-        """Return what is seen now, as ``os.environ.copy()`` does."""
+        """Return the visible variables, as ``os.environ.copy()`` does."""
         return dict(self)
 
     def __or__(self, other: Mapping[str, str]) -> dict[str, str]:
@@ -80,7 +80,7 @@ class Variables(MutableMapping[str, str]):
 
 
 def views(functions: Mapping[str, FunctionDefinition]) -> dict[str, View]:
-    """Return what each function sees, by what the template gives it."""
+    """Return each function's view, from the variables that the template gives it."""
     names = frozenset(name for function in functions.values() for name in function.variables)
     return {
         function.name: View(frozenset(function.variables), names, _lacking(function)) for function in functions.values()
@@ -89,7 +89,7 @@ def views(functions: Mapping[str, FunctionDefinition]) -> dict[str, View]:
 
 @contextmanager
 def as_deployed(stack: Stack, settings: LocalSettings) -> Iterator[None]:
-    """Let each function of this process have its own variables, the files of its own layers and its own role."""
+    """Give each function of this process its own variables, layer files and role during the block."""
     before = os.environ
     os.environ = Variables(before, views(stack.functions))  # type: ignore[assignment]  # noqa: B003  a view, not a copy
     try:
@@ -100,6 +100,6 @@ def as_deployed(stack: Stack, settings: LocalSettings) -> Iterator[None]:
 
 
 def _lacking(function: FunctionDefinition) -> dict[str, str]:
-    """Return the variables that name a folder of a layer which the function does not have: nothing is there."""
+    """Return the variables that name a folder of a layer which the function does not have."""
     folders = {folder for layer, (folder, _) in LAYER_FOLDERS.items() if layer not in function.layers}
     return {name: value for name, value in function.variables.items() if value in folders}

@@ -28,7 +28,7 @@ _module_numbers = itertools.count(1)
 
 @dataclass
 class LambdaContext:
-    """What a handler gets as its second argument; names and units are Lambda's."""
+    """The context of a handler, with Lambda's names and units."""
 
     function_name: str
     timeout: float
@@ -44,7 +44,7 @@ class LambdaContext:
 
     @property
     def invoked_function_arn(self) -> str:
-        """The function's ARN in the made-up account of this machine."""
+        """The function's ARN in the fictitious account of this machine."""
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
 
     def get_remaining_time_in_millis(self) -> int:
@@ -54,7 +54,7 @@ class LambdaContext:
 
 @contextmanager
 def running(function: str) -> Iterator[None]:
-    """Let the block, and all that is begun in it, be the function's."""
+    """Mark the block, and tasks started in it, as the function's."""
     token = current.set(function)
     try:
         yield
@@ -130,12 +130,12 @@ class Environment:
         return future
 
     def _run(self) -> None:
-        current.set(self._definition.name)  # this thread's, and that of all that is begun from here
+        current.set(self._definition.name)  # for this thread and everything started from it
         while (item := self._work.get()) is not None:
             future, call = item
             try:
                 result = call()
-            except BaseException as problem:  # noqa: BLE001  it belongs to whoever waits for the future
+            except BaseException as problem:  # noqa: BLE001  passed on by the future
                 future.set_exception(problem)
             else:
                 future.set_result(result)
@@ -145,7 +145,7 @@ class Function:
     """A Lambda function: as many execution environments as there are events at the same time."""
 
     def __init__(self, definition: FunctionDefinition) -> None:
-        """Load the first environment, so that a function that cannot start says so at once (``FunctionProblem``)."""
+        """Load the first environment. Raises ``FunctionProblem`` if the function cannot start."""
         self.definition = definition
         self._lock = threading.Lock()
         self._environments = [Environment(definition)]

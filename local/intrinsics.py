@@ -1,4 +1,4 @@
-"""CloudFormation's intrinsic functions, as far as a SAM template of ours uses them."""
+"""The intrinsic functions of CloudFormation that Baton's template uses."""
 
 import base64
 import re
@@ -19,7 +19,7 @@ PSEUDO_PARAMETERS: Mapping[str, Any] = {
 }
 
 Attribute = Callable[[str, str | None], Any]
-"""(logical id, attribute or ``None`` for Ref) -> what the local resource answers."""
+"""(logical id, attribute or ``None`` for Ref) -> the value of the local resource."""
 
 
 class Intrinsics:

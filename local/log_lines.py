@@ -1,7 +1,7 @@
-"""Log lines that say whose they are, though all functions share one process here, and so one Powertools logger.
+"""Give each log line the keys of its own invocation, although all functions share one Powertools logger here.
 
-In Lambda the logger's keys (the function's name, the request, what a handler appends) are those of the one invocation
-under way. Here they would be those of whoever set them last.
+In Lambda the logger's keys (the function's name, the request, appended keys) are those of the current invocation. Here
+they would be those of the invocation that set them last.
 """
 
 import logging
@@ -15,11 +15,11 @@ from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 Keys = dict[str, Any]
 
 _keys: ContextVar[Keys | None] = ContextVar("keys of the log lines of an invocation", default=None)
-"""Tasks and threads that an invocation starts have its context, and so its keys."""
+"""The keys of the current invocation. Its tasks and threads inherit the context and so the keys."""
 
 
 class Invocation(Protocol):
-    """What a Lambda context says of an invocation."""
+    """The fields of a Lambda context that log lines use."""
 
     function_name: str
     memory_limit_in_mb: int
@@ -30,17 +30,17 @@ class Invocation(Protocol):
 
 
 class InvocationFormatter(LambdaPowertoolsFormatter):
-    """Powertools' formatter with keys for each invocation in place of one set for the process."""
+    """Powertools' formatter, with separate keys for each invocation."""
 
     _common: Keys
 
     def __init__(self, before: LambdaPowertoolsFormatter) -> None:
-        """Lines outside invocations have the keys that ``before`` was made with."""
+        """Lines outside invocations have the keys of ``before``."""
         super().__init__(log_record_order=before.log_record_order, **before.keys_combined)
 
     @property
     def log_format(self) -> Keys:
-        """The keys of the invocation under way."""
+        """The keys of the current invocation."""
         keys = _keys.get()
         return keys if keys is not None else self._common
 
@@ -54,7 +54,7 @@ class InvocationFormatter(LambdaPowertoolsFormatter):
 
 @contextmanager
 def of(invocation: Invocation) -> Iterator[None]:
-    """Have the lines logged meanwhile bear the invocation's keys, also those of tasks and threads that it starts."""
+    """Give lines logged in the block the invocation's keys, including those of its tasks and threads."""
     common: Keys = {}
     for handler in _handlers():
         if type(handler.formatter) is LambdaPowertoolsFormatter:

@@ -1,7 +1,7 @@
-"""Whether turns have the processor they need: how late the event loop is on which they run in this process.
+"""Measure the load of this process by the lateness of its event loop.
 
-In AWS every turn has a processor of its own. Here all share one process: more turns at once than it can carry would
-make every one of them slow, until leases lapse and turns are begun again for nothing.
+In AWS every turn has its own environment. Here all turns share one process. Too many at once would slow each other
+down until leases expire and turns are repeated.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from baton.composition import event_loop
 
 INTERVAL_SECONDS = 0.05
 LATE_SECONDS = 0.1
-"""A loop that is this late has more to do than it can."""
+"""The lateness from which the event loop counts as overloaded."""
 
 
 class Pressure:
-    """Looks at the loop again and again, as long as the process lives."""
+    """Measures the loop periodically while the process runs."""
 
     def __init__(self) -> None:
         self._due = time.monotonic() + INTERVAL_SECONDS
@@ -25,7 +25,7 @@ class Pressure:
 
     @property
     def is_high(self) -> bool:
-        """Whether the loop is late, or was a moment ago."""
+        """Whether the loop is late or was so recently."""
         return max(self._lateness, time.monotonic() - self._due) > LATE_SECONDS
 
     async def _watch(self) -> None:

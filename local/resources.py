@@ -1,4 +1,4 @@
-"""Make the template's table, queues, bucket, secrets and state machines exist in the engines of this machine."""
+"""Create the template's table, queues, bucket, secrets and state machines in the engines of this machine."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ TABLE_PROPERTIES = (
     "LocalSecondaryIndexes",
     "StreamSpecification",
 )
-"""What CreateTable takes here. DynamoDB Local knows neither tags nor point-in-time recovery."""
+"""The supported parameters of CreateTable. DynamoDB Local has no tags and no point-in-time recovery."""
 
 
 def create_table(dynamodb: "DynamoDBClient", definition: Mapping[str, Any], name: str | None = None) -> str:
@@ -80,9 +80,9 @@ def put_secret(secrets: "SecretsManagerClient", name: str, value: str) -> None:
 
 
 def create_state_machine(stepfunctions: Any, machine: StateMachineDefinition) -> None:
-    """Create the state machine. Its role means nothing on this machine."""
+    """Create the state machine. Its role has no effect on this machine."""
     created = stepfunctions.create_state_machine(
         name=machine.name, definition=machine.definition(), roleArn=f"arn:aws:iam::{ACCOUNT}:role/{machine.name}"
     )
     if created["stateMachineArn"] != machine.arn:
-        raise TemplateProblem(f"The state machine {machine.arn} came to be as {created['stateMachineArn']}.")
+        raise TemplateProblem(f"The state machine {machine.arn} was created as {created['stateMachineArn']}.")

@@ -36,7 +36,7 @@ def scheduler_event(schedule: ScheduleDefinition, at: datetime) -> Any:
 
 
 class Scheduler:
-    """Fires one schedule every ``seconds``; a slow function delays the next time, it is not run twice at once."""
+    """Fires one schedule every ``seconds``. A slow function delays the next invocation."""
 
     def __init__(self, schedule: ScheduleDefinition, invoke: Callable[[Any], Any], seconds: float) -> None:
         self._schedule = schedule
@@ -46,16 +46,16 @@ class Scheduler:
         self._thread = threading.Thread(target=self._run, name=f"schedule {schedule.name}", daemon=True)
 
     def start(self) -> None:
-        """Begin; the first time comes after one interval."""
+        """Start. The first invocation is after one interval."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Fire no more and wait a little for what is under way."""
+        """Stop, and wait a little for an invocation in progress."""
         self._stopping.set()
         self._thread.join(STOP_SECONDS)
 
     def fire(self) -> Any:
-        """Invoke the function now and return its answer, or raise what it raises."""
+        """Invoke the function now and return its result. Raises its exceptions."""
         return self._invoke(scheduler_event(self._schedule, datetime.now(UTC)))
 
     def _run(self) -> None:

@@ -22,8 +22,8 @@ def claim(port: int) -> socket.socket:
 
     Connections wait in the backlog until the server takes the socket over.
     """
-    # With its protocol named: on other sockets asyncio leaves TCP_NODELAY off, and then a small write on a connection
-    # that was used before waits 40 ms for the acknowledgement of the last one.
+    # With an explicit protocol, because asyncio sets TCP_NODELAY only then. Without it, a small write on a used
+    # connection waits 40 ms for the last acknowledgement.
     subscriber = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     subscriber.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -74,7 +74,7 @@ class Server:
 
     def stop(self) -> None:
         """End connections and return when the port is free."""
-        # Answers that are cut off now are no errors: whoever stops the cloud knows.
+        # Responses that are cut off now are no errors.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         self._server.should_exit = True
         if self._thread.is_alive():
@@ -89,7 +89,7 @@ class Server:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as problem:  # noqa: BLE001  told to the thread that waits in start
+        except BaseException as problem:  # noqa: BLE001  passed to the thread that waits in start
             self._problem = problem
         finally:
             self._ready.set()

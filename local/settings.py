@@ -13,7 +13,7 @@ from local.gateway.websocket import SocketLimits
 
 ROOT = Path(__file__).parent.parent
 CONCURRENCY = 128
-"""Queued turns that run at the same time unless set otherwise: a hundred conversations need not wait."""
+"""The default number of queued turns that run at the same time, so that a hundred conversations need not wait."""
 
 
 class LocalSettings(BaseSettings):
@@ -24,9 +24,9 @@ class LocalSettings(BaseSettings):
     port: int = Field(8080, validation_alias="PORT", ge=0, le=65535)
     """0 takes a free one."""
     hosts: str = Field("", validation_alias="BATON_LOCAL_HOSTS")
-    """Names, separated by commas, under which this machine is reached beside localhost: of a proxy, for one."""
+    """Comma-separated host names of this machine besides localhost, for example of a proxy."""
     engines: Literal["embedded", "real"] = Field("embedded", validation_alias="ENGINES")
-    """Of search: the embedded index or a real OpenSearch."""
+    """The search engine: the embedded index or a real OpenSearch."""
     data_dir: Path | None = Field(None, validation_alias="BATON_DATA_DIR")
     """Keeps table, queues, objects and the token key between runs. Without it, everything is in memory."""
     embed_keys: SecretStr | None = Field(None, validation_alias="BATON_EMBED_KEYS")
@@ -34,15 +34,15 @@ class LocalSettings(BaseSettings):
     cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")
     """Downloaded engines."""
     workers: int = Field(CONCURRENCY, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=1000)
-    """Queued turns that run at the same time; 0 when the workers run as processes of their own."""
+    """Queued turns that run at the same time; 0 if separate processes run them."""
     worker_processes: int = Field(0, validation_alias="BATON_LOCAL_WORKER_PROCESSES", ge=0, le=16)
-    """Processes of their own for the functions that queues feed, which tests may kill; 0: they run in this one."""
+    """Worker processes for the functions fed by queues, which tests may kill; 0 to run them in this process."""
     visibility_seconds: int | None = Field(None, validation_alias="BATON_LOCAL_VISIBILITY_SECONDS", ge=0, le=43200)
-    """Until a message that nobody finished comes again, unless the function says otherwise; else the template's."""
+    """The visibility timeout of queues, unless the function changes it. Default: the template's."""
     sweep_seconds: float | None = Field(None, validation_alias="BATON_LOCAL_SWEEP_SECONDS", ge=0)
-    """From one firing of the template's schedules to the next; as the template says when not set; 0: never."""
+    """The interval of the template's schedules; 0 for never. Default: the template's."""
     recordings: Path | None = Field(None, validation_alias="BATON_LOCAL_RECORDINGS")
-    """Folder to write down in which AWS calls functions make; `make test` judges them by the roles."""
+    """A folder for recordings of the functions' AWS calls, which `make test` evaluates with the roles."""
     template: Path = Field(ROOT / "template.yaml", validation_alias="BATON_LOCAL_TEMPLATE")
     table_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_DYNAMODB")
     """A running DynamoDB to use instead of starting DynamoDB Local."""
@@ -62,7 +62,7 @@ def default_cache_dir() -> Path:
 
 
 def read_settings(**given: Any) -> LocalSettings:
-    """Return the settings; ``given`` wins over the environment. Raises ``LocalCloudError`` that names the variable."""
+    """Return the settings; ``given`` overrides the environment. Raises ``LocalCloudError`` that names the variable."""
     try:
         return LocalSettings(**given)
     except ValidationError as problem:

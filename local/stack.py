@@ -1,4 +1,4 @@
-"""What the template declares, in the local cloud's own words."""
+"""The template's declarations, as types of the local cloud."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from local.template import Endpoints, Template
 
 @dataclass(frozen=True)
 class FunctionDefinition:
-    """One Lambda function: where its code is and what its environment holds."""
+    """One Lambda function: its code and its environment."""
 
     name: str
     folder: Path
@@ -41,7 +41,7 @@ class QueueDefinition:
     dead_letters_to: str | None
     """ARN of the dead letter queue."""
     receives_before_that: int
-    """Deliveries of a message before it goes there."""
+    """Deliveries of a message before it moves there."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class RestRoute:
 
 @dataclass(frozen=True)
 class GatewayResponse:
-    """What the REST API answers by itself in one kind of trouble."""
+    """A gateway response: the REST API's own answer to one kind of error."""
 
     status: int | None
     headers: Mapping[str, str]

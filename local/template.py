@@ -1,4 +1,4 @@
-"""The SAM template: read, translated by AWS's own translator, and resolved against the resources of this machine."""
+"""Read the SAM template, translate it with AWS's translator, and resolve it with the resources of this machine."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from local.intrinsics import Intrinsics
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where this machine serves what the template's names stand for: URLs without a slash at the end."""
+    """The URLs of the template's APIs and queues on this machine, without a slash at the end."""
 
     gateway: str
     """Base of the REST API."""
@@ -28,7 +28,7 @@ class Endpoints:
 
 
 Answer = Callable[["Template", str, Any, str | None], Any]
-"""(template, logical id, resource, attribute or ``None`` for Ref) -> what the local resource answers."""
+"""(template, logical id, resource, attribute or ``None`` for Ref) -> the value of the local resource."""
 
 
 class Template:
@@ -197,7 +197,7 @@ def _state_machine(template: Template, logical_id: str, resource: Any, attribute
 
 
 def _anything(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
-    """What means nothing on this machine (roles, log groups, deployments) answers with its own name."""
+    """Return the name of a resource that has no effect on this machine (roles, log groups, deployments)."""
     return f"{logical_id}.{attribute}" if attribute else logical_id
 
 

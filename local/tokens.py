@@ -1,4 +1,4 @@
-"""POST /local/token: a signed token for any tenant and user, for trying things out on this machine only."""
+"""POST /local/token: a signed token for any tenant and user, on this machine only."""
 
 import json
 import secrets as random
@@ -25,7 +25,7 @@ LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?"
 
 
 class TokenRequest(BaseModel):
-    """Who the token is for."""
+    """The tenant, user and permissions of a token."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -39,13 +39,13 @@ POLL_SECONDS = 2
 
 
 PRESSED_CONCURRENCY = 16
-"""Messages at work that are never too many, however late the process is."""
+"""Messages that are handled at the same time even if the process is overloaded."""
 PRESSURE_SECONDS = 0.05
-"""Between two looks whether more can be taken."""
+"""The pause between two checks of the load."""
 FINISHERS = 4
-"""Threads that delete what was handled."""
+"""Threads that delete handled messages."""
 RETRY_SECONDS = 1.0
-"""Between two tries to reach a queue that does not answer."""
+"""The pause between two requests to a queue that does not answer."""
 
 
 class Invocable(Protocol):
@@ -138,7 +138,7 @@ class Worker:
             thread.start()
 
     def stop(self, grace: float = 3.0) -> None:
-        """Take no more messages; wait up to ``grace`` seconds for those at work. Unfinished ones stay in the queue.
+        """Receive no more messages, and wait up to ``grace`` seconds for those in progress. Others stay queued.
 
         Afterwards nobody polls any more either, so that a later worker gets every message.
         """
@@ -194,7 +194,7 @@ class Worker:
         return messages
 
     def _tell(self, problem: Exception | None) -> None:
-        """Log that the queue cannot be polled, or can again: once each, however often it is tried."""
+        """Log once that the queue cannot be polled, and once that it can be polled again."""
         if self._reachable and problem and not self._stopping:
             logger.warning("Cannot poll %s, and keep trying: %s", self._consumer.queue_name, problem)
         elif not self._reachable and not problem:
@@ -216,7 +216,7 @@ class Worker:
                     self._changed.notify_all()
 
     def _settle(self, messages: list["MessageTypeDef"], future: "Future[Any]") -> None:
-        """Delete what was handled."""
+        """Delete the handled messages."""
         try:
             answer = future.result()
         except WorkerEnded as problem:
@@ -236,7 +236,7 @@ class Worker:
                     logger.warning("Could not delete a message of %s: %s", self._consumer.queue_name, problem)
 
     def _give_back(self, messages: list["MessageTypeDef"]) -> None:
-        """Leave to the next worker what came while this one was told to stop."""
+        """Return messages that were received while this worker was stopping."""
         for message in reversed(messages):
             with contextlib.suppress(BotoCoreError, ClientError):
                 self._sqs.change_message_visibility(
@@ -305,4 +305,4 @@ def serve(stack: Stack, queues_url: str) -> int:
 if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
-    os._exit(code)  # handlers may still be inside a call; what they hold comes again
+    os._exit(code)  # handlers may still be inside a call; their messages are delivered again

@@ -24,7 +24,7 @@ READY = {"ready": True}
 
 
 class Answers:
-    """Writes answers, whoever finishes first."""
+    """Writes answers in the order in which they are ready."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -37,8 +37,8 @@ class Answers:
             self._stream.write(line)
             self._stream.flush()
 
-    def tell(self, number: int, future: "Future[Any]") -> None:
-        """Write what came of request ``number``."""
+    def write_result(self, number: int, future: "Future[Any]") -> None:
+        """Write the result of request ``number``."""
         problem = future.exception()
         if problem is None:
             self.write({"request": number, "answer": future.result()})
@@ -49,7 +49,7 @@ class Answers:
 def main() -> int:
     """Handle requests until standard input closes."""
     answers = Answers(os.fdopen(os.dup(1), "w"))
-    os.dup2(2, 1)  # what functions print is no answer
+    os.dup2(2, 1)  # send output of functions to stderr, because stdout carries the answers
     try:
         stack = read_stack(
             Path(os.environ["BATON_LOCAL_TEMPLATE"]),
@@ -71,7 +71,7 @@ def serve(stack: Stack, answers: Answers) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         future = functions[request["function"]].invoke(request["event"])
-        future.add_done_callback(partial(answers.tell, request["request"]))
+        future.add_done_callback(partial(answers.write_result, request["request"]))
 
 
 if __name__ == "__main__":

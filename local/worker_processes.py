@@ -25,7 +25,7 @@ logger = logging.getLogger("local.workers")
 START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 STARTS_IN_VAIN = 3
-"""Starts in a row that may fail before a process is given up."""
+"""Consecutive failed starts after which a process is not started again."""
 
 
 class WorkerEnded(Exception):
@@ -41,7 +41,7 @@ class _Process:
     writing: threading.Lock = field(default_factory=threading.Lock)
 
     def write(self, request: dict[str, Any]) -> None:
-        # When it is gone, whoever follows it fails the request.
+        # If the process has ended, the thread that reads its output fails the request.
         with self.writing, contextlib.suppress(OSError, ValueError):
             if self.child.stdin:
                 self.child.stdin.write(json.dumps(request) + "\n")
@@ -49,7 +49,7 @@ class _Process:
 
 
 class WorkerProcesses:
-    """Keeps ``count`` processes running, all in ``environment``. They end with this process, however it ends."""
+    """Keeps ``count`` processes running in ``environment``. They end with this process, however it ends."""
 
     def __init__(self, count: int, environment: Mapping[str, str]) -> None:
         self._count = count
@@ -72,7 +72,7 @@ class WorkerProcesses:
         self.wait()
 
     def wait(self, seconds: float = START_SECONDS) -> None:
-        """Return when all of them are ready, also those that replace others. Raises ``EngineFailed``."""
+        """Return when all of them are ready, including replacements. Raises ``EngineFailed``."""
         with self._changed:
             done = self._changed.wait_for(lambda: self._given_up or len(self._ready) == self._count, seconds)
         if self._given_up:
@@ -81,7 +81,7 @@ class WorkerProcesses:
             raise EngineFailed(f"The worker processes were not ready within {seconds:.0f} s.")
 
     def stop(self) -> None:
-        """End them, whatever they are at. Harmless when repeated."""
+        """End them at once. A repetition is no error."""
         with self._changed:
             self._stopping = True
             for process in self._running:
@@ -90,12 +90,12 @@ class WorkerProcesses:
             self._changed.wait_for(lambda: not self._running, STOP_SECONDS)
 
     def pids(self, *, busy: bool = False) -> list[int]:
-        """Return the process ids of those that are ready, or of those only that are at work."""
+        """Return the process ids of those that are ready, or only of the busy ones."""
         with self._changed:
             return sorted(pid for pid, process in self._ready.items() if process.requests or not busy)
 
     def kill(self, pid: int) -> None:
-        """Kill one as ``kill -9`` does and return when it is gone. Raises ``LookupError`` when there is none such."""
+        """Kill one as ``kill -9`` does and return when it has ended. Raises ``LookupError`` if there is none."""
         with self._changed:
             process = self._ready.get(pid)
             if process is None:
@@ -104,7 +104,7 @@ class WorkerProcesses:
             self._changed.wait_for(lambda: process not in self._running)
 
     def function(self, name: str) -> "RemoteFunction":
-        """Return the function ``name`` as a poller wants it."""
+        """Return the function ``name`` for a poller."""
         return RemoteFunction(self, name)
 
     def invoke(self, function: str, event: Any) -> "Future[Any]":
@@ -137,7 +137,7 @@ class WorkerProcesses:
             self._changed.notify_all()
 
     def _spawn(self) -> _Process | None:
-        """Start a process, unless all are to end."""
+        """Start a process, unless this is stopping."""
         with self._changed:
             if self._stopping:
                 return None
@@ -155,11 +155,11 @@ class WorkerProcesses:
             return process
 
     def _follow(self, process: _Process) -> bool:
-        """Take a process's answers until it ends; return whether it came to be ready."""
+        """Read a process's answers until it ends. Return whether it was ready."""
         was_ready = False
         child = process.child
         for line in child.stdout or ():
-            with contextlib.suppress(ValueError):  # half a line: it was killed while writing
+            with contextlib.suppress(ValueError):  # an incomplete line: it was killed while writing
                 answer = json.loads(line)
                 if answer == READY:
                     was_ready = True

@@ -26,14 +26,14 @@ verifier = authorizer()  # built once per execution environment
 @logger.inject_lambda_context(clear_state=True, log_event=False)  # the event holds the token
 @counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Allow this one ``$connect`` and tell it who connects, or have API Gateway answer 401."""
+    """Allow this ``$connect`` with the caller's identity, or make API Gateway answer 401."""
     try:
         identity = verifier.verify(_token(event))
     except Unauthorized as error:
         logger.info("Connection refused", code=error.code)
-        # What is raised is an error to Lambda: the alarm subtracts those that are counted here.
+        # Lambda counts the exception as an error. The alarm subtracts the refusals that are counted here.
         count(Metric.CONNECTIONS_REFUSED)
-        raise Exception("Unauthorized") from None  # API Gateway goes by exactly this text
+        raise Exception("Unauthorized") from None  # API Gateway requires exactly this text
     scope = identity.scope
     return {
         "principalId": scope.user_id,

@@ -19,7 +19,7 @@ closing = composition.closing()  # built once per execution environment
 @logger.inject_lambda_context(clear_state=True)
 @counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Store the episode of the session that ``event`` refers to, or mark that it could not be.
+    """Store the episode of the session that ``event`` refers to, or mark it as failed.
 
     Returns what the state machine keeps of it beside its input: no content.
     """

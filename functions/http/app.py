@@ -1,4 +1,4 @@
-"""The HTTP API's short answers, by Mangum."""
+"""The HTTP API for short answers, by Mangum."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mangum import Mangum
 
 from baton.api.deployed import deployed_app
 
-# Everything else Mangum would send as base64, which a REST API without binary media types hands on as it is.
+# Mangum would send other types as base64, which a REST API without binary media types passes on undecoded.
 TEXT = ["text/", "application/json", "application/problem+json"]
 
 handler = Mangum(deployed_app(), lifespan="off", text_mime_types=TEXT)

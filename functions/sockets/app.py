@@ -1,4 +1,4 @@
-"""WebSocket routes: connections come and go, frames are checked and answered or queued."""
+"""WebSocket routes: accept connections, and answer or queue frames."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     logger.append_keys(connection_id=request["connectionId"], request_id=request["requestId"])
     match request["eventType"]:
         case "CONNECT":
-            # The client offered its token as a second subprotocol; only ours is accepted, the token is not echoed.
+            # The client sent its token as a second subprotocol. Accept only ours, so that the token is not echoed.
             return {"statusCode": 200, "headers": {"Sec-WebSocket-Protocol": SUBPROTOCOL}}
         case "DISCONNECT":
             event_loop.run(actions.disconnected(request["connectionId"]))

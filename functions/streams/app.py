@@ -1,4 +1,4 @@
-"""The HTTP API as a web app, behind the Lambda Web Adapter: answers that stream."""
+"""The HTTP API for streamed answers, as a web app behind the Lambda Web Adapter."""
 
 from baton import composition
 from baton.api.deployed import deployed_app

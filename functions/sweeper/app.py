@@ -1,4 +1,4 @@
-"""The sweeper: every minute, ends sessions that have gone idle and queues turns whose worker has died."""
+"""The sweeper: every minute it ends idle sessions and queues takeovers of runs whose worker has died."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton.composition import event_loop
 from baton.composition.metrics import counted
 
 MARGIN_SECONDS = 60
-"""Kept back from the function's time limit, to finish the closings that were begun last."""
+"""Reserved at the end of the function's time limit, to finish the last closings."""
 
 logger = Logger()
 sweeper = composition.sweeper()  # built once per execution environment
@@ -22,6 +22,6 @@ sweeper = composition.sweeper()  # built once per execution environment
 @logger.inject_lambda_context(clear_state=True)
 @counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Sweep once and tell how much was done. The event says nothing that matters: what is due is in the table."""
+    """Sweep once and return the counts. The event is ignored, because the table has the due threads."""
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
     return asdict(event_loop.run(sweeper.sweep(seconds=seconds)))

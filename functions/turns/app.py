@@ -18,7 +18,7 @@ from baton.domain.metrics import Metric, failures_counted
 from baton.domain.queued import RecordDelivery
 
 MARGIN_SECONDS = 30
-"""Kept back from the function's time limit, to commit what was said when a turn takes too long."""
+"""Reserved at the end of the function's time limit, to commit the answer of a turn that takes too long."""
 
 logger = Logger()
 turns = composition.queued_turns()  # built once per execution environment
@@ -28,15 +28,15 @@ composition.prepare_turns()
 @logger.inject_lambda_context(clear_state=True)
 @counted
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Run queued turns; a record that fails goes back to the queue alone."""
+    """Run queued turns. Only a record that fails returns to the queue."""
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
 
     def run(record: SQSRecord) -> None:
         delivery = RecordDelivery(record.message_id, int(record.attributes.approximate_receive_count))
-        # To Lambda a record that is given back is a success.
+        # Lambda counts a returned record as a success, so count the failure here.
         with failures_counted(Metric.QUEUED_TURNS_FAILED, but=(ThreadBusy,)):
             event_loop.run(turns.run(record.body, record.receipt_handle, delivery, seconds=seconds))
 
-    # Made anew: a processor keeps its batch, and locally several batches are under way at once.
+    # One processor a batch: it stores its batch, and in the local cloud several batches run at once.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
     return process_partial_response(event, run, processor, context)

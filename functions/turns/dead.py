@@ -1,4 +1,4 @@
-"""The consumer of the dead letter queue: a message that could not be answered ends, and its thread goes on."""
+"""The consumer of the dead-letter queue: it ends turns that failed too often, so that their threads can continue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ dead_turns = composition.dead_turns()  # built once per execution environment
 @logger.inject_lambda_context(clear_state=True)
 @counted
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Commit the failure of turns that were given up."""
+    """End turns that failed too often."""
 
     def give_up(record: SQSRecord) -> None:
         with failures_counted(Metric.DEAD_TURNS_FAILED):

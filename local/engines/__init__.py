@@ -1,13 +1,13 @@
-"""The engines behind the local cloud: each starts on a free port, answers a real call, and surely ends."""
+"""The engines of the local cloud, which stand for AWS services."""
 
 from typing import Protocol
 
 
 class Engine(Protocol):
-    """A service that stands for one of AWS's."""
+    """A local service that stands for one of AWS's."""
 
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``EngineFailed``."""
 
     def stop(self) -> None:
-        """End it. Harmless when it does not run."""
+        """End it. No error if it does not run."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
-ACCESS_KEY_ID = SECRET_ACCESS_KEY = "local"  # noqa: S105  nobody checks it
+ACCESS_KEY_ID = SECRET_ACCESS_KEY = "local"  # noqa: S105  it is not checked
 
 
 @overload

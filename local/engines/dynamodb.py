@@ -30,7 +30,7 @@ class DynamoDBLocal:
         restarted: Callable[[], None] = lambda: None,
         given_up: Callable[[EngineFailed], None] = lambda _: None,
     ) -> None:
-        """``restarted`` is called when it had ended by itself and runs again at the same endpoint; see ``Supervisor``.
+        """``restarted`` is called after an unexpected end and a restart at the same endpoint; see ``Supervisor``.
 
         What was in memory is lost then.
         """

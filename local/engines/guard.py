@@ -1,4 +1,4 @@
-"""Run one command and make sure that it ends with the program that asked for it.
+"""Run one command and make sure that it ends with the program that started it.
 
 Started as a script (standard library only): ``python guard.py COMMAND...``. It ends the command when its standard
 input closes, which happens however the asking program ends, also by SIGKILL. On Linux the kernel ends the command if
@@ -23,7 +23,7 @@ def die_with_guard() -> None:
 
 
 def end(child: "subprocess.Popen[bytes]") -> None:
-    """Ask the child to end, and insist after a grace period."""
+    """Terminate the child, and kill it after a grace period."""
     child.terminate()
     try:
         child.wait(GRACE_SECONDS)

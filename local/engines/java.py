@@ -20,7 +20,7 @@ def runtime() -> str:
 
 
 def resolve(coordinate: str, cache_dir: Path, progress: Progress) -> list[Path]:
-    """Return the files of the Maven artifact ``group:artifact:version`` and of all it needs, fetched once.
+    """Return the files of the Maven artifact ``group:artifact:version`` and its dependencies, fetched once.
 
     Several processes may ask at the same time: a lock in ``cache_dir`` lets one of them download.
     Raises ``EngineFailed`` when they cannot be fetched.
@@ -38,7 +38,7 @@ def resolve(coordinate: str, cache_dir: Path, progress: Progress) -> list[Path]:
 
 
 def class_path(files: list[Path]) -> str:
-    """Return a class path that takes in the folders of ``files``."""
+    """Return a class path with the folders of ``files``."""
     return ":".join(f"{folder}/*" for folder in sorted({file.parent for file in files}))
 
 

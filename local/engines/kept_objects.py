@@ -24,7 +24,7 @@ class KeptObjects:
         folder.mkdir(parents=True, exist_ok=True)
 
     def restore(self, endpoint: str) -> None:
-        """Put every kept object into the S3 at ``endpoint``, making the buckets it needs."""
+        """Put every kept object into the S3 at ``endpoint``, and create its buckets."""
         s3 = client("s3", endpoint)
         self._restoring = True
         for file in sorted(self._folder.glob("*.object")):
@@ -42,7 +42,7 @@ class KeptObjects:
         s3.close()
 
     def follow(self, path: str, *, whole_bucket: bool) -> None:
-        """Make the folder agree with moto about the object at ``/bucket/key``, or about all objects of the bucket."""
+        """Update the folder from moto's object at ``/bucket/key``, or from all objects of the bucket."""
         bucket, _, key = path.lstrip("/").partition("/")
         if self._restoring or not bucket:
             return

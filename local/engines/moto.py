@@ -20,7 +20,7 @@ Wsgi = Callable[..., Iterable[bytes]]
 
 
 class MotoServer:
-    """One moto server on a free port. Its state belongs to the process, and goes when the last one stops."""
+    """One moto server on a free port. The state is shared by the process and deleted when the last server stops."""
 
     _running: ClassVar[set["MotoServer"]] = set()
 
@@ -42,7 +42,7 @@ class MotoServer:
         app = _for_this_machine(app)
 
         class Handler(MotoRequestHandler):
-            disable_nagle_algorithm = True  # it sends an answer's head and body apart
+            disable_nagle_algorithm = True  # it sends an answer's head and body separately
 
         self._server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Handler)
         self._server.daemon_threads = True  # type: ignore[attr-defined]
@@ -56,7 +56,7 @@ class MotoServer:
         return endpoint
 
     def stop(self) -> None:
-        """End it and, unless another one runs, forget everything it held. Harmless when it does not run."""
+        """End it and, unless another one runs, delete its state. No error if it does not run."""
         if self._server and self._thread:
             from moto.core.model_instances import reset_model_data
             from moto.s3.models import s3_backends
@@ -77,7 +77,7 @@ class MotoServer:
 
 
 def _in_our_account(app: Wsgi) -> Wsgi:
-    """Wrap ``app`` so that what it makes has the ARNs that the template's references resolve to."""
+    """Wrap ``app`` so that its resources have the ARNs that the template's references resolve to."""
 
     def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         environ["HTTP_X_MOTO_ACCOUNT_ID"] = ACCOUNT
@@ -87,7 +87,7 @@ def _in_our_account(app: Wsgi) -> Wsgi:
 
 
 def _for_this_machine(app: Wsgi) -> Wsgi:
-    """Wrap ``app`` so that no web page reaches it under a name of its own: it takes any credentials."""
+    """Wrap ``app`` so that no web page can call it by another host name, because it accepts any credentials."""
     hosts = LocalHosts()
 
     def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -100,7 +100,7 @@ def _for_this_machine(app: Wsgi) -> Wsgi:
 
 
 def _keeping(app: Wsgi, kept: KeptObjects) -> Wsgi:
-    """Wrap ``app`` so that a change of an object is on disk before the caller hears that it succeeded."""
+    """Wrap ``app`` so that a changed object is on disk before the caller gets the response."""
 
     def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         answer = app(environ, start_response)

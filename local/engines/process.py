@@ -1,4 +1,4 @@
-"""A child process that ends with us, with the end of its log kept for error messages."""
+"""A child process that ends with this one. The end of its log is kept for error messages."""
 
 import socket
 import subprocess
@@ -23,7 +23,7 @@ class PortLost(EngineFailed):
 
 
 def free_port() -> int:
-    """Return a TCP port of 127.0.0.1 that nobody uses at this moment."""
+    """Return a TCP port of 127.0.0.1 that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -31,13 +31,13 @@ def free_port() -> int:
 
 
 def _listens(port: int) -> bool:
-    """Whether anybody takes connections: cheaper to ask again and again than a real call."""
+    """Return whether the port accepts connections, which is cheaper to poll than a real call."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 class ChildProcess:
-    """A command run under ``guard.py`` in a session of its own, so that Ctrl-C reaches only us."""
+    """A command run under ``guard.py`` in its own session, so that Ctrl-C reaches only this process."""
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
@@ -83,7 +83,7 @@ class ChildProcess:
         self._reader.join(1)
 
     def stop(self) -> None:
-        """End the command and wait until it is gone. Harmless when it already is."""
+        """End the command and wait for its end. No error if it has ended."""
         guard = self._guard
         if guard.stdin and not guard.stdin.closed:
             guard.stdin.close()

@@ -1,4 +1,4 @@
-"""Have moto's Step Functions carry executions out, with tasks that call functions of this process."""
+"""Run executions in moto's Step Functions, with tasks that call functions of this process."""
 
 import json
 import logging
@@ -11,12 +11,12 @@ from typing import Any
 logger = logging.getLogger("local.state_machines")
 
 Invoke = Callable[[str, Any], Any]
-"""(function name, event) -> the function's answer; raises what the function raises."""
+"""(function name, event) -> the function's result; raises the function's exceptions."""
 
 
 @contextmanager
 def executed(invoke: Invoke) -> Iterator[None]:
-    """While this lasts, executions run and their Lambda tasks go to ``invoke``. One at a time in a process."""
+    """Run executions during the block, with ``invoke`` for Lambda tasks. Only one block at a time in a process."""
     from moto.core.config import default_user_config
     from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda_eval_utils
 
@@ -26,13 +26,13 @@ def executed(invoke: Invoke) -> Iterator[None]:
     try:
         yield
     finally:
-        # Not put back: an execution that still waits to retry must not look for a Lambda elsewhere.
+        # Not restored, because an execution that waits for a retry must not call another Lambda.
         lambda_eval_utils._invoke_lambda_function = _invocation(_refuse)
 
 
 def _invocation(invoke: Invoke) -> Callable[..., dict[str, Any]]:
     def invoked(parameters: dict[str, Any], region: str, state_credentials: object) -> dict[str, Any]:
-        """Answer as Lambda's Invoke does; an exception becomes the error object that Lambda's runtime makes."""
+        """Answer like Lambda's Invoke. An exception becomes the error object of Lambda's runtime."""
         name = _name(parameters["FunctionName"])
         try:
             answer = json.loads(json.dumps(invoke(name, json.loads(parameters["Payload"]))))

@@ -1,4 +1,4 @@
-"""Start a child engine again when it ends by itself, and give it up when that does not help."""
+"""Restart a child engine that ends unexpectedly, a limited number of times."""
 
 import logging
 import threading
@@ -13,13 +13,13 @@ from local.errors import EngineFailed
 logger = logging.getLogger("local.engines")
 
 BACK_OFF_SECONDS = (0.0, 1.0, 2.0, 5.0, 10.0)
-"""Before each start; who fails once more than this is given up."""
+"""The pauses before restarts. After the last one fails, the engine is not started again."""
 STEADY_SECONDS = 60.0
-"""An engine that ran this long has overcome what ended it before."""
+"""After this run time, earlier failures no longer count."""
 
 
 class Supervisor:
-    """Follows one child on a thread of its own. It logs when the child ends and when it runs again, once each."""
+    """Watches one child on a thread. It logs once when the child ends and once when it runs again."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Supervisor:
         restarted: Callable[[], None],
         given_up: Callable[[EngineFailed], None],
     ) -> None:
-        """``again`` starts the next child, ``restarted`` makes good what the last one took with it.
+        """``again`` starts the next child, ``restarted`` restores the state that the last one lost.
 
         ``given_up`` hears when starting again does not help; what ``again`` raises as ``EngineFailed``, and botocore's
         errors of ``restarted``, are failed starts.
@@ -43,7 +43,7 @@ class Supervisor:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the child, and start no other. Harmless when repeated."""
+        """End the child and start no other. A repetition is no error."""
         self._stopping.set()
         with self._lock:
             self._child.stop()
@@ -74,7 +74,7 @@ class Supervisor:
             began = time.monotonic()
 
     def _ended(self) -> bool:
-        """Wait for the child's end; return whether it was not asked for."""
+        """Wait for the child's end. Return whether it was unexpected."""
         self._child.wait()
         return not self._stopping.is_set()
 

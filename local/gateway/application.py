@@ -1,4 +1,4 @@
-"""The one ASGI app of the local cloud: our own paths first, then the WebSocket API, then the REST API."""
+"""The ASGI app of the local cloud: its own paths first, then the WebSocket API, then the REST API."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager

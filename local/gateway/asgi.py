@@ -1,4 +1,4 @@
-"""The few ASGI things that several modules here share."""
+"""ASGI functions that several modules here share."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any

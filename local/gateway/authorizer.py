@@ -1,4 +1,4 @@
-"""A Lambda REQUEST authorizer, and what API Gateway makes of its answer."""
+"""Call a Lambda REQUEST authorizer and interpret its answer as API Gateway does."""
 
 import asyncio
 import fnmatch

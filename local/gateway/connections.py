@@ -29,7 +29,7 @@ class Close(NamedTuple):
 
 @dataclass
 class Connection:
-    """One open connection. What is put into ``outgoing`` is sent in that order by the connection's own task."""
+    """One open connection. Its task sends the frames in ``outgoing`` in order."""
 
     handshake: Handshake
     outgoing: asyncio.Queue[Frame | Close] = field(default_factory=asyncio.Queue)
@@ -45,11 +45,11 @@ class Connections:
         self._throttled_posts = 0
 
     def add(self, connection: Connection) -> None:
-        """Take in a connection whose upgrade is done."""
+        """Add a connection after its upgrade."""
         self._open[connection.handshake.connection_id] = connection
 
     def remove(self, connection: Connection) -> None:
-        """Forget a connection: from now on it is gone for whoever posts to it."""
+        """Remove a connection. Posts to it get 410 from now on."""
         self._open.pop(connection.handshake.connection_id, None)
 
     def find(self, connection_id: str) -> Connection | None:
@@ -60,11 +60,11 @@ class Connections:
         return len(self._open)
 
     def throttle(self, posts: int) -> None:
-        """For tests: answer the next ``posts`` posts with 429, as API Gateway does over the account's rate."""
+        """Answer the next ``posts`` posts with 429, as API Gateway does over the account's rate; for tests."""
         self._throttled_posts = posts
 
     def take_throttle(self) -> bool:
-        """Return whether this post is to be refused."""
+        """Return whether to refuse this post."""
         throttled = self._throttled_posts > 0
         self._throttled_posts -= throttled
         return throttled
@@ -100,7 +100,7 @@ class ManagementApi:
             await _error(send, 403, "ForbiddenException", "Forbidden")
 
     async def _post(self, connection: Connection, receive: Receive, send: Send) -> None:
-        """Queue a frame. The answer comes before the client has it, as with API Gateway."""
+        """Queue a frame. The response is sent before the client has it, as with API Gateway."""
         try:
             body = await read_body(receive, MAX_PAYLOAD)
         except BodyTooLarge:

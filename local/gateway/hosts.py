@@ -1,4 +1,4 @@
-"""Who may ask for what is the local cloud's own: programs and pages of this machine.
+"""Restrict the local cloud to programs and pages of this machine.
 
 A web page whose name was made to mean 127.0.0.1 (DNS rebinding) is refused by the name in ``Host``, and a page of
 another site that posts here by its ``Origin``.

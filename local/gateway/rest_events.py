@@ -1,4 +1,4 @@
-"""REST API proxy events (payload format 1.0), and what becomes of a function's answer."""
+"""REST API proxy events (payload format 1.0), and the responses made of functions' results."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ from local.stack import RestApi
 
 
 class MalformedAnswer(Exception):
-    """The function's answer is not what a proxy integration takes."""
+    """The function's result is not valid for a proxy integration."""
 
 
 def request_context(api: RestApi, scope: Scope, match: Match, request_id: str) -> dict[str, Any]:

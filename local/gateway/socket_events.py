@@ -12,7 +12,7 @@ from local.stack import SocketApi
 
 @dataclass
 class Handshake:
-    """What is known of a connection from its opening request on."""
+    """The data of a connection's opening request."""
 
     api: SocketApi
     scope: Scope

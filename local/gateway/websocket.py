@@ -80,7 +80,7 @@ class SocketGateway:
         return headers.get("sec-websocket-protocol")
 
     async def _serve(self, connection: Connection, receive: Receive, send: Send) -> Close:
-        """Move frames both ways until one side ends it, or a limit does; return how it ended."""
+        """Move frames both ways until a side closes the connection or a limit ends it. Return how it ended."""
         incoming: asyncio.Queue[str] = asyncio.Queue()
         activity = asyncio.Event()
         handling = asyncio.create_task(self._handle(connection, incoming))
@@ -122,7 +122,7 @@ class SocketGateway:
             incoming.task_done()
 
     async def _expire(self, activity: asyncio.Event) -> Close:
-        """End when nothing happened for the idle limit, or at the end of the longest life."""
+        """Wait for the idle timeout or the maximum lifetime."""
         try:
             async with asyncio.timeout(self._limits.lifetime):
                 while True:

@@ -1,4 +1,4 @@
-"""uvicorn's protocols with limits on the wire: API Gateway's own, and those that keep a bad client from lingering."""
+"""uvicorn's protocols with API Gateway's limits, and with timeouts for slow clients."""
 
 import asyncio
 import sys
@@ -12,13 +12,13 @@ MAX_FRAME = 32 * 1024
 MAX_MESSAGE = 128 * 1024
 LINGER_SECONDS = 5.0
 REQUEST_SECONDS = 30.0
-"""From a connection's beginning, or a request's first byte, until the whole request must be there."""
+"""The time limit of a whole request, from the connection's beginning or the request's first byte."""
 
 BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 def part(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> asyncio.TimerHandle:
-    """End our side and linger: closing with unread bytes would reset the connection and lose what was just written."""
+    """Close the sending side and linger, because closing with unread bytes would reset the connection."""
     if transport.can_write_eof():
         transport.write_eof()
     return loop.call_later(LINGER_SECONDS, transport.close)
@@ -43,7 +43,7 @@ class BoundedHttp(H11Protocol):
             self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing any more."""
+        """Cancel the timeout."""
         self._unwatch()
         if self._parting:
             self._parting.cancel()

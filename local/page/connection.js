@@ -3,7 +3,7 @@
 
 const CONNECT_MS = 10_000; // for the token and the handshake
 const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 15_000;
+const MAX_WAIT_MS = 15_000;
 const FRAME_BYTES = 28_000;
 
 /** Whether a connection can carry the frame. */
@@ -59,7 +59,7 @@ export class Connection {
   replace() {
     if (this.#closed) return;
     this.#drop();
-    const wait = this.#failures ? Math.min(FIRST_WAIT_MS * 2 ** this.#failures, LONGEST_WAIT_MS) : 0;
+    const wait = this.#failures ? Math.min(FIRST_WAIT_MS * 2 ** this.#failures, MAX_WAIT_MS) : 0;
     this.#failures += 1;
     this.on.status("lost", "No connection. Trying again…");
     this.#retry = setTimeout(() => this.#connect(), wait * (0.5 + Math.random() / 2));

@@ -22,7 +22,7 @@ export class Conversation {
     this.early = new Map(); // seq -> event that came before the ones it follows
   }
 
-  /** The workflows that can be continued here; a specialist has the floor alone. */
+  /** The workflows that can be continued here; none while a specialist is active. */
   get offers() {
     const { activeAgent, workflow, resumable = [] } = this.state ?? { resumable: this.unfinished };
     return workflow || activeAgent?.isMain === false ? [] : resumable;

@@ -1,1 +1,1 @@
-"""What the roles of the template allow, asked at every AWS call that a function makes on this machine."""
+"""Check every AWS call of a function on this machine against its role in the template."""

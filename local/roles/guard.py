@@ -1,4 +1,4 @@
-"""Refuse what a function's role does not allow, as AWS would, and write down what functions ask for."""
+"""Refuse AWS calls that a function's role does not allow, and record the calls."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from local.stack import Stack
 logger = logging.getLogger("local.roles")
 
 _BUCKET = "baton_bucket_of_the_object"
-"""Where botocore's context of a call keeps what the answer is judged by."""
+"""The key in botocore's context for the data by which the response is checked."""
 _REFUSED = {"s3": "AccessDenied", "dynamodb": "AccessDeniedException", "sqs": "AccessDenied"}
 
 
 @dataclass(frozen=True)
 class Guard:
-    """Stands before the boto3 clients that it watches. A presigned address counts as a call by whoever signs it."""
+    """Checks the calls of boto3 clients. A presigned address counts as a call of the function that signs it."""
 
     policies: Policies
     roles: Mapping[str, str]
@@ -37,7 +37,7 @@ class Guard:
     recorder: Recorder | None = None
 
     def watch(self, events: Any) -> None:
-        """Watch a client, or everything that a session will make, by its event emitter."""
+        """Watch a client, or all clients of a session, by its event emitter."""
         events.register("before-parameter-build", self._before)
         events.register("after-call.s3", self._after)
 
@@ -87,7 +87,7 @@ def guard_of(stack: Stack, recordings: Path | None, template: Path, aliases: Map
 
 @contextmanager
 def guarded(guard: Guard) -> Iterator[None]:
-    """Have every client that is made by boto3's default session meanwhile watched: functions make theirs so."""
+    """Watch every client that boto3's default session creates during the block. Functions create theirs so."""
     before = boto3.DEFAULT_SESSION
     boto3.DEFAULT_SESSION = session = boto3.Session()
     guard.watch(session.events)

@@ -1,4 +1,4 @@
-"""Policies that AWS manages, as moto knows them: no role of Baton's functions has one, those that SAM makes do."""
+"""AWS's managed policies, from moto. Roles of Baton's functions have none, but roles that SAM creates do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from local.errors import TemplateProblem
 
 
 def managed_policy(arn: str) -> Mapping[str, Any]:
-    """Return the document of the policy with this ARN. Raises ``TemplateProblem`` when nobody knows it."""
+    """Return the document of the policy with this ARN. Raises ``TemplateProblem`` if it is unknown."""
     known = _managed_policies()
     name = arn.rpartition("/")[2]
     if name not in known:

@@ -1,4 +1,4 @@
-"""What roles allow, at first sight: by action and resource.
+"""Evaluate roles by action and resource, without conditions.
 
 Conditions are not looked at here. A statement that has some may allow, and does not deny; ``make test`` has every
 recorded call judged with them.

@@ -1,4 +1,4 @@
-"""Write down which calls functions made, for ``make test`` to judge them by the roles afterwards."""
+"""Record the calls of functions, which ``make test`` evaluates with the roles afterwards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from local.roles.requests import Request
 
-# What differs from one conversation to the next, and not from one kind of call to another.
+# Parts that differ between conversations but not between kinds of calls.
 _CHANGING = re.compile(r"[0-9A-Za-z_-]*[0-9][0-9A-Za-z_=-]*")
 
 
@@ -31,7 +31,7 @@ class Recorder:
         self._lock = threading.Lock()
 
     def note(self, function: str, role: str, request: Request) -> None:
-        """Write the call down, unless one of its kind was already."""
+        """Record the call, unless one of its kind is recorded already."""
         call: dict[str, Any] = {
             "template": self._template,
             "function": function,

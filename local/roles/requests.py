@@ -1,4 +1,4 @@
-"""Which IAM actions on which resources an AWS API call needs.
+"""Map AWS API calls to IAM actions and resources.
 
 As the Service Authorization Reference says, for the services that Baton uses. Of another service's call only the action
 is known, and its resource is taken to be ``*``.
@@ -33,7 +33,7 @@ SECRET_SUFFIX = "-AbCdEf"  # noqa: S105  part of an ARN
 
 @dataclass(frozen=True)
 class Request:
-    """One action on one resource, as IAM is asked about it."""
+    """One action on one resource, as IAM evaluates it."""
 
     action: str
     resource: str
@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Names:
-    """What the calls on this machine do not say of the resources they mean."""
+    """Data of the resources that calls on this machine do not contain."""
 
     socket_api: str
     """``API ID/STAGE`` of the WebSocket API, whose management API is elsewhere here."""
@@ -55,7 +55,7 @@ class Names:
 
 
 def requests(service: str, operation: str, parameters: Json, names: Names) -> list[Request]:
-    """Return what IAM is asked when the ``operation`` of ``service`` (botocore's names) is called."""
+    """Return the IAM requests of an ``operation`` of ``service`` (botocore's names)."""
     match service:
         case "dynamodb":
             return list(_table_requests(operation, parameters, names))

@@ -1,4 +1,4 @@
-"""The one door for work that takes long because its input is large: off the event loop, where others wait."""
+"""Run computations on large inputs in threads, so that they do not block the event loop."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LARGE = 64 * 1024
-"""Bytes, characters or values from which on work is given to a thread, which costs a tenth of a millisecond."""
+"""Size of the input (bytes, characters or values) from which a thread is used. A thread costs a tenth of a ms."""
 
 _threads = ThreadPoolExecutor(4, thread_name_prefix="work")
-"""Threads of its own: whatever hangs elsewhere, this goes on."""
+"""A separate pool, so that calls that hang in another pool do not block it."""
 
 
 async def off_loop(size: int, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """What ``work`` returns: done in a thread if its input, of ``size``, is large, else at once.
+    """Run ``work`` and return its result: in a thread if ``size``, that of its input, is large, otherwise directly.
 
-    It helps for work in Python, which gives way every few milliseconds, and for zlib, hashing and tiktoken, which let
-    others go on meanwhile. It does not help for what holds the interpreter's lock until it is done, such as parsing
-    JSON: that must be limited by ``domain.json_values`` or by its bytes instead. Cancelling the caller does not stop
-    the thread.
+    This helps for Python code, which releases the interpreter's lock every few milliseconds, and for zlib, hashing and
+    tiktoken, which release it while they work. It does not help for code that holds the lock until it is done, such as
+    JSON parsing: limit that by ``domain.json_values`` or by bytes instead. Cancelling the caller does not stop the
+    thread.
     """
     if size < LARGE:
         return work(*args, **kwargs)

@@ -1,6 +1,7 @@
-"""What a function is configured with: one frozen model a function family, read lazily, failing at once and by name.
+"""Settings from environment variables: one frozen model a function family.
 
-The variables themselves are set by ``template.yaml``, and by the local cloud from the same template.
+Each is read when it is needed. An invalid variable fails at once and is named in the error. ``template.yaml`` sets the
+variables, and the local cloud sets them from the same template.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ Url = Annotated[str, Field(pattern=r"^https?://")]
 
 PACKAGE = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
 ORIGIN = r"\*|https?://[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?"
-"""What a browser sends as ``Origin``: scheme, host, and the port if it is not the scheme's own; no path, no slash."""
+"""A browser's ``Origin``: scheme, host, and the port if it is not the scheme's default; no path, no slash."""
 
 
 def _list_of(entry: str, wanted: str) -> AfterValidator:
-    """Checks a comma-separated list of ``entry``; white space around entries is dropped.
+    """Return a validator of a comma-separated list of ``entry``. It drops white space around entries.
 
-    An entry that is empty or anything else is an error, not left out: ``"a,"`` is what a shell or a deployment tool
-    makes of ``a, b`` without quotes, and half a list that is taken for the whole is found out too late.
+    An empty or invalid entry is an error. A shell makes ``"a,"`` of ``a, b`` without quotes, and half a list that is
+    taken for the whole list would be noticed too late.
     """
 
     def check(text: str) -> str:
@@ -51,12 +52,12 @@ Origins = Annotated[str, _list_of(ORIGIN, "origins of web pages (https://app.exa
 
 
 class _Settings(BaseSettings):
-    # Lambda shows every variable to every function: what a family does not use it does not read.
+    # A family reads only the variables it uses.
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
 
 
 class IdentitySettings(_Settings):
-    """Whose tokens are trusted."""
+    """Trusted issuers and keys."""
 
     stage: Name = Field(validation_alias="BATON_STAGE")
     token_issuers: Annotated[Json[tuple[OidcIssuer, ...]], NoDecode] = Field(
@@ -66,27 +67,27 @@ class IdentitySettings(_Settings):
 
     @property
     def is_local(self) -> bool:
-        """Whether this is the local cloud: only there may a key speak for any tenant, and keys come over http."""
+        """Whether this is the local cloud. Only there may a key be valid for any tenant and be fetched over http."""
         return self.stage == "local"
 
 
 class StoreSettings(_Settings):
-    """Where conversations are kept."""
+    """The table and the bucket."""
 
     table: Name = Field(validation_alias="BATON_TABLE")
     bucket: Name = Field(validation_alias="BATON_BUCKET")
 
 
 class AgentSettings(_Settings):
-    """Which agents there are."""
+    """The agents' files and the default agent."""
 
     agents_dir: Path = Field(validation_alias="BATON_AGENTS_DIR")
     default_agent: str | None = Field(default=None, validation_alias="BATON_DEFAULT_AGENT")
-    """The main agent of conversations that name none; needed only when several files say ``main: true``."""
+    """The main agent of conversations that name none. Required only if several files have ``main: true``."""
 
 
 class OutsideSettings(_Settings):
-    """What agents may reach and load outside Baton: hosts of tools and remote agents, packages with functions."""
+    """The hosts that tools and remote agents may use, and the packages that Python tools may come from."""
 
     stage: Name = Field(validation_alias="BATON_STAGE")
     allowed_hosts: Hosts = Field(default="", validation_alias="BATON_ALLOWED_HOSTS")
@@ -104,19 +105,19 @@ class OutsideSettings(_Settings):
 
 
 class SocketSettings(_Settings):
-    """How WebSocket clients are reached."""
+    """The endpoint for posts to WebSocket connections."""
 
     connections_url: Url = Field(validation_alias="BATON_CONNECTIONS_URL")
 
 
 class QueueSettings(_Settings):
-    """Where messages wait for their turn."""
+    """The queue of turns."""
 
     turns_queue_url: Url = Field(validation_alias="BATON_TURNS_QUEUE_URL")
 
 
 class ClosingSettings(_Settings):
-    """What makes an episode of an ended session."""
+    """The state machine that closes sessions."""
 
     close_session_arn: Name = Field(validation_alias="BATON_CLOSE_SESSION_ARN")
 
@@ -129,18 +130,18 @@ class ModelSettings(_Settings):
     key_secret: str | None = Field(default=None, validation_alias="BATON_MODEL_KEY_SECRET")
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
     light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
-    """For what must be quick rather than clever, such as summing up at a handoff; absent: the chat model."""
+    """For fast, simple tasks such as the summary of a handoff. The chat model if absent."""
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
 
 
 class MetricSettings(_Settings):
-    """What counts are told apart by."""
+    """The dimensions of metrics."""
 
     stack: Name = Field(default="baton", validation_alias="BATON_STACK")
 
 
 class ApiSettings(_Settings):
-    """The HTTP API's own."""
+    """Settings of the HTTP API."""
 
     allowed_origins: Origins = Field(default="*", validation_alias="BATON_ALLOWED_ORIGINS")
     """Comma-separated origins of web pages that may call the API."""

@@ -27,7 +27,7 @@ from baton.domain.thread import RunStatus, Thread
 from baton.domain.tool_call import ToolCall
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import WorkflowDefinition
-from baton.requests.requests import continue_request, exit_request, message_request
+from baton.requests.parsing import continue_request, exit_request, message_request
 from tests.contracts.conversing import LONGER_THAN_A_LEASE, Fate, Screen, Worker, check_whole, permitted
 from tests.contracts.handoff_agents import AGENTS, MAKERS, TRIGGERS
 from tests.contracts.stores import Stores, new_thread_id

@@ -1,4 +1,4 @@
-"""Agents from YAML files: read once, checked whole, with errors that name file, line and field."""
+"""Agents from YAML files, read once. Errors name file, line and field."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class AgentFiles:
         return files
 
     def place_of_tool(self, tool: ToolDefinition) -> str | None:
-        """Where a tool is written, as ``file:line: field``; None: in no file."""
+        """Return where a tool is written, as ``file:line: field``; None: in no file."""
         for definition in self._by_id.values():
             for number, declared in enumerate(definition.tools):
                 if declared is tool and definition.id in self._documents:
@@ -71,7 +71,7 @@ class AgentFiles:
         return None
 
     def place_of_agent(self, agent: AgentDefinition) -> str:
-        """Where a remote agent's address is written, as ``file:line: field``."""
+        """Return where a remote agent's address is written, as ``file:line: field``."""
         document = self._documents.get(agent.id)
         return document.where(["remote", "card_url"]) if document is not None else agent.id
 
@@ -86,7 +86,7 @@ class AgentFiles:
 
 
 def _default(definitions: Sequence[AgentDefinition], named: str | None) -> AgentDefinition:
-    """The main agent of conversations that name none. Raises ``AgentFileError``."""
+    """Return the main agent of conversations that name none. Raises ``AgentFileError``."""
     mains = [definition for definition in definitions if definition.main]
     if not mains:
         raise AgentFileError(
@@ -135,12 +135,12 @@ def _read(path: Path) -> tuple[YamlDocument, AgentDefinition]:
 
 
 def _told(detail: ErrorDetails) -> str:
-    """What is wrong in our own words, where they are ours: pydantic puts "Value error, " in front of them."""
+    """Return the error's message without pydantic's prefix "Value error, "."""
     return str(detail["ctx"]["error"]) if detail["type"] == "value_error" else detail["msg"]
 
 
 def _without_effect(document: YamlDocument) -> Iterator[str]:
-    """What a definition may hold, and in a file can only be a mistake, for it would silently do nothing."""
+    """Yield the problems of values that are valid in a definition but have no effect in a file."""
     values = document.values
     if "workflow" in values and values["workflow"] is None:
         yield document.problem(["workflow"], "it is empty; say what the workflow is, or leave the field out")
@@ -155,7 +155,7 @@ def _without_effect(document: YamlDocument) -> Iterator[str]:
 def _references(
     document: YamlDocument, definition: AgentDefinition, agents: Mapping[str, AgentDefinition]
 ) -> Iterator[str]:
-    """What is wrong with the agents that an agent names."""
+    """Yield the problems of the agents that an agent refers to."""
     targets = [handoff.agent for handoff in definition.handoffs]
     yield from _unusable(document, "sub_agents", ASK, definition.sub_agents, agents)
     yield from _unusable(document, "handoffs", TRANSFER, targets, agents)
@@ -168,7 +168,7 @@ def _references(
 def _unusable(
     document: YamlDocument, field: str, prefix: str, named: Sequence[str], known: Collection[str]
 ) -> Iterator[str]:
-    """Agents that are named and not there, and those whose tools would share a name."""
+    """Yield references to agents that do not exist or whose tools would share a name."""
     tools: dict[str, str] = {}
     for place, agent_id in enumerate(named):
         if agent_id not in known:
@@ -181,7 +181,7 @@ def _unusable(
 def _shared_triggers(
     document: YamlDocument, targets: Sequence[str], agents: Mapping[str, AgentDefinition]
 ) -> Iterator[str]:
-    """Triggers by which a message would ask for two of the agents that one hands over to: only the first gets it."""
+    """Yield triggers that two targets of one agent share. Only the first target would get the message."""
     owners: dict[str, str] = {}
     for place, target_id in enumerate(targets):
         for trigger in agents[target_id].triggers if target_id in agents else ():

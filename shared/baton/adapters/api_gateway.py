@@ -1,4 +1,4 @@
-"""Posting to WebSocket clients through API Gateway's @connections."""
+"""Post to WebSocket clients through API Gateway's @connections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ApiGatewayConnections:
         try:
             await call(self.client.post_to_connection, ConnectionId=connection_id, Data=frame.encode())
         except StoreUnavailable:
-            # Throttled beyond the SDK's retries, or a passing fault: the frame is offered again, more slowly.
+            # Throttled after the SDK's retries, or a temporary fault: the caller sends the frame again, more slowly.
             raise ConnectionBusy from None
         except ClientError as error:
             raise _meaning(error) from None
@@ -36,12 +36,12 @@ class ApiGatewayConnections:
         try:
             await call(self.client.delete_connection, ConnectionId=connection_id)
         except (ClientError, StoreUnavailable):
-            return  # gone already, or it will be when its idle time is over
+            return  # it is gone, or the gateway closes it after its idle timeout
 
 
 def _meaning(error: ClientError) -> Exception:
     code = error_code(error)
     if code in _BUSY:
         return ConnectionBusy()
-    # Everything else (gone, forbidden, an id of another API) means that this connection will never take a frame.
+    # All other errors (gone, forbidden, an id of another API) mean that this connection never accepts a frame again.
     return ConnectionGone()

@@ -1,4 +1,4 @@
-"""The one place where blocking boto3 calls meet the event loop, and where AWS outages become ``StoreUnavailable``."""
+"""Run blocking boto3 calls in threads, and turn AWS outages into ``StoreUnavailable``."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=MAX_CONNECTIONS,
 )
-"""At worst 21 s: three tries, and pauses of up to 1 and 2 s between them."""
+"""At most 21 s: three attempts, and pauses of up to 1 and 2 s between them."""
 QUICK = Config(read_timeout=2, parameter_validation=False)
-"""For the table and for queueing, whose answers take milliseconds: at worst 12 s. That requests have the right shape is
-the tests' business; checking it takes a tenth of the CPU time of each."""
+"""For the table and the queue, which answer within milliseconds: at most 12 s.
+
+Parameter validation would take a tenth of each request's CPU time; the tests check the requests instead."""
 
 _OUTAGES = (ConnectionError, CredentialRetrievalError, HTTPClientError, IncompleteReadError, MetadataRetrievalError)
 _OUTAGE_CODES = frozenset(
@@ -62,7 +63,7 @@ _threads = ThreadPoolExecutor(MAX_CONNECTIONS, thread_name_prefix="aws")
 
 
 def client(service: str, endpoint_url: str | None = None, config: Config | None = None) -> Any:
-    """A boto3 client of ``service`` with Baton's time limits and retries, and ``config`` on top of them."""
+    """Return a boto3 client of ``service`` with Baton's time limits and retries, and ``config`` on top of them."""
     merged = CONFIG if config is None else CONFIG.merge(config)
     return boto3.client(service, endpoint_url=endpoint_url, config=merged)  # type: ignore[call-overload]
 
@@ -70,8 +71,8 @@ def client(service: str, endpoint_url: str | None = None, config: Config | None 
 async def call(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run the blocking ``fn`` in a thread.
 
-    Throttling and outages beyond the client's retries raise ``StoreUnavailable``; every other ``ClientError`` goes to
-    the caller as it is. Cancelling the caller does not stop the thread: what it asks of AWS may still happen.
+    Throttling and outages after the client's retries raise ``StoreUnavailable``. Every other ``ClientError`` is raised
+    unchanged. Cancelling the caller does not stop the thread, so the request may still take effect.
     """
     work = partial(contextvars.copy_context().run, partial(fn, *args, **kwargs))
     with outages():
@@ -92,11 +93,11 @@ def outages() -> Iterator[None]:
 
 
 def is_outage(error: ClientError) -> bool:
-    """Whether AWS answered that it is throttling or failing, so that the same request may succeed later."""
+    """Return whether AWS is throttling or failing, so that the same request may succeed later."""
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return status == 429 or status >= 500 or error_code(error) in _OUTAGE_CODES
 
 
 def error_code(error: ClientError) -> str:
-    """AWS's own name of the error, ``"ConditionalCheckFailedException"`` for one."""
+    """Return AWS's code of the error, for example ``"ConditionalCheckFailedException"``."""
     return error.response.get("Error", {}).get("Code", "")

@@ -1,4 +1,4 @@
-"""A value that is read from afar and rarely changes."""
+"""A cache for one remote value that rarely changes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _log = logging.getLogger(__name__)
 
 
 class Cached(Generic[T]):
-    """Keeps what ``read`` returned, for all threads of this process; only one of them reads at a time.
+    """Caches the result of ``read`` for all threads of this process. Only one thread reads at a time.
 
-    A value serves for 300 s (``LIFESPAN``). However often a fresh one is asked for, ``read`` is called at most every
-    30 s (``COOLDOWN``), and at most every 5 s (``RETRY_AFTER``) while it fails. During an outage the last value serves
-    on until it is an hour old (``GRACE``); then, or when there never was one, the failure is raised.
+    A value is used for 300 s (``LIFESPAN``). Requests for a newer one call ``read`` at most every 30 s (``COOLDOWN``),
+    and at most every 5 s (``RETRY_AFTER``) while it fails. During an outage the last value is used until it is an hour
+    old (``GRACE``). After that, or without a value, the failure is raised.
     """
 
     def __init__(self, read: Callable[[], T], *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -36,11 +36,11 @@ class Cached(Generic[T]):
         self._failure: tuple[BatonError, float] | None = None
 
     def get(self) -> T:
-        """The value, at most 300 s old unless there is an outage."""
+        """Return the value, at most 300 s old unless there is an outage."""
         return self._younger_than(LIFESPAN)
 
     def renewed(self) -> T:
-        """The value, at most 30 s old unless there is an outage."""
+        """Return the value, at most 30 s old unless there is an outage."""
         return self._younger_than(COOLDOWN)
 
     def _younger_than(self, seconds: float) -> T:
@@ -54,7 +54,7 @@ class Cached(Generic[T]):
                     self._failure = None
                     return self._value[0]
                 except BatonError as error:
-                    # Counted from the end of the attempt: a slow failure must not be followed by the next at once.
+                    # Counted from the end of the attempt, so that a slow failure is not repeated at once.
                     self._failure = (error, self._monotonic())
             if self._value is not None and now - self._value[1] < GRACE:
                 _log.warning("Going on with a value read %d s ago: %s", now - self._value[1], self._failure[0])

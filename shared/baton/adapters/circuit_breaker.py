@@ -1,6 +1,6 @@
-"""Circuit breakers: who fails again and again is left alone for a while (Nygard, "Release It!", 2nd ed., ch. 5).
+"""Circuit breakers: stop calling an endpoint that fails repeatedly (Nygard, "Release It!", 2nd ed., ch. 5).
 
-One circuit for each endpoint, in this process's memory only. All calls come from one event loop, and nothing here
+There is one circuit for each endpoint, in this process's memory. All calls come from one event loop, and nothing here
 awaits between reading and writing a circuit, so there is no lock.
 """
 
@@ -13,7 +13,7 @@ from types import TracebackType
 
 
 class CircuitOpen(Exception):
-    """The endpoint has just failed too often and was not called; try again after ``retry_after_seconds``."""
+    """The endpoint has failed too often and was not called. The caller may retry after ``retry_after_seconds``."""
 
     def __init__(self, name: str, retry_after_seconds: float) -> None:
         self.name = name
@@ -24,23 +24,23 @@ class CircuitOpen(Exception):
 @dataclass(slots=True)
 class _Circuit:
     failures: int = 0
-    """In a row, while closed."""
+    """Consecutive failures while the circuit is closed."""
     next_trial_at: float | None = None
-    """When one call may find out whether the endpoint is well again; None: the circuit is closed."""
+    """When one trial call is allowed; None if the circuit is closed."""
     era: int = 0
-    """Grows with every opening and closing: what began in an era before tells nothing about this one."""
+    """Increases with every opening and closing. Results of calls from an earlier era are ignored."""
 
 
 def every_exception(failure: Exception) -> bool:
-    """Whatever goes wrong is the endpoint's fault."""
+    """Return True: count every exception as a failure of the endpoint."""
     return True
 
 
 class CircuitBreakers:
     """Circuits by name. Closed until ``failures`` calls in a row have failed, then open for ``open_seconds``.
 
-    After that one call is let through as a trial: if it succeeds the circuit closes, if it fails it opens anew. A trial
-    that has not ended after ``open_seconds`` no longer holds others off. ``monotonic`` is the clock, in seconds.
+    Then one call is allowed as a trial. If it succeeds, the circuit closes; if it fails, the circuit opens again. After
+    ``open_seconds`` an unfinished trial no longer blocks others. ``monotonic`` is the clock, in seconds.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class CircuitBreakers:
         self._circuits: dict[str, _Circuit] = {}
 
     def guard(self, name: str, *, is_failure: Callable[[Exception], bool] = every_exception) -> Guard:
-        """A context for one call of the endpoint ``name``: ``async with breakers.guard(name): ...``.
+        """Return a context for one call of the endpoint ``name``: ``async with breakers.guard(name): ...``.
 
-        Entering raises ``CircuitOpen`` at once while the circuit is open. An exception for which ``is_failure`` is
-        false (a well-formed refusal: 4xx, "I cannot do that") proves the endpoint alive, as a success does. What is no
-        ``Exception`` (cancellation, a generator that is closed) says nothing about it.
+        Entering raises ``CircuitOpen`` while the circuit is open. An exception for which ``is_failure`` is false (a
+        well-formed refusal such as a 4xx) counts as a success. Other ``BaseException`` (cancellation, a closed
+        generator) count as neither.
         """
         return Guard(self, name, is_failure)
 
@@ -93,7 +93,7 @@ class CircuitBreakers:
 class Guard:
     """One guarded call; made by ``CircuitBreakers.guard``, to be entered once."""
 
-    # A class and not a generator: it is entered inside async generators that are closed before their end.
+    # A class and not a generator, because it is entered inside async generators that may be closed early.
 
     def __init__(self, breakers: CircuitBreakers, name: str, is_failure: Callable[[Exception], bool]) -> None:
         self._breakers = breakers

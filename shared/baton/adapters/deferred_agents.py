@@ -1,4 +1,4 @@
-"""Remote agents for deployments that may have none."""
+"""Load the A2A client when it is first used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton.ports.agent_client import AgentChunk, AgentClient, AgentTask
 
 
 class DeferredAgentClient:
-    """``AgentClient`` that is made when a remote agent is first asked: loading A2A's SDK takes more than a second."""
+    """``AgentClient`` that is created with the first request, because loading A2A's SDK takes more than a second."""
 
     def __init__(self, make: Callable[[], AgentClient]) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""A chat model for functions that may ask none."""
+"""Load the chat model when it is first used."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from baton.ports.files import ThreadFiles
 
 
 class DeferredChatModel:
-    """``ChatModel`` that is made when it is first asked, or by ``load``: the SDK takes half a second to load."""
+    """``ChatModel`` that is created by its first use or ``load``, because loading the SDK takes half a second."""
 
     def __init__(self, make: Callable[[], ChatModel]) -> None:
         self._make = make
         self._model: ChatModel | None = None
 
     def load(self) -> ChatModel:
-        """The model, made now unless it was. Blocks while the SDK loads."""
+        """Return the model and create it if needed. Blocks while the SDK loads."""
         model = self._model
         if model is None:
             model = self._model = self._make()

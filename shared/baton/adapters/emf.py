@@ -1,4 +1,4 @@
-"""Counts as CloudWatch metrics: one line of the log in Embedded Metric Format, by Powertools."""
+"""Write counts as CloudWatch metrics: one log line in Embedded Metric Format, by Powertools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SERVICE = "baton"
 
 def write(counts: Mapping[Metric, int], *, stack: str, at: datetime | None = None) -> None:
     """Write the counts as of now or of ``at``, with the stack as their dimension."""
-    # Not Powertools' Metrics, all of whose instances share one set of values: invocations may share a process.
+    # Not Powertools' Metrics class: its instances share their values, but several invocations may share a process.
     metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
     metrics.add_dimension(name="stack", value=stack)
     if at is not None:

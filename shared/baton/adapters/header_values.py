@@ -1,4 +1,4 @@
-"""Headers with secrets in them: resolved at the last moment, and kept out of everything that comes back."""
+"""Resolve secrets in headers when they are sent, and redact them in responses and logs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from baton.ports.secrets import Secrets
 
 HIDDEN = "[secret]"
 SHORTEST = 4
-"""Shorter values are not looked for in texts: they would be found everywhere."""
+"""Shorter values are not redacted, because they would match everywhere."""
 
 
 class HeaderValues:
-    """Resolves the references in headers, and knows the secrets that it gave out."""
+    """Resolves references in headers and remembers the secrets for redaction."""
 
     def __init__(self, secrets: Secrets, parameters: Secrets, stage: str) -> None:
         self._secrets = secrets
@@ -26,9 +26,9 @@ class HeaderValues:
         self._given: dict[str, None] = {}
 
     async def resolve(self, headers: Mapping[str, HeaderValue]) -> dict[str, str]:
-        """The headers with their values; secrets are at most some minutes old.
+        """Return the headers with their values; secrets are at most some minutes old.
 
-        Raises ``NotFound`` for a reference that leads nowhere, ``InternalError`` for one that may not be read and
+        Raises ``NotFound`` for a reference to nothing, ``InternalError`` for one that may not be read, and
         ``StoreUnavailable``.
         """
         references = {name: value for name, value in headers.items() if isinstance(value, SecretReference)}
@@ -39,7 +39,7 @@ class HeaderValues:
         return {name: value if isinstance(value, str) else values[name] for name, value in headers.items()}
 
     def redacted(self, text: str) -> str:
-        """``text`` without any secret that was given out: a peer may send back what it was sent."""
+        """Return ``text`` without the resolved secrets, because a peer may echo them."""
         for form in sorted(self._given, key=len, reverse=True):
             text = text.replace(form, HIDDEN)
         return text
@@ -63,7 +63,7 @@ def _field(text: str, key: str, place: str) -> str:
     try:
         value = json.loads(text)[key]
     except (ValueError, KeyError, TypeError):
-        # Without the cause: it would quote the secret.
+        # Without the cause, which would quote the secret.
         raise NotFound(f"The secret {place} is no JSON object with the field {key}.") from None
     if not isinstance(value, str):
         raise NotFound(f"The field {key} of the secret {place} is no text.")

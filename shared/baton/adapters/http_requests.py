@@ -1,4 +1,4 @@
-"""Calls of HTTP operations on an agent's behalf, and what becomes of their answers."""
+"""Send HTTP requests for tools, and turn responses into results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from baton.ports.tools import ToolFailed, ToolResult
 
 MAX_REDIRECTS = 5
 EXCERPT = 600
-"""How much of an error's body the model is told, in characters."""
+"""Characters of an error's body that the model gets."""
 ACCEPT = "application/json, text/*;q=0.9, */*;q=0.5"
 
 
@@ -31,13 +31,13 @@ class HttpCall:
     body: Any = None
     """Sent as JSON unless it is None."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Given by the model; the definition's own win."""
+    """Headers from the model's arguments. The definition's headers override them."""
     wants_data: bool = False
-    """Whether a web page is a failure."""
+    """Whether an HTML response is a failure."""
 
 
 class HttpRequests:
-    """Sends calls with clients that ``make_client`` gives, each for one call, with its longest silence in seconds."""
+    """Sends calls. ``make_client`` returns a client for one call, given its timeout in seconds."""
 
     def __init__(self, make_client: Callable[[float], httpx.AsyncClient], headers: HeaderValues) -> None:
         self._make_client = make_client
@@ -46,10 +46,10 @@ class HttpRequests:
     async def send(
         self, call: HttpCall, headers: Mapping[str, HeaderValue], *, idempotency_key: str, timeout_seconds: float
     ) -> ToolResult:
-        """The answer's text.
+        """Return the answer's text.
 
-        Raises ``ToolFailed`` for what the service refuses and ``Unreachable`` for what it fails at, and as
-        ``HeaderValues.resolve`` does.
+        Raises ``ToolFailed`` for a refusal of the service, ``Unreachable`` for a failure, and the errors of
+        ``HeaderValues.resolve``.
         """
         own = await self._headers.resolve(headers)
         async with self._make_client(timeout_seconds + GRACE_SECONDS) as client:
@@ -80,9 +80,9 @@ class HttpRequests:
 
 
 async def _followed(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
-    """The answer, after redirects that stay with the same scheme, host and port and keep the method.
+    """Return the response, after redirects to the same scheme, host and port that keep the method.
 
-    The request's headers are meant for that origin alone.
+    Other redirects are refused, because the request's headers are for that origin only.
     """
     for _ in range(MAX_REDIRECTS):
         response = await client.send(request, follow_redirects=False)

@@ -16,7 +16,7 @@ from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE"})
 MAX_DECODINGS = 5
-"""How often a value in an address may be percent-encoded; no id of anything is."""
+"""Levels of percent-encoding that are decoded in a value of an address. Ids have none."""
 
 
 class HttpTools:
@@ -36,7 +36,7 @@ class HttpTools:
         return False
 
     def may_recover(self, definition: HttpTool) -> bool:
-        return False  # what fails here is what the deployment allows
+        return False  # a failure is a setting of the deployment
 
     async def tools(self, definition: HttpTool) -> Sequence[SourceTool]:
         place = urlsplit(definition.url)
@@ -70,10 +70,10 @@ def _call(definition: HttpTool, arguments: Mapping[str, Any]) -> HttpCall:
 
 
 def filled(template: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """``template`` with arguments in its placeholders, percent-encoded, and the arguments that are left.
+    """Fill the placeholders of ``template``, percent-encoded. Returns the result and the remaining arguments.
 
-    Raises ``ToolFailed`` for a value that is no text, number or boolean, or that would lead to another path: empty,
-    ``.`` or ``..`` as a segment, however often encoded, also between slashes within the value.
+    Raises ``ToolFailed`` for a value that is no text, number or boolean, or that changes the path: an empty segment,
+    ``.`` or ``..``, at any level of encoding, also between slashes within the value.
     """
     rest = dict(arguments)
     values = {name: scalar(rest.pop(name, None), name) for name in dict.fromkeys(PLACEHOLDER.findall(template))}
@@ -89,7 +89,7 @@ def filled(template: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, 
 
 
 def _leads_elsewhere(segment: str) -> bool:
-    """Whether a server that decodes the segment, once or again, may take it for other segments than one of an id."""
+    """Return whether a server that decodes the segment, perhaps repeatedly, may read it as a change of the path."""
     decoded = segment
     for _ in range(MAX_DECODINGS):
         before, decoded = decoded, unquote(decoded)
@@ -103,7 +103,7 @@ def _leads_elsewhere(segment: str) -> bool:
 
 
 def scalar(value: Any, name: str) -> str:
-    """``value`` as an address writes it. Raises ``ToolFailed`` unless it is a text, a number or a boolean."""
+    """Return ``value`` as text for an address. Raises ``ToolFailed`` unless it is a text, a number or a boolean."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
@@ -112,7 +112,7 @@ def scalar(value: Any, name: str) -> str:
 
 
 def query_of(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """``arguments`` as a query: lists repeat their name, objects are JSON, absent ones are left out."""
+    """Yield ``arguments`` as a query: lists repeat their name, objects become JSON, None is left out."""
     for name, value in arguments.items():
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, dict | list):

@@ -26,23 +26,23 @@ from baton.off_loop import LARGE, off_loop
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 FRESH_SECONDS = 300.0
-"""How long a server's list of tools serves."""
+"""How long a server's list of tools is cached."""
 MAX_EVENT_BYTES = 8 * 1024 * 1024
-"""Of one event in a stream; below the limit of a whole answer, whose excess the SDK does not tell."""
+"""Bytes of one event in a stream. It is below the limit of a whole answer, whose excess the SDK does not report."""
 MAX_TOOLS = 200
 MAX_PAGES = 20
 MAX_SCHEMA = 64 * 1024
 """Characters of a tool's schema, which goes into every prompt."""
 DESCRIPTION = 2000
-"""Of a tool, in characters."""
+"""Characters of a tool's description."""
 IDEMPOTENCY_KEY = "baton.dev/idempotency-key"
-"""In a call's ``_meta``: the same for every attempt at it."""
+"""A key in a call's ``_meta``. Its value is the same in every attempt at the call."""
 
 _Listed = tuple[types.Tool, Mapping[str, Any] | None]
-"""A tool and its schema; None: nobody can use it."""
+"""A tool and its schema; None if the schema is unusable."""
 
 _log = logging.getLogger(__name__)
-# Every failure is told by this module; the SDK's own lines quote what servers send.
+# This module logs every failure. The SDK's own lines quote what servers send.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 logging.getLogger("client").setLevel(logging.CRITICAL)
 
@@ -50,8 +50,8 @@ logging.getLogger("client").setLevel(logging.CRITICAL)
 class McpTools:
     """Tools that ``mcp`` definitions declare.
 
-    Each list and each call has a session of its own, entered and left in one task: the SDK's cancel scopes demand it,
-    and a session kept by a frozen Lambda environment would be dead when it wakes. Lists are kept for 5 minutes.
+    Each list and each call has its own session, opened and closed in one task, because the SDK's cancel scopes require
+    it and a frozen Lambda environment would lose an open session. Lists are cached for 5 minutes.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class McpTools:
         self._monotonic = monotonic
         self._lists: dict[str, tuple[tuple[_Listed, ...], float]] = {}
         self._modes: dict[str, str] = {}
-        """How each server was last spoken to; else the client must find out first."""
+        """The transport mode that worked with each server, which saves the client from detecting it."""
 
     def origin(self, definition: McpServer) -> str:
         return f"mcp:{definition.name}"
@@ -121,14 +121,14 @@ class McpTools:
                 cursor = page.next_cursor
                 if cursor is None or len(tools) >= MAX_TOOLS:
                     break
-        # Checking a schema takes milliseconds, and there may be hundreds: once, and where nobody waits.
+        # Checking a schema takes milliseconds, and there may be hundreds. So it is done once, in a thread.
         listed = await off_loop(LARGE, lambda: tuple((tool, _usable(tool)) for tool in tools[:MAX_TOOLS]))
         self._lists[key] = (listed, read_at)
         return self._lists[key][0]
 
     @asynccontextmanager
     async def _session(self, definition: McpServer, seconds: float) -> AsyncIterator[Client]:
-        """A session for one use. Whatever goes wrong in it is raised as ``ToolFailed`` or ``Unreachable``."""
+        """Yield a session for one use. Its failures are raised as ``ToolFailed`` or ``Unreachable``."""
         headers = await self._headers.resolve(definition.headers)
         statuses: list[int] = []
 

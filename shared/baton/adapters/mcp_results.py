@@ -1,4 +1,4 @@
-"""What MCP servers answer, in the words of the ``Tools`` port."""
+"""Convert answers of MCP servers to results of the ``Tools`` port."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from baton.adapters.tool_source import Unreachable
 from baton.ports.tools import ToolFailed, ToolResult
 
 EXCERPT = 1000
-"""How much of an error the model is told, in characters."""
+"""Characters of an error that the model gets."""
 REFUSALS = frozenset({types.INVALID_PARAMS, types.METHOD_NOT_FOUND})
 
 
 def as_result(answer: types.CallToolResult) -> ToolResult:
-    """The answer's texts, then its structured content unless the texts say the same; links become sources.
+    """Return the answer's texts, then its structured content unless the texts contain it. Links become sources.
 
-    Raises ``ToolFailed`` with the server's words for an answer that is an error.
+    Raises ``ToolFailed`` with the server's message for an error.
     """
     texts: list[str] = []
     sources: list[Mapping[str, Any]] = []
@@ -62,7 +62,7 @@ def _source(uri: str, title: str) -> Mapping[str, Any]:
 
 
 def _is_told(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
-    """Whether the texts are the structured content serialised, as the protocol advises servers to add it."""
+    """Return whether the texts are the serialised structured content, which the protocol tells servers to add."""
     if not texts:
         return False
     if set(structured) == {"result"}:  # how SDKs wrap what is no object; its text is the bare value
@@ -77,7 +77,7 @@ def _is_told(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
 
 
 def failure_of(error: Exception, statuses: Sequence[int]) -> ToolFailed:
-    """What a session's failure means; ``statuses`` are the HTTP statuses that the server answered with, in order."""
+    """Map a session's failure to ``ToolFailed``; ``statuses`` are the server's HTTP statuses, in order."""
     causes = list(_leaves(error))
     for cause in causes:
         if isinstance(cause, EgressRefused):

@@ -53,7 +53,7 @@ class Operation:
 
 
 def parsed(text: str) -> Mapping[str, Any]:
-    """The document in ``text``, JSON or YAML. Raises ``UnusableDocument``."""
+    """Return the document in ``text``, JSON or YAML. Raises ``UnusableDocument``."""
     try:
         document = json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, Loader=_Loader)  # noqa: S506
     except (ValueError, yaml.YAMLError, RecursionError):
@@ -64,7 +64,7 @@ def parsed(text: str) -> Mapping[str, Any]:
 
 
 def operation(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
-    """The operation with that id. ``location`` is the document's URL, from which relative servers count, or empty.
+    """Return the operation with that id. Relative servers are resolved against ``location``, the document's URL if any.
 
     Raises ``UnusableDocument``.
     """
@@ -213,7 +213,7 @@ _WITH_A_SCHEMA = frozenset(
 
 
 def _of_2020(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema of OpenAPI 3.0 in the words of JSON Schema 2020-12."""
+    """Return a schema of OpenAPI 3.0 in the words of JSON Schema 2020-12."""
     if schema.pop("nullable", False) is True:
         if isinstance(schema.get("type"), str):
             schema["type"] = [schema["type"], "null"]

@@ -30,12 +30,12 @@ class _Loaded:
     function: Callable[..., Any]
     takes_context: bool
     arguments: type[BaseModel] | None
-    """Checks and converts the arguments; None: they are given as they come."""
+    """Validates and converts the arguments; None to pass them unchanged."""
     schema: Mapping[str, Any]
 
 
 class PythonTools:
-    """Tools that ``python`` definitions declare, from ``packages`` only; each is loaded when it is first offered."""
+    """Tools that ``python`` definitions declare, from ``packages`` only. Each is imported when it is first offered."""
 
     def __init__(self, packages: Sequence[str]) -> None:
         self._packages = tuple(packages)
@@ -65,7 +65,7 @@ class PythonTools:
         if inspect.iscoroutinefunction(loaded.function):
             answer = await loaded.function(**given)
         else:
-            # A thread cannot be stopped: a function that may take long should be a coroutine.
+            # A thread cannot be stopped, so a function that may take long should be a coroutine.
             answer = await asyncio.to_thread(loaded.function, **given)
             if inspect.isawaitable(answer):
                 answer = await answer
@@ -74,7 +74,7 @@ class PythonTools:
     async def _load(self, definition: PythonTool) -> _Loaded:
         key = definition.model_dump_json(include={"entry_point", "parameters"})
         if key not in self._loaded:
-            # In a thread: what a module does while it is imported must not stop other turns.
+            # In a thread, because an import may block.
             self._loaded[key] = await asyncio.to_thread(self._import, definition)
         return self._loaded[key]
 
@@ -94,7 +94,7 @@ class PythonTools:
 
 
 def _model_of(function: Callable[..., Any]) -> type[BaseModel]:
-    """A model with one field for each of the function's parameters, ``context`` aside."""
+    """Return a model with one field for each of the function's parameters, ``context`` aside."""
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class S3Bodies:
-    """Large bodies below ``<tenant>/<thread>/bodies/``; named by their content, so writing twice is harmless."""
+    """Large bodies below ``<tenant>/<thread>/bodies/``, named by their checksum, so writing twice is harmless."""
 
     client: S3Client
     bucket: str
 
     async def put(self, scope: Scope, thread_id: str, body: bytes) -> str:
-        """Store ``body`` and return its SHA-256, by which it is found again."""
+        """Store ``body`` and return its SHA-256, which is its name."""
         digest = hashlib.sha256(body).hexdigest()
         await call(self.client.put_object, Bucket=self.bucket, Key=_key(scope, thread_id, digest), Body=body)
         return digest
 
     async def get(self, scope: Scope, thread_id: str, digest: str) -> bytes:
-        """Read a body back. Raises ``StoreUnavailable`` when what is there is not what was stored."""
+        """Read a body. Raises ``StoreUnavailable`` if its checksum does not match."""
         answer = await call(self.client.get_object, Bucket=self.bucket, Key=_key(scope, thread_id, digest))
         body: bytes = await call(answer["Body"].read)
         if hashlib.sha256(body).hexdigest() != digest:

@@ -1,7 +1,7 @@
 """Uploaded files in S3, under ``<tenant>/<thread>/files/<file id>``.
 
-Clients put and get the bytes themselves through presigned addresses. A name that a user chose is never part of a key:
-it is kept as metadata of the object.
+Clients upload and download through presigned addresses. A name that a user chose is never part of a key; it is stored
+as metadata of the object.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 20 * 1024 * 1024
 MAX_NAME_BYTES = 255
-"""As in most file systems; percent-encoded it also stays far below S3's 2 KB of metadata."""
+"""The limit of most file systems. Percent-encoded, such a name still fits S3's 2 KB of metadata."""
 VALID_FOR = timedelta(minutes=15)
 SHOWN_INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
-"""Images that browsers show; an SVG can carry scripts and is downloaded like every other file."""
+"""Images that browsers may display. An SVG can contain scripts and is downloaded like every other file."""
 
 _SIGNED = Config(signature_version="s3v4", request_checksum_calculation="when_required")
 _VIRTUAL = Config(s3={"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"})
@@ -36,10 +36,10 @@ _PATH = Config(s3={"addressing_style": "path"})
 
 
 def s3_client(endpoint_url: str | None = None) -> S3Client:
-    """An S3 client whose presigned addresses name the region's own host.
+    """Return an S3 client whose presigned addresses name the region's own host.
 
-    boto3 presigns for the global host by default, which redirects for buckets of other regions; browsers do not follow
-    that with a preflight. Stand-ins for S3 have no host name a bucket: they are addressed by path.
+    By default boto3 presigns for the global host, which redirects for buckets of other regions; browsers do not follow
+    redirects of a preflight. Local versions of S3 have no host name for each bucket and are addressed by path.
     """
     client: S3Client = aws.client("s3", endpoint_url, _SIGNED.merge(_VIRTUAL))
     if ".amazonaws.com" not in client.meta.endpoint_url:
@@ -48,7 +48,7 @@ def s3_client(endpoint_url: str | None = None) -> S3Client:
 
 
 class S3Files:
-    """``ports.files.Files`` in one bucket. Whether the thread is the caller's is decided before (``ThreadStore``)."""
+    """``ports.files.Files`` in one bucket. The caller must have checked the thread's ownership."""
 
     def __init__(self, client: S3Client, bucket: str, clock: Clock | None = None) -> None:
         self._client = client
@@ -56,7 +56,7 @@ class S3Files:
         self._clock = clock or SystemClock()
 
     async def presign_upload(self, scope: Scope, thread_id: str, name: str, content_type: str, size: int) -> Upload:
-        """An address that takes, for 15 minutes, one file of exactly ``size`` bytes and ``content_type``.
+        """Return an address that accepts, for 15 minutes, one file of exactly ``size`` bytes and ``content_type``.
 
         Raises ``InvalidRequest``, and ``MessageTooLarge`` over 20 MiB.
         """
@@ -75,7 +75,7 @@ class S3Files:
         return Upload(file_id, url, "PUT", headers, expires_at)
 
     async def download_url(self, scope: Scope, thread_id: str, file_id: str) -> str:
-        """An address that gives the file, under its own name, for 15 minutes. Raises ``NotFound``."""
+        """Return an address that returns the file under its own name, for 15 minutes. Raises ``NotFound``."""
         key = _known_key(scope, thread_id, file_id)
         try:
             found = await aws.call(self._client.head_object, Bucket=self._bucket, Key=key)
@@ -86,11 +86,11 @@ class S3Files:
         return await self._presign("get_object", Key=key, ResponseContentDisposition=disposition)
 
     def of_thread(self, scope: Scope, thread_id: str) -> ThreadFiles:
-        """The files of one thread."""
+        """Return the files of one thread."""
         return _S3ThreadFiles(self._client, self._bucket, scope, thread_id)
 
     async def _presign(self, operation: str, **params: Any) -> str:
-        # In a thread: signing may have to fetch credentials first.
+        # In a thread, because signing may fetch credentials.
         return await aws.call(
             self._client.generate_presigned_url,
             operation,
@@ -107,7 +107,7 @@ class _S3ThreadFiles:
         self._thread_id = thread_id
 
     async def read(self, file_id: str) -> bytes:
-        """The bytes of an upload. Raises ``NotFound``, and ``MessageTooLarge`` over 20 MiB."""
+        """Return the bytes of an upload. Raises ``NotFound``, and ``MessageTooLarge`` over 20 MiB."""
         try:
             return await aws.call(self._read, _known_key(self._scope, self._thread_id, file_id))
         except ClientError as error:
@@ -122,7 +122,7 @@ class _S3ThreadFiles:
 
 
 def check_upload(name: str, content_type: str, size: int) -> None:
-    """Raise ``InvalidRequest``, ``UnsupportedPart`` or ``MessageTooLarge`` for an upload that no store takes."""
+    """Raise ``InvalidRequest``, ``UnsupportedPart`` or ``MessageTooLarge`` for an upload that is not accepted."""
     if not is_printable(name, MAX_NAME_BYTES) or len(name.encode()) > MAX_NAME_BYTES:
         raise InvalidRequest(f"name must be 1 to {MAX_NAME_BYTES} bytes of printable characters.")
     if not MIME_TYPE.fullmatch(content_type):
@@ -135,8 +135,8 @@ def check_upload(name: str, content_type: str, size: int) -> None:
 
 
 def content_disposition(name: str, *, inline: bool) -> str:
-    """The header that names a download (RFC 6266): a plain ASCII form for all, the exact one by RFC 5987."""
-    # RFC 6266, appendix D: no escapes and no "%" in the plain form, for clients disagree on them.
+    """Return the header that names a download (RFC 6266): an ASCII form, and the exact one by RFC 5987."""
+    # RFC 6266, appendix D: no escapes and no "%" in the plain form, because clients disagree on them.
     plain = "".join(c if c.isascii() and c not in '"\\%' else "_" for c in name)
     kind = "inline" if inline else "attachment"
     return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
@@ -153,7 +153,7 @@ def _known_key(scope: Scope, thread_id: str, file_id: str) -> str:
 
 
 def _mapped(error: ClientError) -> Exception:
-    # HeadObject has no body, hence no code but the status. A caller without s3:ListBucket is told 403 instead.
+    # HeadObject has no body, so its code is the status. A caller without s3:ListBucket gets 403 instead.
     return _no_file() if aws.error_code(error) in ("404", "NoSuchKey") else error
 
 

@@ -21,9 +21,9 @@ C = TypeVar("C")
 
 
 class CachedSecrets(ABC, Generic[C]):
-    """Secrets of some service, cached for all threads of this process (``adapters.cached``).
+    """Secrets of one service, cached for all threads of this process (``adapters.cached``).
 
-    ``connect`` builds the service's client when the first secret is read: a process that needs none never loads boto3.
+    ``connect`` creates the service's client for the first secret, so that a process without secrets never loads boto3.
     """
 
     def __init__(self, connect: Callable[[], C], *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -34,11 +34,11 @@ class CachedSecrets(ABC, Generic[C]):
         self._cached: dict[str, Cached[str]] = {}
 
     def get(self, name: str) -> str:
-        """The value, at most 300 s old."""
+        """Return the value, at most 300 s old."""
         return self._of(name).get()
 
     def renewed(self, name: str) -> str:
-        """The value, at most 30 s old."""
+        """Return the value, at most 30 s old."""
         return self._of(name).renewed()
 
     def _of(self, name: str) -> Cached[str]:
@@ -49,7 +49,7 @@ class CachedSecrets(ABC, Generic[C]):
 
     @abstractmethod
     def _read(self, name: str) -> str:
-        """Ask the service; raises as ``Secrets`` does."""
+        """Read the value from the service. Raises the errors of ``Secrets``."""
 
     def _connected(self) -> C:
         with self._lock:
@@ -59,7 +59,7 @@ class CachedSecrets(ABC, Generic[C]):
 
 
 class SecretsManager(CachedSecrets["SecretsManagerClient"]):
-    """Secrets as Secrets Manager holds them."""
+    """Secrets of Secrets Manager."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class SecretsManager(CachedSecrets["SecretsManagerClient"]):
             with aws.outages():
                 answer = self._connected().get_secret_value(SecretId=name)
         except ClientError as error:
-            # A secret that was made without a value is "not found" to Secrets Manager as well.
+            # Secrets Manager also reports "not found" for a secret without a value.
             if aws.error_code(error) == "ResourceNotFoundException":
                 raise NotFound(f"The secret {name} has no value.") from error
             raise InternalError(f"The secret {name} cannot be read: {aws.error_code(error)}.") from error
@@ -111,11 +111,11 @@ class ParameterStore(CachedSecrets["SSMClient"]):
 
 
 def hasty_client(service: str) -> Any:
-    """A boto3 client that gives up after some seconds."""
+    """Return a boto3 client that gives up after some seconds."""
     from botocore.config import Config
 
     from baton.adapters import aws
 
-    # A caller is waiting at the door, and others behind it: rather fail soon, and go on with what is known.
+    # Requests wait for the secret, so fail soon and use the cached value.
     hasty = Config(read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
     return aws.client(service, config=hasty)

@@ -1,4 +1,4 @@
-"""The queue of turns on SQS FIFO: one group a thread, so that its messages come in order."""
+"""The queue of turns on SQS FIFO. Each thread is a group, so that its messages are delivered in order."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ logger = Logger(child=True)
 HIDDEN_SECONDS = 9
 """How long a record stays hidden after its worker has died, at most."""
 HIDDEN_AGAIN_SECONDS = 45
-"""The same from a run's second attempt on: a worker that is held up for seconds must not lose its record again."""
+"""The same from a run's second attempt on, so that a slow worker does not lose its record again."""
 EXTEND_SECONDS = 3.0
-"""From one extension of the time for which a record is hidden to the next; also the longest that one may take."""
+"""The interval of extensions of a record's visibility timeout, and the time limit of one."""
 AGAIN_SECONDS = 1.0
-"""From an extension that failed to the next one."""
+"""The pause after a failed extension."""
 RETRY_SECONDS = 2
 
 
@@ -48,9 +48,9 @@ class SqsTurnQueue:
                 self.client.send_message,
                 QueueUrl=self.queue_url,
                 MessageBody=message.model_dump_json(by_alias=True),
-                # From the authorizer's context, never from the frame: nobody can queue into another tenant's thread.
+                # The tenant comes from the authorizer's context, so no client can queue into another tenant's thread.
                 MessageGroupId=f"{scope.tenant_id}#{message.thread_id}",
-                # Swallows only retries of the SDK; a client that repeats itself reaches the worker, which answers.
+                # This drops retries of the SDK only. A message that a client repeats reaches the worker.
                 MessageDeduplicationId=message.request_id,
             )
         except ClientError as error:
@@ -58,18 +58,18 @@ class SqsTurnQueue:
 
 
 class SqsHeldRecord:
-    """``HeldRecord``: one delivery's receipt, extended again and again."""
+    """``HeldRecord`` of one delivery, whose visibility timeout is extended periodically."""
 
     def __init__(self, client: SQSClient, queue_url: str, receipt_handle: str, delivery: RecordDelivery) -> None:
         self._client = client
         self._queue_url = queue_url
         self._receipt_handle = receipt_handle
         self._delivery = delivery
-        # One that comes again may be an attempt after the first: until that is known it is hidden for long.
+        # A repeated delivery may be a later attempt. Until that is known, the record is hidden for longer.
         self._seconds = HIDDEN_SECONDS if delivery.receives == 1 else HIDDEN_AGAIN_SECONDS
         self._changed = asyncio.Event()
         self._hidden_until = math.inf
-        """Event loop time; until the first extension the queue's own timeout holds, which outlasts any worker."""
+        """Event loop time. Until the first extension the queue's own timeout applies, which outlasts any worker."""
 
     @property
     def delivery(self) -> RecordDelivery:
@@ -85,7 +85,7 @@ class SqsHeldRecord:
             self._changed.set()
 
     async def keep_hidden(self) -> None:
-        """Extend the record's time until it is lost, or this is cancelled."""
+        """Extend the visibility timeout until the record is lost or this is cancelled."""
         loop = asyncio.get_running_loop()
         while self._hidden_until > -math.inf:
             began = loop.time()
@@ -97,13 +97,13 @@ class SqsHeldRecord:
 
     async def _extend(self) -> bool:
         until = asyncio.get_running_loop().time() + self._seconds
-        # Also where the answer is lost the record may be hidden until then and no longer.
+        # Even if the response is lost, the record may be hidden until then.
         self._hidden_until = min(self._hidden_until, until)
         try:
             async with asyncio.timeout(EXTEND_SECONDS):
                 await self.hide(self._seconds)
         except ClientError:
-            # The receipt is good no more: the record has gone to another worker.
+            # The receipt is no longer valid: another worker has the record.
             logger.warning("record lost", exc_info=True)
             count(Metric.RECORDS_NOT_HIDDEN)
             self._hidden_until = -math.inf
@@ -112,14 +112,14 @@ class SqsHeldRecord:
             logger.warning("visibility not changed", exc_info=True)
             count(Metric.RECORDS_NOT_HIDDEN)
             return False
-        if self.seconds_left() > 0:  # once it has lapsed, somebody may have received it before this
+        if self.seconds_left() > 0:  # after the timeout, another worker may have received it
             self._hidden_until = until
         return True
 
     async def hide(self, seconds: int) -> None:
-        """Let the record come again after ``seconds``. Raises ``StoreUnavailable``, and ``ClientError`` if it is lost.
+        """Make the record visible after ``seconds``. Raises ``ClientError`` if it is lost.
 
-        Throttling and outages are not the record's loss.
+        Raises ``StoreUnavailable`` for throttling and outages, which do not mean that the record is lost.
         """
         await call(
             self._client.change_message_visibility,
@@ -133,7 +133,7 @@ class SqsHeldRecord:
 class SqsRecords:
     """``QueueRecords`` by ChangeMessageVisibility.
 
-    The queue's own timeout is longer than a worker may run: where a change of visibility fails, that still holds.
+    The queue's own timeout is longer than a worker may run. It applies if a change of visibility fails.
     """
 
     client: SQSClient

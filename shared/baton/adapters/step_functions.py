@@ -1,4 +1,4 @@
-"""Starting the closing pipeline on Step Functions."""
+"""Start the closing pipeline on Step Functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StepFunctionsClosings:
-    """``Closings`` by executions of one state machine; their input holds references only (256 KB limit)."""
+    """``Closings`` as executions of a state machine. Their input contains references only (256 KB limit)."""
 
     client: SFNClient
     state_machine_arn: str
@@ -40,7 +40,7 @@ class StepFunctionsClosings:
             await call(
                 self.client.start_execution,
                 stateMachineArn=self.state_machine_arn,
-                # A name is taken for 90 days: starting the same attempt twice is refused, and that is the point.
+                # A name is reserved for 90 days, so that the same attempt cannot be started twice.
                 name=f"{ref.thread_id}-{ref.number}-{attempt}",
                 input=json.dumps(described),
             )

@@ -1,4 +1,4 @@
-"""How much of a stranger's event stream is read: in all, of one event, and of what one event makes a parser do."""
+"""Limits on event streams of other servers: total bytes, bytes of an event, JSON values of an event."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from dataclasses import dataclass
 from baton.domain.json_values import ValueCount
 
 MAX_PIECE = 8 * 1024
-"""Bytes that are given on at once: what parsers make of them keeps the event loop for some milliseconds at most."""
+"""Bytes passed on at once, so that parsing them blocks the event loop for some milliseconds at most."""
 
 IDLE_LINE_BYTES = 1024
-"""What an empty line counts that ends no event: nobody has a reason to send many, and each is work."""
+"""The cost of an empty line that ends no event. Each costs CPU time, and no server needs many."""
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class StreamTooLong(Exception):
-    """The stream has gone over a limit; the message says which."""
+    """The stream has exceeded a limit. The message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
-    """What one stream may have."""
+    """The limits of one stream."""
 
     stream_bytes: int
     event_bytes: int
-    """From one empty line to the next: parsers keep that much in memory."""
+    """Bytes between two empty lines. Parsers keep them in memory."""
     event_values: int
-    """Values of JSON in one event."""
+    """JSON values in one event."""
 
 
 async def metered(parts: AsyncIterable[bytes], limits: StreamLimits) -> AsyncGenerator[bytes, None]:
-    """Yield ``parts`` in small pieces, with a pause for everybody else between them. Raises ``StreamTooLong``."""
+    """Yield ``parts`` in small pieces and let other tasks run in between. Raises ``StreamTooLong``."""
     meter, given = StreamMeter(limits), 0
     async for part in parts:
         for start in range(0, len(part), MAX_PIECE):
             piece = part[start : start + MAX_PIECE]
             meter.feed(piece)
-            if given >= MAX_PIECE:  # what has arrived already is given out without any wait
+            if given >= MAX_PIECE:  # data that has already arrived is yielded without waiting
                 await asyncio.sleep(0)
                 given = 0
             given += len(piece)
@@ -48,20 +48,20 @@ async def metered(parts: AsyncIterable[bytes], limits: StreamLimits) -> AsyncGen
 
 
 class StreamMeter:
-    """Checks one stream, whose bytes are given to ``feed`` as they come."""
+    """Checks the bytes of one stream."""
 
     def __init__(self, limits: StreamLimits) -> None:
         self._limits = limits
         self._total = 0
         self._event = 0
         self._line = 0
-        """Bytes of the line so far; an empty one ends the event."""
+        """Bytes of the current line. An empty line ends the event."""
         self._values = ValueCount()
         self._is_after_return = False
-        """Whether a line feed at the beginning of the next piece belongs to the line end before it."""
+        """Whether a line feed at the beginning of the next piece belongs to the previous line end."""
 
     def feed(self, piece: bytes) -> None:
-        """Take the next bytes. Raises ``StreamTooLong``."""
+        """Check the next bytes. Raises ``StreamTooLong``."""
         limits = self._limits
         lines = _LINE_END.split(piece)
         self._total += len(piece)

@@ -10,7 +10,7 @@ from pathlib import Path
 import tiktoken
 
 VOCABULARY_FILE = "fb374d419588a4632f3f557e76b4b70aebbca790"
-"""The file's name in a tiktoken cache: SHA-1 of the address tiktoken would load it from."""
+"""The file's name in a tiktoken cache: the SHA-1 of the address it is loaded from."""
 
 VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
@@ -25,21 +25,20 @@ PATTERN = "|".join(
         r"""\s+""",
     ]
 )
-"""How o200k_base cuts text before merging, as in ``tiktoken_ext.openai_public`` (a test compares the two)."""
+"""How o200k_base splits text, as in ``tiktoken_ext.openai_public`` (a test compares the two)."""
 
 MAX_COUNTED = 32 * 1024
-"""Characters that are counted one by one: at most 12 ms, whatever they are (on the machine of the benchmarks)."""
+"""Characters that are counted exactly, which takes at most 12 ms for any text (on the machine of the benchmarks)."""
 SAMPLES = 16
-"""Places of a longer text that are counted instead of all of it, equally far from each other."""
+"""Samples of a longer text that are counted, at equal distances."""
 
 
 class TiktokenCounter:
     """Counts tokens as ``o200k_base`` does. Thread-safe; ``load`` or the first count loads the vocabulary (0.2 s).
 
-    Counts of up to 32 K characters are exact. Without word boundaries, or in rare scripts, a megabyte would take half
-    a second, and everybody who counts does so where others wait: of a longer text, 32 K characters are counted and the
-    rest is taken for alike. Of prose, code and data that is within a few per cent; whoever wants to can deceive it,
-    and gets a prompt that the model refuses.
+    Counts of up to 32 K characters are exact. A megabyte without word boundaries, or in rare scripts, would block the
+    event loop for half a second. So 32 K characters of a longer text are counted, and the result is scaled. For prose,
+    code and data it is within a few per cent. A crafted text can defeat it; the model then refuses the prompt.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -49,7 +48,7 @@ class TiktokenCounter:
         self._encoding: tiktoken.Encoding | None = None
 
     def count(self, text: str) -> int:
-        """The number of tokens of ``text``, or an estimate; special-token spellings count as ordinary text.
+        """Return the number of tokens of ``text``, or an estimate; special-token spellings count as ordinary text.
 
         Raises ``RuntimeError`` if the vocabulary file is missing or damaged.
         """
@@ -65,7 +64,7 @@ class TiktokenCounter:
         """Load the vocabulary, unless it is loaded. Raises as ``count`` does."""
         with self._lock:
             if self._encoding is None:
-                # Not tiktoken.get_encoding(): that one downloads a file it does not find, in the middle of a turn.
+                # Not tiktoken.get_encoding(), which would download a missing file in the middle of a turn.
                 self._encoding = tiktoken.Encoding(
                     name="o200k_base", pat_str=PATTERN, mergeable_ranks=_read_ranks(self._path), special_tokens={}
                 )
@@ -79,5 +78,5 @@ def _read_ranks(path: Path) -> dict[bytes, int]:
         raise RuntimeError(f"The tokenizer's vocabulary cannot be read from {path}.") from error
     if hashlib.sha256(data).hexdigest() != VOCABULARY_SHA256:
         raise RuntimeError(f"The tokenizer's vocabulary in {path} is damaged.")
-    fields = data.split()  # token and rank in turn; read without a loop of Python's, for cold starts wait for it
+    fields = data.split()  # alternating tokens and ranks; read without a Python loop, because it delays cold starts
     return dict(zip(map(a2b_base64, fields[::2]), map(int, fields[1::2]), strict=True))

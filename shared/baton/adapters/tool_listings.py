@@ -1,4 +1,4 @@
-"""What sources are known to offer: asked once on a turn's path, and from then on beside the turns."""
+"""A cache of the tools that sources offer. After the first request it is refreshed in the background."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from baton.domain.tool import ToolDefinition
 from baton.ports.tools import MissingTools
 
 RETRY_SECONDS = 30.0
-"""From one attempt at a source to the next."""
+"""The pause between two requests to a source that failed."""
 
 Offer = Sequence[SourceTool] | MissingTools
 
 
 class Freshness(Protocol):
-    """What must be known of a source to know when to ask it again."""
+    """Decides when a source must be asked again."""
 
     def must_ask(self, definition: ToolDefinition, /) -> bool:
-        """Whether what it said is too old."""
+        """Return whether its list is too old."""
         ...
 
     def may_recover(self, definition: ToolDefinition, /) -> bool:
-        """Whether a failure may pass by itself."""
+        """Return whether a failure may be temporary."""
         ...
 
 
 @dataclass(slots=True)
 class _Known:
     definition: ToolDefinition
-    """Kept, so that no other object can come to have its identity."""
+    """Kept alive, so that no other object can get the same ``id()``."""
     offer: Offer
     tried_at: float
     attempt: asyncio.Task[None] | None = None
-    """The last one beside the turns."""
+    """The last request in the background."""
 
 
 class Listings:
-    """The tools of each definition, by identity: definitions are read once, and live as long as the process.
+    """The tools of each definition, by identity: definitions are read once and live as long as the process.
 
-    Only who asks first waits. What failed is missing from then on, and what is too old serves on, while it is asked
-    for again in a task of its own: what failed at most every ``RETRY_SECONDS``, and only while turns go on. A Lambda
-    environment may be frozen in the middle of that; then the attempt fails as it wakes, and the next one comes with a
-    later turn. What cannot pass by itself (a function that is not there) is not asked for again.
+    Only the first caller waits. After that, a failed source is missing and an old list is still used, while a
+    background task asks the source again: a failed one at most every ``RETRY_SECONDS``, and only during turns. If
+    Lambda freezes the environment meanwhile, the request fails later and the next turn starts another. A permanent
+    failure (a function that does not exist) is not retried.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class Listings:
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``ask`` raises nothing: a failure is ``MissingTools``."""
+        """``ask`` raises nothing; it returns ``MissingTools`` for a failure."""
         self._ask = ask
         self._monotonic = monotonic
         self._known: dict[int, _Known] = {}
 
     async def of(self, definition: ToolDefinition, freshness: Freshness) -> Offer:
-        """What ``definition`` offers."""
+        """Return the tools of ``definition``, or ``MissingTools``."""
         known = self._known.get(id(definition))
         if known is None:
             tried_at = self._monotonic()
@@ -69,11 +69,11 @@ class Listings:
             self._known[id(definition)] = known
         elif self._is_due(known, freshness):
             known.tried_at = self._monotonic()
-            known.attempt = asyncio.ensure_future(self._try_again(known))
+            known.attempt = asyncio.ensure_future(self._refresh(known))
         return known.offer
 
     async def settled(self) -> None:
-        """Wait for the attempts under way."""
+        """Wait for the background requests in progress."""
         attempts = [known.attempt for known in self._known.values() if known.attempt is not None]
         await asyncio.gather(*attempts)
 
@@ -81,9 +81,9 @@ class Listings:
         is_long_ago = self._monotonic() - known.tried_at >= RETRY_SECONDS
         if isinstance(known.offer, MissingTools):
             return is_long_ago and freshness.may_recover(known.definition)
-        # An attempt whose event loop has ended is never done.
+        # A request whose event loop has ended is never done.
         is_idle = known.attempt is None or known.attempt.done() or is_long_ago
         return is_idle and freshness.must_ask(known.definition)
 
-    async def _try_again(self, known: _Known) -> None:
+    async def _refresh(self, known: _Known) -> None:
         known.offer = await self._ask(known.definition)

@@ -1,4 +1,4 @@
-"""Names that a model accepts for tools that servers name as they like."""
+"""Assign names that models accept to tools of MCP servers."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from baton.domain.tool import OWN_TOOLS
+from baton.domain.tool import BUILTIN_TOOLS
 
-LONGEST = 64
+MAX_NAME = 64
 
 Listed = tuple[str, str]
 """A server's name and the tool's name there."""
 
 
 def assigned(declared: Collection[str], listed: Sequence[Listed]) -> dict[Listed, str]:
-    """What the model calls the ``listed`` tools, beside those ``declared`` by name; independent of their order.
+    """Assign names to the ``listed`` tools that differ from the ``declared`` names. Their order does not matter.
 
-    A tool keeps its name (other characters as ``_``) unless another one has it too or it is one of Baton's own: then
-    its server's name stands in front.
+    A tool keeps its name (with ``_`` for other characters) unless another tool or a built-in one has it. Then it gets
+    its server's name as a prefix.
     """
     counts = Counter(plain(own) for _, own in set(listed))
     names: dict[Listed, str] = {}
     for server, own in set(listed):
         name = plain(own)
-        free = counts[name] == 1 and name not in declared and OWN_TOOLS.fullmatch(name) is None
+        free = counts[name] == 1 and name not in declared and BUILTIN_TOOLS.fullmatch(name) is None
         if free:
             names[server, own] = name
     taken = set(names.values()) | set(declared)
@@ -38,19 +38,19 @@ def assigned(declared: Collection[str], listed: Sequence[Listed]) -> dict[Listed
 
 
 def plain(own: str) -> str:
-    """``own`` in characters and length that model providers accept."""
+    """Return ``own`` with the characters and length that model providers accept."""
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", own)
-    return name if 0 < len(name) <= LONGEST else _marked(name, own)
+    return name if 0 < len(name) <= MAX_NAME else _marked(name, own)
 
 
 def prefixed(server: str, own: str) -> str:
-    """``own`` with its server's name in front."""
+    """Return ``own`` with its server's name as a prefix."""
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{server}_{own}")
-    if OWN_TOOLS.fullmatch(name):
+    if BUILTIN_TOOLS.fullmatch(name):
         name = f"mcp_{name}"
-    return name if len(name) <= LONGEST else _marked(name, server, own)
+    return name if len(name) <= MAX_NAME else _marked(name, server, own)
 
 
 def _marked(name: str, *parts: str) -> str:
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{name[: LONGEST - 9]}_{digest}"
+    return f"{name[: MAX_NAME - 9]}_{digest}"

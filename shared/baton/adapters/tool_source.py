@@ -1,4 +1,4 @@
-"""What every kind of outside tools has in common."""
+"""The interface of all kinds of external tools."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 D = TypeVar("D", contravariant=True)
 GRACE_SECONDS = 1.0
-"""Of silence beyond a call's own time, which the toolbox keeps: of two clocks for one limit, either could win."""
+"""Added to a client's timeout, so that the toolbox's time limit for the call always ends first."""
 
 
 class Unreachable(ToolFailed):
-    """The endpoint failed, rather than refused: what circuit breakers count."""
+    """The endpoint failed. Circuit breakers count this, but not refusals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class SourceTool:
     """A tool as its source knows it."""
 
     own_name: str
-    """Any text; what the model calls it is decided elsewhere."""
+    """The source's name for it, which may be any text. ``tool_names`` assigns the name for the model."""
     description: str
     parameters: Mapping[str, Any]
     """A valid JSON Schema of type object."""
@@ -33,23 +33,23 @@ class ToolSource(Protocol[D]):
     """Tools of one kind of definition."""
 
     def origin(self, definition: D) -> str:
-        """Where its tools come from, for records."""
+        """Return where its tools come from, for records."""
         ...
 
     def endpoint(self, definition: D) -> str | None:
-        """What fails as a whole, as the circuit breaker names it; None: nothing that could be out of reach."""
+        """Return the name of its circuit; None if it needs no endpoint."""
         ...
 
     def must_ask(self, definition: D) -> bool:
-        """Whether ``tools`` would use the endpoint now, rather than answer from what is known."""
+        """Return whether ``tools`` would call the endpoint now instead of using its cache."""
         ...
 
     def may_recover(self, definition: D) -> bool:
-        """Whether a failure of ``tools`` may pass by itself; else nothing helps but another deployment."""
+        """Return whether a failure of ``tools`` may be temporary. Otherwise only a new deployment helps."""
         ...
 
     async def tools(self, definition: D) -> Sequence[SourceTool]:
-        """The tools of ``definition``. Raises ``ToolFailed``, and ``Unreachable`` if its endpoint fails."""
+        """Return the tools of ``definition``. Raises ``ToolFailed``, and ``Unreachable`` if its endpoint fails."""
         ...
 
     async def call(

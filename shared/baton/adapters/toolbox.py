@@ -1,4 +1,4 @@
-"""All tools outside Baton, behind one door."""
+"""All external tools behind the port ``Tools``."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from baton.ports.chat_model import ToolSpec
 from baton.ports.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult
 
 LISTING_SECONDS = 5.0
-"""How long a turn waits for a source to say what it offers."""
+"""How long a turn waits for a source's list of tools."""
 
 MAX_REASON = 500
-"""Of what the log says of a broken tool, in characters."""
+"""Characters of the reason in the log of a broken tool."""
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
 class Guards(Protocol):
-    """Circuit breakers: a guarded block is not entered while its endpoint is known to fail."""
+    """Circuit breakers. A guarded block is not entered while its circuit is open."""
 
     def guard(self, name: str, /) -> AbstractAsyncContextManager[Any]:
-        """Enter to use the endpoint ``name``; an exception that leaves the block counts as its failure."""
+        """Return a context for a call of the endpoint ``name``. An exception that leaves it counts as a failure."""
         ...
 
 
@@ -54,10 +54,10 @@ class _Entry:
 
 
 class Toolbox:
-    """``Tools`` over one source for each kind of definition, made when an agent first has such a tool.
+    """``Tools`` over one source for each kind of definition, created when an agent first has such a tool.
 
-    ``makers`` may be slow: they run in a thread. The libraries behind some sources take seconds to load.
-    Nothing but ``ToolFailed`` leaves it, and no secret that ``headers`` gave out: neither in results nor in the log.
+    ``makers`` run in a thread, because the libraries of some sources take seconds to load. Methods raise ``ToolFailed``
+    only. Secrets that ``headers`` resolved are redacted in results and in the log.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Toolbox:
         place: Callable[[ToolDefinition], str | None] = lambda definition: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``place`` tells where a definition is written, as ``file:line: field``."""
+        """``place`` returns where a definition is written, as ``file:line: field``."""
         self._makers = makers
         self._sources: dict[type[Any], ToolSource[Any]] = {}
         self._making = threading.Lock()
@@ -80,13 +80,14 @@ class Toolbox:
         self._place = place
         self._listings = Listings(self._listed, monotonic=monotonic)
         self._broken: dict[int, str] = {}
-        """What was told of a definition that cannot be used: once, however often it is tried."""
+        """The logged reason of each unusable definition, so that it is logged once."""
         self._told_otherwise: set[int] = set()
-        """Definitions of which whoever asks is told, rather than the log."""
+        """Definitions whose problems are returned to the caller and not logged."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
-        """See ``Tools``. Sources that nothing is known of are asked, all at the same time, each for at most
-        ``listing_seconds``; what is known to be broken is left out at once (``tool_listings``).
+        """See ``Tools``. New sources are asked in parallel, each for at most ``listing_seconds``.
+
+        Sources that failed before are left out at once (``tool_listings``).
         """
         entries, missing = await self._entries(_permitted(agent, scope))
         return OfferedTools(tuple(self._tool(name, entry) for name, entry in entries.items()), missing)
@@ -94,14 +95,14 @@ class Toolbox:
     async def call(
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
-        """See ``Tools``. The user's permissions are looked at again."""
+        """See ``Tools``. The user's permissions are checked again."""
         entry = await self._find(_permitted(agent, context.scope), name)
         definition = entry.definition
         source = self._source(definition)
         try:
             work = source.call(definition, entry.own.own_name, arguments, context)
             result = await self._guarded(source.endpoint(definition), work, definition.timeout_seconds)
-        except Exception as error:  # noqa: BLE001 - whatever a tool does, the turn goes on
+        except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn
             raise self._failure(error, name, definition) from None
         return replace(
             result,
@@ -110,7 +111,7 @@ class Toolbox:
         )
 
     async def check(self, definitions: Iterable[ToolDefinition]) -> list[str]:
-        """Ask the sources of ``definitions``: what cannot be used, where that is written, and what becomes of it."""
+        """Ask the sources of ``definitions``. Returns a message with place and consequence for each unusable one."""
         found = list(definitions)
         self._told_otherwise.update(id(definition) for definition in found)
         await self._entries(found)
@@ -118,7 +119,7 @@ class Toolbox:
         return [self._broken[id(definition)] for definition in found if id(definition) in self._broken]
 
     async def settled(self) -> None:
-        """Wait for what is asked of sources beside the turns."""
+        """Wait for the background requests in progress."""
         await self._listings.settled()
 
     async def _find(self, definitions: Sequence[ToolDefinition], name: str) -> _Entry:
@@ -126,7 +127,7 @@ class Toolbox:
         entries, missing = await self._entries(declared or definitions)
         if name in entries:
             return entries[name]
-        # A tool has its server's name in front only while another server has one like it.
+        # A tool has its server's name as a prefix only while another server has a tool of that name.
         for entry in entries.values():
             if isinstance(entry.definition, McpServer) and prefixed(entry.definition.name, entry.own.own_name) == name:
                 return entry
@@ -150,7 +151,7 @@ class Toolbox:
             if not isinstance(tools, MissingTools)
             for own in tools
         ]
-        # The names of tools that are missing now stay theirs.
+        # Tools that are missing now keep their names.
         declared = {definition.name for definition in definitions if not isinstance(definition, McpServer)}
         listed = [(e.definition.name, e.own.own_name) for e in found if isinstance(e.definition, McpServer)]
         names = assigned(declared, listed)
@@ -166,7 +167,7 @@ class Toolbox:
         try:
             endpoint = source.endpoint(definition) if source.must_ask(definition) else None
             offered = await self._guarded(endpoint, source.tools(definition), self._listing_seconds)
-        except Exception as error:  # noqa: BLE001 - whatever a source does, the turn goes on without it
+        except Exception as error:  # noqa: BLE001 - a failing source must not end the turn
             self._note_broken(definition, error)
             return MissingTools(source.origin(definition), self._headers.redacted(_message(error)))
         if self._broken.pop(id(definition), None) is not None:
@@ -174,9 +175,9 @@ class Toolbox:
         return offered
 
     async def _guarded(self, endpoint: str | None, work: Coroutine[Any, Any, T], seconds: float) -> T:
-        """Do ``work`` within its time and under the circuit breaker of the endpoint it uses.
+        """Run ``work`` with a time limit and under the circuit breaker of its endpoint.
 
-        A refusal is no failure of the endpoint. Raises ``Unreachable`` when the time is over, and what ``work`` raises.
+        A refusal is no failure of the endpoint. Raises ``Unreachable`` after the time limit, and errors of ``work``.
         """
         if self._guards is None or endpoint is None:
             guard: AbstractAsyncContextManager[Any] = nullcontext()
@@ -195,12 +196,12 @@ class Toolbox:
                 except ToolFailed as error:
                     refusal = error
         finally:
-            work.close()  # an open breaker never started it
-        assert refusal is not None  # noqa: S101 - the block returned or raised otherwise
+            work.close()  # an open circuit has not started it
+        assert refusal is not None  # noqa: S101 - otherwise the block has returned or raised
         raise refusal
 
     def _note_broken(self, definition: ToolDefinition, error: Exception) -> None:
-        """Log what is wrong with a definition, unless that is known."""
+        """Log the problem of a definition, unless it was logged before."""
         passes = self._source(definition).may_recover(definition)
         then = "it is tried again beside later turns" if passes else "it is tried again after a new start only"
         why = self._headers.redacted(_for_the_file(error)).rstrip(".")
@@ -247,7 +248,7 @@ def _permitted(agent: AgentDefinition, scope: Scope) -> list[ToolDefinition]:
 
 
 def _message(error: Exception) -> str:
-    """What the model is told. The texts of unexpected errors are for nobody: they may quote anything."""
+    """Return the message for the model. Texts of unexpected errors are omitted, because they may quote anything."""
     if isinstance(error, ToolFailed):
         return error.message
     if isinstance(error, CircuitOpen):
@@ -260,7 +261,7 @@ def _message(error: Exception) -> str:
 
 
 def _for_the_file(error: Exception) -> str:
-    """What is wrong with a definition, for whoever has written it, on one line."""
+    """Return the problem of a definition on one line, for its author."""
     if isinstance(error, ImportError):
         told = f"it cannot be imported: {error}"
     elif isinstance(error, ToolFailed | CannotLoad | CircuitOpen | BatonError):
@@ -271,7 +272,7 @@ def _for_the_file(error: Exception) -> str:
 
 
 def _for_operators(error: Exception) -> str:
-    """What the log may hold: kinds and places of errors, and only those texts that quote no argument or answer."""
+    """Return the error for the log: types and places, and only texts that quote no argument or answer."""
     return " < ".join(_described(cause) for cause in _chain(error))
 
 

@@ -73,7 +73,7 @@ class YamlDocument:
         return kept
 
     def _line(self, place: Place) -> int:
-        """The line of the deepest part of ``place`` that is there: a missing field is told where it should be."""
+        """Return the line of the deepest existing part of ``place``, so that a missing field gets its parent's line."""
         node, line = self._root, (self._root.start_mark.line + 1 if self._root is not None else 1)
         for part in place:
             if isinstance(node, yaml.MappingNode):

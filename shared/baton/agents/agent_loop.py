@@ -1,4 +1,4 @@
-"""The heart of a turn: one agent answers, calling tools as often as it needs and may."""
+"""The model loop of one agent: ask the model, execute its tool calls, repeat until it answers."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ LAST_ANSWER = (
 
 
 MAX_CALLS = 64
-"""Calls of one answer; further ones are not made, and the model is not told that it made them."""
+"""Calls of one answer. Further ones are not executed, and the model's history does not contain them."""
 MAX_SOURCES = 50
-"""Of an answer."""
+"""Sources of an answer."""
 MAX_SOURCE_FIELD = 500
 
 
 class AgentLoop:
-    """One agent at work on one answer: its model is asked, its calls are carried out, until it has answered.
+    """One agent's work on one answer: it asks the model and executes tool calls until the model has answered.
 
-    What it says and what its tools answer goes into ``transcript``; ``events`` shows it to the user.
+    Texts and tool results go into ``transcript``; ``events`` yields them for the user.
     """
 
     def __init__(
@@ -114,17 +114,17 @@ class AgentLoop:
         )
 
     async def begin(self, context: AssembledContext, notes: Sequence[Prompt] = ()) -> None:
-        """What it answers; ``notes`` stand behind the system prompt."""
+        """Set the prompt; ``notes`` follow the system prompt."""
         self._prompts = [*context.prompts[:1], *notes, *context.prompts[1:]]
         self._head = 1 + len(notes)
         self._current_from = context.current_from + len(notes)
         self._prompt_budget = context.budget
         counter = self._context.services.counter
         if context.tokens + sum(prompt_tokens(note, counter) for note in notes) > context.budget:
-            await self._fit()  # else the stored counts say that it fits: no turn counts its whole history again
+            await self._fit()  # otherwise the stored counts prove that it fits, without counting the history again
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Answer what it was begun with. Raises the ``BatonError`` that ends the run, after closing what was opened."""
+        """Answer the prompt. Raises the ``BatonError`` that ends the run, after it has ended open messages."""
         while True:
             is_last = self._budget.is_spent
             calls: list[ToolCall] = []
@@ -146,7 +146,7 @@ class AgentLoop:
                 return  # it has said goodbye
 
     def _take_back_transfer(self) -> None:
-        """Keep what it said, but not the call: the handoff has a record of its own, and each message is a write."""
+        """Keep the agent's text, but not the call: the handoff has a record of its own, and each message is a write."""
         said, _ = self._transcript.take_back(2)
         if said.text:
             self._transcript.add_answer(said.id, self._agent, said.text, sources=said.sources, is_cut=said.is_cut)
@@ -154,7 +154,7 @@ class AgentLoop:
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], refused: Mapping[str, str]
     ) -> AsyncGenerator[BaseEvent, None]:
-        """Carry out the ``approved`` ones of calls that have waited; the model is told why others were ``refused``."""
+        """Execute the ``approved`` calls of an interrupted run. The model gets the reasons of ``refused`` ones."""
         for call in calls:
             if call.id in refused:
                 await self._calls.refuse(call, refused[call.id])
@@ -162,7 +162,7 @@ class AgentLoop:
             yield event
 
     async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> AsyncGenerator[BaseEvent, None]:
-        """Ask the model once: its text goes into the transcript, its tool calls into ``calls``."""
+        """Ask the model once. Its text goes into the transcript, its tool calls into ``calls``."""
         context, message_id = self._context, self._transcript.new_id()
         text, heard, is_open, finished = "", "", False, None
         failure: BatonError | None = None
@@ -223,7 +223,7 @@ class AgentLoop:
             raise failure
 
     async def _carry_out(self, calls: Sequence[ToolCall], message_id: str) -> AsyncGenerator[BaseEvent, None]:
-        """Carry out the calls of the answer ``message_id`` and put their results into the prompts."""
+        """Execute the calls of the answer ``message_id`` and add their results to the prompts."""
         for event in call_events(calls, message_id):
             yield event
         said = self._transcript.messages[-1].text
@@ -231,14 +231,14 @@ class AgentLoop:
             yield event
         self._prompts.append(Prompt(Role.ASSISTANT, said, tool_calls=tuple(calls)))
         self._prompts += [
-            Prompt(Role.TOOL, self._calls.told(call), tool_call_id=call.id)
+            Prompt(Role.TOOL, self._calls.result_for_model(call), tool_call_id=call.id)
             for call in calls
             if call not in self._waiting
         ]
         await self._fit()
 
     async def _fit(self) -> None:
-        """An exchange that goes on may be too long from the beginning, any other once its calls have had results."""
+        """Prune the prompts to the budget. They grow with results; a continued exchange may be too long at once."""
         self._prompts, self._current_from = await off_loop(
             sum(map(_length, self._prompts)),
             fit,
@@ -254,7 +254,7 @@ class AgentLoop:
         outcomes = self._calls.outcomes
         for call in calls:
             if call.id in outcomes:
-                yield tool_result(call, result_ids[call.id], self._calls.told(call), outcomes[call.id].end)
+                yield tool_result(call, result_ids[call.id], self._calls.result_for_model(call), outcomes[call.id].end)
         left = [call for call in calls if call.id not in outcomes]
         if left:
             activity_id = self._transcript.new_activity_id()
@@ -264,15 +264,15 @@ class AgentLoop:
                     yield event
         for call in calls:
             self._take(call, outcomes[call.id], result_ids[call.id])
-            await asyncio.sleep(0)  # each is counted
+            await asyncio.sleep(0)  # counting a result takes time, so let other tasks run in between
 
     def _take(self, call: ToolCall, outcome: CallOutcome, result_id: str) -> None:
-        """Note what follows from a call's outcome."""
+        """Record the consequences of a call's outcome."""
         if outcome.waits:
             self._waiting.append(call)
             return
         is_report = outcome.returns is not None
-        told = self._calls.told(call)
+        told = self._calls.result_for_model(call)
         self._transcript.add_result(result_id, self._agent, call, told, end=outcome.end, is_handoff_summary=is_report)
         if self._transfer is None or self._transfer.refusal is not None:
             self._transfer = outcome.transfer or self._transfer
@@ -292,7 +292,7 @@ class AgentLoop:
         return sentence(self._agent, "limited_resources") + "\n\n"
 
     def _identified(self, call: ToolCall) -> ToolCall:
-        """The call under an id that another attempt at this run would give it too."""
+        """Return the call with an id that is the same in every attempt at this run."""
         context = self._context
         about = (context.thread_id, context.run.message_id, self._caller, call.name, call.arguments)
         same = tool_call_id(*about, 0)
@@ -303,7 +303,7 @@ class AgentLoop:
     async def _count(
         self, finished: Finished | None, prompts: Sequence[Prompt], text: str, calls: Sequence[ToolCall]
     ) -> None:
-        """Add what the model counted, or our own count where its endpoint does not tell or it broke off."""
+        """Add the model's usage, or an own count if the endpoint reports none or the answer broke off."""
         usage = finished.usage if finished is not None else None
         if finished is not None:
             self._model = finished.model
@@ -322,19 +322,19 @@ class AgentLoop:
 
 
 def _length(prompt: Prompt) -> int:
-    """About how many characters of a prompt are counted."""
+    """Return roughly how many characters of a prompt are counted."""
     content = prompt.content
     length = len(content) if isinstance(content, str) else sum(len(str(part)) for part in content)
     return length + _call_length(prompt.tool_calls)
 
 
 def _call_length(calls: Sequence[ToolCall]) -> int:
-    """How many characters of calls are counted."""
+    """Return how many characters of calls are counted."""
     return sum(len(call.name) + len(call.arguments) for call in calls)
 
 
 def _short(value: Any) -> Any:
-    """A field of a source, as long as it needs to be; only texts, numbers and nothing come from tools."""
+    """Return a field of a source, shortened. Only strings, numbers and None are allowed."""
     if isinstance(value, str):
         return value[:MAX_SOURCE_FIELD]
     return value if isinstance(value, int | float | None) else str(value)[:MAX_SOURCE_FIELD]

@@ -1,4 +1,4 @@
-"""How long the answer of one agent may be, however often its model is asked for it."""
+"""The length limit of one agent's answer, over all its model calls."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Chunk = TypeVar("Chunk")
 
 
 class AnswerLimit:
-    """What an agent may still say and call in a run, in bytes of UTF-8."""
+    """The bytes of UTF-8 that an agent's texts and calls may still take in a run."""
 
     def __init__(self, room: int = MAX_ANSWER_BYTES) -> None:
         self.is_spent = False
-        """Whether something was left out: the answer ends there."""
+        """Whether the answer was cut."""
         self._room = room
 
     async def within(self, chunks: AsyncGenerator[Chunk, None]) -> AsyncGenerator[Chunk | TextDelta, None]:
-        """The same chunks, as far as there is room; whoever gives more is closed."""
+        """Yield the chunks up to the limit, then close the generator."""
         async with contextlib.aclosing(chunks):
             async for chunk in chunks:
                 if isinstance(chunk, TextDelta):

@@ -1,4 +1,4 @@
-"""Who may answer what a run waits for, and in whose name it goes on then."""
+"""Check who may answer interrupts, and with whose permissions the run continues."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXPIRED = "Nobody approved this call in time. Ask again if it is still wanted."
 
 
 class Approvals:
-    """Lets the thread's user, or whoever holds ``tool:approve``, answer interrupts; who may not is audited."""
+    """Lets the thread's user and holders of ``tool:approve`` answer interrupts. Refusals are audited."""
 
     def __init__(self, store: ThreadStore, audit: AuditLog) -> None:
         self._store = store
@@ -38,10 +38,10 @@ class Approvals:
     async def is_passed_over(
         self, scope: Scope, thread_id: str, answers: Sequence[InterruptAnswer], message_id: str
     ) -> bool:
-        """Whether the thread's user has said ``message_id`` instead of giving ``answers``.
+        """Return whether the thread's user has sent ``message_id`` instead of ``answers``.
 
-        AG-UI's clients cancel what is open with the message that they send in its place, and name the message that
-        the interrupted run answers where they do no more than refuse.
+        AG-UI's clients cancel open interrupts with the message that they send instead. If they only refuse, they name
+        the message that the interrupted run answers.
         """
         if any(answer.status is not AnswerStatus.CANCELLED for answer in answers):
             return False
@@ -50,11 +50,11 @@ class Approvals:
         except ThreadUnavailable:
             return False
         if thread.user_id != scope.user_id:
-            return False  # who may decide about another user's calls may not therefore speak for them
+            return False  # the permission to approve another user's calls does not include writing for them
         said = await self._store.get_turn(scope, thread_id, message_id)
         if said is None:
             return True
-        # Sent again, or the question itself.
+        # A repeated message, or the question itself.
         taken = answer_message_id(answers[0].interrupt_id)
         if thread.pending is not None and thread.pending.message_id == taken:
             return said.first_ordinal > thread.pending.first_ordinal
@@ -63,11 +63,11 @@ class Approvals:
     async def owner(
         self, scope: Scope, thread_id: str, answers: Sequence[InterruptAnswer], *, is_whole: bool = False
     ) -> Scope:
-        """The scope of the thread's user, in which the run goes on. Raises ``ThreadUnavailable``.
+        """Return the scope of the thread's user, in which the run goes on. Raises ``ThreadUnavailable``.
 
         With ``is_whole`` the answers must be to everything that is open. Raises ``InvalidRequest``.
 
-        It bears the permissions of nobody: those the interrupted run had are kept with the interrupts.
+        The scope has no permissions: those of the interrupted run are stored with the interrupts.
         """
         try:
             thread = await self._store.get_thread(_reader(scope), thread_id)
@@ -87,7 +87,7 @@ class Approvals:
 
 
 def _reader(scope: Scope) -> Scope:
-    """Whoever may approve anybody's calls must find the thread first."""
+    """Add the permission to read the thread for holders of ``tool:approve``."""
     if not scope.has(Permission.TOOL_APPROVE):
         return scope
     return replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
@@ -96,7 +96,7 @@ def _reader(scope: Scope) -> Scope:
 def interrupts_of(
     calls: Sequence[ToolCall], run: Run, agent: AgentDefinition, thread_id: str, clock: Clock
 ) -> tuple[Interrupt, ...]:
-    """The questions that ``calls`` put to a person; they expire as the agent's definition says."""
+    """Return the interrupts for ``calls``. The agent's definition says when they expire."""
     expires_at = clock.now() + timedelta(hours=agent.limits.approval_hours)
     return tuple(
         Interrupt(
@@ -113,9 +113,9 @@ def interrupts_of(
 def pending_interrupts(
     interrupts: tuple[Interrupt, ...], run: Run, agent_id: str, permissions: Iterable[str], *, first_ordinal: int
 ) -> PendingInterrupts | None:
-    """What a thread waits for after a run that came with ``permissions``; None: nothing.
+    """Return the pending interrupts of a thread after a run with ``permissions``; None if there are none.
 
-    ``first_ordinal`` is that of the user's message which all this answers.
+    ``first_ordinal`` is that of the user's message at the beginning of the exchange.
     """
     if not interrupts:
         return None
@@ -130,7 +130,7 @@ def pending_interrupts(
 
 
 def refusals(answered: PendingInterrupts) -> Mapping[str, str]:
-    """What the model is told of the calls that must not be made, by call id."""
+    """Return the results of refused calls for the model, by call id."""
     told: dict[str, str] = {}
     for interrupt in answered.interrupts:
         answer = interrupt.answer
@@ -143,7 +143,7 @@ def refusals(answered: PendingInterrupts) -> Mapping[str, str]:
 
 
 async def audit_answer(audit: AuditLog, owner: Scope, thread_id: str, interrupt: Interrupt) -> None:
-    """Record the decision that was taken, under the user who took it; one that came too late decides nothing."""
+    """Audit a decision, under the user who made it. A late answer is no decision."""
     answer = interrupt.answer
     if answer is None:
         return

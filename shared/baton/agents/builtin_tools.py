@@ -1,4 +1,4 @@
-"""The tools that are Baton's own: what an agent does about the conversation itself."""
+"""Baton's built-in tools, by which an agent controls the conversation: transfer, return, advance, end."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ RETURN_TO_MAIN = ToolSpec(
 
 
 def builtin_tools(agent: AgentDefinition, conversation: RunningConversation) -> tuple[ToolSpec, ...]:
-    """Baton's own tools that the agent may call, which is active."""
+    """Return the built-in tools that the active agent may call."""
     tools = [END_CONVERSATION] if agent.ends_conversations else []
     tools += [_transfer_spec(conversation, handoff.agent, handoff.reason) for handoff in agent.handoffs]
     if conversation.handoff is not None and conversation.handoff.return_expected:
@@ -79,19 +79,19 @@ def builtin_tools(agent: AgentDefinition, conversation: RunningConversation) -> 
 
 @dataclass(slots=True)
 class BuiltinTools:
-    """Baton's own tools at work in one run, one call after the other."""
+    """Executes the built-in tools of one run, one call after the other."""
 
     tracker: ConversationTracker
     scope: Scope
     clock: Clock
     _decided: str | None = None
-    """Who the conversation goes to after this answer."""
+    """The name of the agent that is active after this answer."""
     _one_by_one: asyncio.Lock | None = None
 
     async def use(
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], emit: Emit, *, waits: bool
     ) -> CallOutcome:
-        """Do what ``agent`` calls; its arguments fit the tool. ``waits``: another call waits for an approval."""
+        """Execute a call of ``agent``; its arguments fit the tool. ``waits``: another call waits for an approval."""
         if self._one_by_one is None:
             self._one_by_one = asyncio.Lock()
         async with self._one_by_one:

@@ -1,4 +1,4 @@
-"""What a tool call came to."""
+"""The outcome of a tool call."""
 
 from __future__ import annotations
 
@@ -15,57 +15,57 @@ from baton.ports.agent_client import AgentReport
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A handoff that an agent, or a message's trigger, asks for."""
+    """A handoff that an agent or a trigger asks for."""
 
     target: AgentDefinition
     handoff: HandoffDefinition
     reason: str
     summary: str | None
-    """What the target is told of the conversation; None: it has yet to be summarised."""
+    """The summary of the conversation for the target; None if it must still be written."""
     workflow_id: str | None = None
-    """The unfinished workflow to continue; None: a new one begins."""
+    """The unfinished workflow to continue; None to begin a new one."""
     refusal: Refusal | None = None
-    """Why it does not take place."""
+    """Why the handoff is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What a call came to."""
+    """The outcome of a call."""
 
     output: str
-    """Whole; the model is told as much of it as its agent's limits allow."""
+    """The complete output. The model gets as much of it as its agent's limits allow."""
     error: str | None = None
-    """Why it failed; None: it succeeded."""
+    """Why it failed; None if it succeeded."""
     task_id: str | None = None
     task_status: str | None = None
     is_refused: bool = False
-    """Whether it failed without having been made."""
+    """Whether it was not executed."""
     is_outage: bool = False
-    """Whether it failed because somebody could not be reached in time: the user is told of it."""
+    """Whether it failed because a tool or agent was unavailable. The user is told."""
     sources: tuple[Mapping[str, Any], ...] = ()
     tokens: int = 0
-    """What others have used for it, out of the asking agent's budget."""
+    """Tokens that other agents used for it. They count against the asking agent's budget."""
     ends_conversation: bool = False
     waits: bool = False
-    """Whether a person has to agree first; nothing was done."""
+    """Whether it needs an approval first. Nothing was done yet."""
     transfer: Transfer | None = None
-    """The handoff it asks for, or why that is refused in words that the user is told."""
+    """The handoff it asks for, or why it is refused."""
     returns: AgentReport | None = None
-    """The specialist's report, if the call hands the conversation back."""
+    """The specialist's report, if the call ends the handoff."""
 
     @property
     def end(self) -> CallEnd:
-        """How the call ended, for whoever is shown it."""
+        """How the call ended, for display."""
         if self.error is None:
             return CallEnd.SUCCEEDED
         return CallEnd.REFUSED if self.is_refused else CallEnd.FAILED
 
     @classmethod
     def refused(cls, message: str) -> CallOutcome:
-        """One that was never made; ``message`` is for the model and for the record."""
+        """Return the outcome of a call that was not executed; ``message`` is for the model and for the record."""
         return cls.failed(message, is_refused=True)
 
     @classmethod
     def failed(cls, message: str, **fields: Any) -> CallOutcome:
-        """One that failed; ``message`` is for the model and for the record."""
+        """Return the outcome of a failed call; ``message`` is for the model and for the record."""
         return cls(message, error=message.removeprefix("Error: "), **fields)

@@ -1,4 +1,4 @@
-"""Asking other agents: each question a sub-task of its own, with its own messages, time and tokens."""
+"""Consult other agents. Each question is a sub-task with its own messages, time limit and tokens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ logger = Logger(child=True)
 
 TASKS_AT_ONCE = 100
 MAX_TASKS = 1_000
-"""Of one run: more than its calls may be (``ToolLimits.tool_calls``)."""
+"""Tasks of one run that are read. It is more than the calls that a run may make (``ToolLimits.tool_calls``)."""
 
 UNANSWERED = (
     "Error: {name} could not answer: {reason} Answer with what you know. The user is told about it already: do not "
@@ -46,7 +46,7 @@ UNANSWERED = (
 
 @dataclass(slots=True)
 class _Work:
-    """What a consulted agent has done so far; kept also when it is stopped."""
+    """The work of a consulted agent so far. It is stored even if the agent is stopped."""
 
     answer: str = ""
     usage: Usage = field(default_factory=Usage)
@@ -54,12 +54,12 @@ class _Work:
     is_limited: bool = False
 
     def take(self, text: str, *, is_cut: bool) -> None:
-        """Note the answer; whoever has asked is told where there was no room for all of it."""
+        """Record the answer, with a note for the asking agent if it was cut."""
         self.answer = f"{text}\n{CUT_NOTE}" if is_cut else text
 
 
 class Consultations:
-    """Asks agents on behalf of the one that answers the user; one at a time or many at once.
+    """Consults agents on behalf of the active one, one at a time or several at once.
 
     A sub-agent that fails, cannot be reached or takes too long never fails the turn.
     """
@@ -74,7 +74,7 @@ class Consultations:
         return self._usage
 
     async def ask(self, call: ToolCall, agent: AgentDefinition, message: str, emit: Emit) -> CallOutcome:
-        """Ask ``agent``; what comes of it is told to the asking model and kept as a task."""
+        """Ask ``agent``. The asking model gets the outcome, which is also stored as a task."""
         context = self._context
         task = Task(
             id=task_id(context.thread_id, call),
@@ -84,7 +84,7 @@ class Consultations:
             message=message,
             started_at=context.services.clock.now(),
         )
-        # The agent is at work while this is written.
+        # The agent works while this is written.
         begun = asyncio.ensure_future(context.services.records.put_task(context.lease(), task))
         emit(subagent_started(task.id, agent, call))
         work = _Work()
@@ -112,7 +112,7 @@ class Consultations:
         )
 
     async def _status(self, agent: AgentDefinition, task: Task, work: _Work) -> tuple[TaskStatus, str | None]:
-        """Have the agent answer within its time; how that ended, and what went wrong if anything did."""
+        """Let the agent answer within its time limit. Returns the status, and the reason of a failure."""
         try:
             async with asyncio.timeout(self._context.work_seconds(agent.timeouts.consult_seconds)):
                 await (self._ask_remote if agent.remote else self._ask_local)(agent, task, work)
@@ -133,7 +133,7 @@ class Consultations:
         return TaskStatus.COMPLETED, None
 
     async def _ask_local(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
-        """Have an agent of this deployment answer, seeing nothing but its task."""
+        """Let an agent of this deployment answer. It sees only its task."""
         context, services = self._context, self._context.services
         kit = await tool_kit(agent, context.scope, services.registry, services.tools)
         transcript = Transcript(
@@ -151,7 +151,7 @@ class Consultations:
         try:
             async with contextlib.aclosing(loop.events()) as events:
                 async for _ in events:
-                    pass  # the user sees what the asking agent makes of it
+                    pass  # the user sees only the asking agent's answer
         finally:
             work.usage = loop.result.usage
             self._usage += work.usage
@@ -165,7 +165,7 @@ class Consultations:
             work.take(answers[-1].text, is_cut=answers[-1].is_cut)
 
     async def _ask_remote(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
-        """Have an agent elsewhere answer, over A2A; its stream is read to the end before anything is made of it."""
+        """Let a remote agent answer, over A2A. Its stream is read to the end before the answer is used."""
         context = self._context
         asked = AgentTask(
             scope=context.scope,
@@ -188,7 +188,7 @@ class Consultations:
     async def _keep(
         self, begun: asyncio.Future[None], task: Task, status: TaskStatus, work: _Work, error: str | None
     ) -> None:
-        """Keep the task as it ended, and audit that one agent has called another."""
+        """Store the ended task, and audit the consultation."""
         context, services = self._context, self._context.services
         ended = replace(
             task,
@@ -208,12 +208,12 @@ class Consultations:
 
 
 def task_id(thread_id: str, call: ToolCall) -> str:
-    """The id of the sub-task a call makes: the same for every attempt at it."""
+    """Return the id of a call's sub-task. It is the same in every attempt."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"task\0{call.id}"))
 
 
 async def settle_tasks(services: AgentServices, lease: Lease, run: Run, journal: Mapping[str, ToolCallRecord]) -> None:
-    """End the sub-tasks that an attempt left at work when its worker died; nobody works on them any more."""
+    """End the sub-tasks that were in progress when an earlier attempt's worker died."""
     results = {call.task_id: call.output for call in journal.values() if call.task_id is not None}
     async for task in _tasks_at_work(services, lease, run):
         ended = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
@@ -223,7 +223,7 @@ async def settle_tasks(services: AgentServices, lease: Lease, run: Run, journal:
 
 
 async def _tasks_at_work(services: AgentServices, lease: Lease, run: Run) -> AsyncGenerator[Task, None]:
-    """The run's tasks that have not ended. It is the thread's last run: its tasks are listed before all others."""
+    """Yield the run's tasks that have not ended. The run is the thread's last one, so its tasks are listed first."""
     cursor, seen = None, 0
     while seen < MAX_TASKS:
         tasks, cursor = await services.records.tasks(lease.scope, lease.thread_id, limit=TASKS_AT_ONCE, cursor=cursor)

@@ -1,4 +1,4 @@
-"""The indicator that the user sees while other agents are being consulted."""
+"""The indicator that users see while other agents are consulted."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from baton.domain.tool_events import activity, activity_change
 
 KIND = "research"
 BEAT_SECONDS = 8.0
-"""Between signs of life; clients are promised one at least every ten seconds."""
+"""Between updates. The protocol promises clients one at least every ten seconds."""
 LONG_SECONDS = 30.0
 """After this long the user is told that it takes longer than expected."""
 
 
 class ProgressIndicator:
-    """One entry in the conversation that shows who is at work; an async context manager around the waiting."""
+    """An activity that shows the consulted agents, as an async context manager around the wait."""
 
     def __init__(self, message_id: str, asking: AgentDefinition, asked: Sequence[AgentDefinition], emit: Emit) -> None:
         self._message_id = message_id
@@ -42,7 +42,7 @@ class ProgressIndicator:
                 await self._beats
 
     def ended(self, agent_id: str, status: TaskStatus) -> None:
-        """Show that an agent has ended; one that was asked twice ends twice."""
+        """Show that an agent has ended. An agent that was asked twice ends twice."""
         for index, agent in enumerate(self._agents):
             if agent["id"] == agent_id and agent["status"] == TaskStatus.WORKING.value:
                 agent["status"] = status.value

@@ -1,4 +1,4 @@
-"""What Baton tells a model besides its agent's own prompt: where things stand, and what to follow."""
+"""System notes for a model besides its agent's prompt: unavailable tools, unfinished workflows, skills."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
 CONTINUING = "I would like to continue {workflow}."
-"""What stands for the user's words where they took a workflow up with a button. Nobody has said it: it is not kept."""
+"""The prompt in place of a user's message when a button continues a workflow. It is not stored."""
 MAX_SKILL_TOKENS = 4_000
-"""Of all skills' steps together; one that does not fit any more is left out."""
+"""Tokens of all skills' steps together. A skill that does not fit is left out."""
 MAX_SKILLS = 3
-"""Skills that one message is answered with."""
+"""Skills in the prompt of one message."""
 
 
 def notes_for(
     conversation: RunningConversation, kit: ToolKit, skills: Sequence[Skill], text: str, counter: TokenCounter
 ) -> list[Prompt]:
-    """What stands behind the system prompt of the active agent, which answers ``text``."""
+    """Return the notes after the system prompt of the active agent, which answers ``text``."""
     return [*_notes(conversation, kit, skills, text, counter)]
 
 

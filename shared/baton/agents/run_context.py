@@ -1,4 +1,4 @@
-"""What everybody who works on a run needs to know: for whom, in which thread, with what, until when."""
+"""The context of a run: its user, thread, services, lease and deadline."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from baton.ports.files import ThreadFiles
 from baton.ports.thread_store import Lease
 
 Emit = Callable[[BaseEvent], None]
-"""Where events go that come up while a run waits for others."""
+"""A callback for events that occur while a run waits for tools or agents."""
 
 MAX_RESERVE_SECONDS = 15.0
 RESERVED_SHARE = 0.25
-"""Of a turn's time, for its last answer; but no more than the seconds above."""
+"""The share of a turn's time that is reserved for its last answer, up to the seconds above."""
 SHARE_OF_SILENCE = 0.9
 
 
 class Writes:
-    """Records on their way to the store, for which the answer need not wait; the commit does."""
+    """Background writes of records. The answer does not wait for them, the commit does."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Future[None]] = []
@@ -63,7 +63,7 @@ class Writes:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """One attempt at a run, as those see it who do its work."""
+    """One attempt at a run, for the agents and tools that work on it."""
 
     services: AgentServices
     scope: Scope
@@ -71,25 +71,25 @@ class RunContext:
     thread_id: str
     run: Run
     lease: Callable[[], Lease]
-    """The lease as last renewed; its fence goes on everything that is written."""
+    """The lease as last renewed. Every write carries its fence."""
     files: ThreadFiles
     deadline: float
-    """Event loop time at which the turn must have ended."""
+    """Event loop time by which the turn must have ended."""
     reserve_seconds: float
-    """Kept free at the end of the turn, so that its agent can still answer with what it has."""
+    """Reserved at the end of the turn, so that the agent can still answer with what it has."""
     stop: asyncio.Event
     """Set by whoever wants the run to end where it is."""
     opened: asyncio.Event
     """Set once the question is stored: before that no tool is called and no other agent asked."""
     writes: Writes = field(default_factory=Writes)
     journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
-    """Calls that an earlier attempt has carried out, by id: they are not made again."""
+    """Calls that an earlier attempt has executed, by id. They are not repeated."""
 
     def model_settings(self, agent: AgentDefinition, *, is_consulted: bool = False) -> ModelSettings:
-        """Which model the agent thinks with.
+        """Return the agent's model and its parameters.
 
-        The silence of a consulted agent's model must be its own failure, counted as such, before its asker's patience
-        ends.
+        The model of a consulted agent must time out before the consultation does, so that the timeout counts as the
+        model's failure.
         """
         choice = agent.model
         patience = SHARE_OF_SILENCE * agent.timeouts.consult_seconds if is_consulted else choice.timeout_seconds
@@ -101,16 +101,16 @@ class RunContext:
         )
 
     def work_seconds(self, wanted: float) -> float:
-        """Seconds that a tool or another agent may take: ``wanted``, or less near the turn's end; 0 when it is over."""
+        """Return the seconds that a tool or agent may take: ``wanted``, less near the turn's end, 0 after it."""
         left = self.deadline - self.reserve_seconds - asyncio.get_running_loop().time()
         return max(0.0, min(wanted, left))
 
 
 class Budget:
-    """What one agent may still do in this turn; when it is spent, it answers with what it has."""
+    """The calls, tokens and time that one agent has left in this turn. After that it must answer."""
 
     def __init__(self, limits: ToolLimits, is_late: Callable[[], bool]) -> None:
-        """``is_late`` tells whether the turn's time is so far gone that only its last answer can be had."""
+        """``is_late`` returns whether only the reserve for the last answer is left of the turn's time."""
         self._limits = limits
         self._is_late = is_late
         self._model_calls = 0
@@ -121,7 +121,7 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the next model call is the last: then no tools are offered."""
+        """Whether the next model call is the last one, without tools."""
         limits = self._limits
         return (
             self._model_calls >= limits.model_calls - 1
@@ -137,14 +137,14 @@ class Budget:
         self._tokens += usage.total_tokens
 
     def count_tokens(self, tokens: int) -> None:
-        """Count what others have used on this agent's behalf."""
+        """Count tokens that other agents used on this agent's behalf."""
         self._tokens += tokens
 
     def count_bad_call(self) -> None:
         self._bad_calls += 1
 
     def take_call(self) -> bool:
-        """Count a call that is about to be made; False if there are no more, or it is too late."""
+        """Count a call before it is made. Returns False if the budget or the time is used up."""
         if self._since is None:
             self._since = asyncio.get_running_loop().time()
         if self._tool_calls >= self._limits.tool_calls or self._is_over():

@@ -1,4 +1,4 @@
-"""Carrying out what a model calls: all calls of one answer at once, each checked, bounded, recorded and told."""
+"""Execute a model's tool calls: all calls of one answer at once, each validated, limited and recorded."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ STOPPED = "The user stopped this."
 OVER = "Error: it was stopped when the time for it was over."
 GRACE_SECONDS = 5.0
 VALUE_WEIGHT = 200
-"""What a value of a call's arguments counts, in the characters of ``off_loop``."""
+"""The cost of validating one value of a call's arguments, in characters as ``off_loop`` counts them."""
 MAX_RESULT = 1024 * 1024
-"""Of what a tool answers, in bytes of UTF-8; what is longer is cut, also in the record of the call."""
+"""Bytes of a tool's answer in UTF-8. Longer answers are cut, also in the record of the call."""
 CUT = "\n[Cut: the tool has answered {} characters in all.]"
 NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
 
 
 Consult = Callable[[ToolCall, AgentDefinition, str, Emit], Awaitable[CallOutcome]]
-"""Asks another agent: the call, whom, what, and where its events go."""
+"""Consults an agent: the call, the agent, the question, and the callback for events."""
 
 
 @dataclass(slots=True)
@@ -56,11 +56,11 @@ class ToolCalls:
     budget: Budget
     consult: Consult | None = None
     own: BuiltinTools | None = None
-    """Baton's own tools; None: it decides nothing about the conversation."""
+    """The built-in tools; None for a consulted agent."""
     task_id: str | None = None
-    """The sub-task in which the agent was consulted; None: it answers the user."""
+    """The sub-task of a consulted agent; None if the agent answers the user."""
     outcomes: dict[str, CallOutcome] = field(default_factory=dict)
-    """By call id."""
+    """Outcomes by call id."""
     _research: ProgressIndicator | None = None
     _fatal: BaseException | None = None
     _is_waiting: bool = False
@@ -74,11 +74,11 @@ class ToolCalls:
         activity_id: str,
         approved: Collection[str] = (),
     ) -> AsyncGenerator[BaseEvent, None]:
-        """Do what is called, all at once, and yield the events of it; ``outcomes`` has the results afterwards.
+        """Execute all calls at once and yield their events. ``outcomes`` has the results afterwards.
 
-        ``result_ids`` gives the id of each call's result message, ``activity_id`` that of the entry which shows who is
-        being asked; ``approved`` holds the calls a person has agreed to.
-        Ends promptly when the run is stopped. Raises ``LeaseLost`` and ``StoreUnavailable``.
+        ``result_ids`` has the ids of the calls' result messages, ``activity_id`` is that of the progress indicator, and
+        ``approved`` has the ids of approved calls. Ends promptly when the run is stopped. Raises ``LeaseLost`` and
+        ``StoreUnavailable``.
         """
         channel: asyncio.Queue[BaseEvent | None] = asyncio.Queue()
         self._is_waiting = any(self._waits(call, approved) for call in calls)
@@ -98,7 +98,7 @@ class ToolCalls:
             raise self._fatal
 
     async def refuse(self, call: ToolCall, why: str) -> None:
-        """Do not make a call, and keep a record that says ``why``. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        """Record that a call was not executed, and ``why``. Raises ``LeaseLost`` and ``StoreUnavailable``."""
         outcome = self.outcomes[call.id] = CallOutcome.refused(why)
         await self._record(call, outcome, self.context.services.clock.now())
 
@@ -141,7 +141,7 @@ class ToolCalls:
             outcome = await self._outcome(call, emit, is_approved=is_approved)
         except asyncio.CancelledError:
             if not self.context.stop.is_set():
-                # The asking agent's patience is over; the call may have had its effect.
+                # The consultation's time is over. The call may have had its effect.
                 self.context.writes.add(self._record(call, CallOutcome.failed(OVER), began))
                 raise
             outcome = CallOutcome.failed(STOPPED)
@@ -158,7 +158,7 @@ class ToolCalls:
             return
         offer = self.kit.offers.get(call.name)
         if offer is not None and offer.tool is not None:
-            # Before anybody hears of it: what was done outside must not be done again by a worker that takes over.
+            # Record it before the result is used, so that a worker that takes over does not repeat the call.
             try:
                 await self._record(call, outcome, began)
             except (LeaseLost, StoreUnavailable) as error:
@@ -179,7 +179,7 @@ class ToolCalls:
     async def _outcome(self, call: ToolCall, emit: Emit, *, is_approved: bool) -> CallOutcome:
         try:
             offer = self.kit.offer(call)
-            # A schema is checked in Python, some hundredths of a millisecond for each value.
+            # Schema validation is Python code and takes some hundredths of a millisecond for each value.
             arguments = await off_loop(VALUE_WEIGHT * count_values(call.arguments), offer.arguments, call)
         except OutOfReach as error:
             return CallOutcome.failed(f"Error: {error}", is_outage=True)
@@ -188,7 +188,7 @@ class ToolCalls:
             return CallOutcome.refused(f"Error: {bad}")
         known = self.context.journal.get(call.id)
         if known is not None and is_shown(call.name):
-            return self._reused(known, offer)  # what is Baton's own is done anew: nothing of it was kept
+            return self._reused(known, offer)  # built-in tools are executed again, because their effects were lost
         if not self.budget.take_call():
             return CallOutcome.refused(NO_MORE)
         if offer.tool is not None and offer.tool.requires_approval and not is_approved:
@@ -203,7 +203,7 @@ class ToolCalls:
 
     async def _outside(self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any]) -> CallOutcome:
         context = self.context
-        assert offer.tool is not None  # noqa: S101 - told apart by the caller
+        assert offer.tool is not None  # noqa: S101 - the caller has checked it
         about = CallContext(
             scope=context.scope,
             thread_id=context.thread_id,
@@ -213,7 +213,7 @@ class ToolCalls:
             idempotency_key=call.id,
         )
         try:
-            # A little more than the tool's own time, which its adapter keeps: a hanging endpoint has failed, not we.
+            # Slightly longer than the tool's timeout, which the adapter enforces, so that the adapter fails first.
             async with asyncio.timeout(context.work_seconds(offer.tool.timeout_seconds + GRACE_SECONDS)):
                 result = await context.services.tools.call(self.agent, call.name, arguments, about)
         except TimeoutError:
@@ -224,7 +224,7 @@ class ToolCalls:
         return CallOutcome(await off_loop(len(result.text), _kept, result.text), sources=result.sources)
 
     def _reused(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:
-        """What an earlier attempt was answered; the tool is not asked again."""
+        """Return the result that an earlier attempt recorded, without calling the tool again."""
         sources = (agent_source(offer.agent),) if offer.agent is not None else ()
         return CallOutcome(
             known.output or "",
@@ -233,8 +233,8 @@ class ToolCalls:
             sources=sources,
         )
 
-    def told(self, call: ToolCall) -> str:
-        """What the model is told of a call's outcome: no more than its agent's limits allow."""
+    def result_for_model(self, call: ToolCall) -> str:
+        """Return a call's output for the model, cut to the agent's limits."""
         output = self.outcomes[call.id].output
         longest = self.agent.limits.result_chars
         if len(output) <= longest:
@@ -244,7 +244,7 @@ class ToolCalls:
     def _shown(self, call: ToolCall, outcome: CallOutcome) -> str:
         if call.name.startswith(ASK) and outcome.task_id is not None:
             return json.dumps({"taskId": outcome.task_id, "status": outcome.task_status})
-        return self.told(call)
+        return self.result_for_model(call)
 
     async def _record(self, call: ToolCall, outcome: CallOutcome, began: datetime) -> None:
         services, given = self.context.services, call.parsed()
@@ -265,17 +265,17 @@ class ToolCalls:
 
 
 def call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:
-    """The calls as clients see them, before their results."""
+    """Return the calls as clients see them, before their results."""
     return [event for call in calls if is_shown(call.name) for event in tool_call(call, parent_message_id)]
 
 
 def agent_source(agent: AgentDefinition) -> dict[str, Any]:
-    """An agent as a source of an answer."""
+    """Return an agent as a source of an answer."""
     return {"kind": "agent", "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
 
 
 def _kept(text: str) -> str:
-    """As much of a tool's answer as is kept, as text that can be sent and stored."""
+    """Return a tool's answer, cut to the limit, as text that can be sent and stored."""
     mended = encodable(text[:MAX_RESULT])
     kept = first_bytes(mended, MAX_RESULT)
     is_whole = len(text) <= MAX_RESULT and len(kept) == len(mended)

@@ -1,4 +1,4 @@
-"""What an agent may call in one turn: Baton's own tools, the agents it may ask, and its tools outside."""
+"""The tools of an agent in one turn: built-in tools, agents it may consult, and external tools."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ ASK_PARAMETERS: dict[str, Any] = {
 
 
 class BadCall(Exception):
-    """A call that makes no sense; the message tells the model what is wrong with it."""
+    """An invalid call. The message tells the model what is wrong with it."""
 
 
 class OutOfReach(BadCall):
-    """A call of a tool that may well exist: some of the agent's tools cannot be reached."""
+    """A call of an unknown tool while some of the agent's tools are unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One tool that the model may call; exactly one of ``agent`` and ``tool`` is set, or neither: it is Baton's own."""
+    """One tool that the model may call. ``agent`` or ``tool`` is set, or neither for a built-in tool."""
 
     spec: ToolSpec
     agent: AgentDefinition | None = None
-    """The agent that is asked."""
+    """The agent to consult."""
     tool: Tool | None = None
 
     def arguments(self, call: ToolCall) -> dict[str, Any]:
-        """The call's arguments. Raises ``BadCall`` if they do not fit the tool's schema."""
+        """Return the call's arguments. Raises ``BadCall`` if they do not fit the tool's schema."""
         if count_values(call.arguments) > MAX_VALUES:
             raise BadCall(f"the arguments must hold at most {MAX_VALUES} values.")
         try:
@@ -74,21 +74,21 @@ class ToolKit:
 
     offers: Mapping[str, Offer]
     missing: tuple[MissingTools, ...] = ()
-    """What the agent should have and cannot have right now."""
+    """Tools that are unavailable right now."""
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(offer.spec for offer in self.offers.values())
 
     def tokens(self, counter: TokenCounter) -> int:
-        """About how many tokens of a prompt the tools take."""
+        """Return roughly how many tokens the tools take in a prompt."""
         return sum(
             counter.count(spec.name) + counter.count(spec.description) + counter.count(json.dumps(spec.parameters))
             for spec in self.specs
         )
 
     def offer(self, call: ToolCall) -> Offer:
-        """The tool that is called. Raises ``BadCall``."""
+        """Return the tool that is called. Raises ``BadCall``."""
         offer = self.offers.get(call.name)
         if offer is None:
             if self.missing:
@@ -106,17 +106,17 @@ async def tool_kit(
     *,
     conversation: RunningConversation | None = None,
 ) -> ToolKit:
-    """The tools that ``agent`` may use on behalf of the scope's user, if it has the ``conversation``.
+    """Return the tools that ``agent`` may use on behalf of the scope's user.
 
-    Without it, it is consulted by another one: then it asks nobody itself, cannot wait for approvals, and decides
-    nothing about the conversation.
+    Without a ``conversation`` the agent is consulted by another one. Then it cannot consult agents, wait for approvals
+    or control the conversation.
     """
     is_forked = (
         conversation is not None
         and conversation.handoff is not None
         and conversation.handoff.context_mode is ContextMode.FORKED
     )
-    can_wait = conversation is not None and not is_forked  # nobody is asked about what goes on in a fork
+    can_wait = conversation is not None and not is_forked  # a fork cannot wait for approvals
     outside = await tools.offered(agent, scope) if agent.tools else OfferedTools()
     offers: list[Offer] = []
     if conversation is not None:

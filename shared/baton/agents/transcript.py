@@ -1,4 +1,4 @@
-"""The messages of a run in the making."""
+"""The messages of a run in progress."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from baton.ports.token_counter import TokenCounter
 
 
 class Transcript:
-    """What agents and tools have said in one attempt at a run, in order, ready to be stored.
+    """The messages of agents and tools in one attempt at a run, in order, ready to be stored.
 
-    Each attempt has message ids of its own, so that clients can tell its messages from those of one that died.
+    Each attempt has its own message ids, so that clients can distinguish them from those of a dead attempt.
     """
 
     def __init__(
@@ -32,8 +32,8 @@ class Transcript:
         key: str = "",
         first_id: str | None = None,
     ) -> None:
-        """``key`` tells transcripts of one run apart: that of a sub-task has the task's id. ``first_id`` is the id of
-        the first message, where it was settled before."""
+        """``key`` distinguishes transcripts of one run; a sub-task's is its id. ``first_id`` is the id of the first
+        message, if it is fixed."""
         self._thread_id = thread_id
         self._run = run
         self._first_ordinal = first_ordinal
@@ -46,7 +46,7 @@ class Transcript:
         self.messages: list[StoredMessage] = []
 
     def new_id(self) -> str:
-        """The id of the next message."""
+        """Return the id of the next message."""
         if self._first_id is not None:
             first, self._first_id = self._first_id, None
             return first
@@ -54,13 +54,13 @@ class Transcript:
         return derived_message_id(self._thread_id, self._run.message_id + self._key, self._run.attempt, self._ids)
 
     def new_activity_id(self) -> str:
-        """The id of the next entry that is shown among the messages and is none."""
+        """Return the id of the next activity, which is shown among the messages."""
         self._activities += 1
         about = f"{self._run.message_id}{self._key}\0activity"
         return derived_message_id(self._thread_id, about, self._run.attempt, self._activities)
 
     def take_back(self, count: int) -> list[StoredMessage]:
-        """Remove the last ``count`` messages, of which nothing was shown."""
+        """Remove the last ``count`` messages, which clients have not seen."""
         kept = len(self.messages) - count
         taken, self.messages[kept:] = self.messages[kept:], []
         return taken
@@ -77,7 +77,7 @@ class Transcript:
         sources: Sequence[Mapping[str, Any]] = (),
         source: str | None = None,
     ) -> StoredMessage:
-        """What an agent has said, and what it called. ``is_cut``: there was no room for the rest of it."""
+        """Add an agent's text and calls. ``is_cut``: the text was cut at the length limit."""
         note = CUT_NOTE if is_cut else "" if is_whole else STOPPED_NOTE
         counted = f"{text}{note}"
         return self._add(
@@ -104,7 +104,7 @@ class Transcript:
         end: CallEnd = CallEnd.SUCCEEDED,
         is_handoff_summary: bool = False,
     ) -> StoredMessage:
-        """What a call came to, as the model was told; a specialist's report is the summary of its handoff."""
+        """Add a call's result as the model gets it. A specialist's report is the summary of its handoff."""
         return self._add(
             message_id,
             Role.TOOL,

@@ -1,4 +1,4 @@
-"""What a specialist's model is told of the workflow it leads the user through."""
+"""The note on its workflow that a specialist's model gets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from baton.domain.workflow_definition import WorkflowDefinition
 from baton.domain.workflow_moves import missing, open_ways
 
 MAX_TOLD = 8_000
-"""Characters of collected data that a model is told; all of it is kept."""
+"""Characters of collected data in the note. All data is stored."""
 
 
 def workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> str:
-    """Where the workflow stands: what to do there, what is collected and missing, and where it may go."""
+    """Return the note: the current state, its instructions, collected and missing data, possible moves."""
     state, at = definition.state(workflow.state), progress(definition, workflow)
     if state is None or at is None:
         return f"Workflow: {definition.name}. It is in no state it knows."

@@ -1,4 +1,4 @@
-"""Agents: those the caller may talk to."""
+"""Agents that the caller may talk to."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized, Unkn
 from baton.domain.identity import Permission, Scope
 
 PUBLIC = ("id", "name", "description", "avatarUrl", "main")
-"""What everybody may see of an agent; prompts and settings are for those who may change them."""
+"""The fields of an agent for everybody. Prompts and settings are for users who may change them."""
 
 router = APIRouter(prefix="/agents", tags=["agents"])
 
 
 @router.get("", summary="List agents", response_model=Listing[Agent], responses=responses(Unauthorized, TokenExpired))
 async def list_agents(scope: Caller, services: Services) -> dict[str, Any]:
-    """The agents the caller has the permissions for, by id."""
+    """Return the agents that the caller has the permissions for, ordered by id."""
     return {"items": [_shown(scope, agent) for agent in services.agents.visible(scope)], "nextCursor": None}
 
 
@@ -37,7 +37,7 @@ async def get_agent(
     scope: Caller,
     services: Services,
 ) -> dict[str, Any]:
-    """One agent; its whole definition for holders of `agent:write`."""
+    """Return one agent. Holders of `agent:write` get its whole definition."""
     try:
         agent = services.agents.get(scope, agent_id)
     except UnknownAgent as error:

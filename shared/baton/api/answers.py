@@ -1,4 +1,4 @@
-"""Turns whose answer is one body, whatever they were asked for with."""
+"""Run turns whose answer is one response body."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, RunEnd
 from baton.domain.thread import thread_state
 from baton.domain.usage import Usage
-from baton.requests.requests import TurnRequest
+from baton.requests.turn_requests import TurnRequest
 from baton.turns.committing import FinishedRun
 
 
@@ -49,7 +49,7 @@ def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
 
 
 def _outcome(end: RunEnd | None) -> dict[str, Any]:
-    """How the run ended, as RUN_FINISHED tells it."""
+    """Return the run's outcome as in RUN_FINISHED."""
     if end is None or end.outcome is not OutcomeType.INTERRUPT:
         return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}
     interrupts = [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in end.interrupts]

@@ -37,7 +37,7 @@ DOCS_FILES = {
     "swagger-ui.js": "swagger-ui-bundle.min.js",
     "swagger-ui.css": "swagger-ui.min.css",
 }
-"""What /v1/docs loads, by name below it: Swagger UI as Powertools ships it, so that no other host is asked."""
+"""The files of /v1/docs by name: Swagger UI as Powertools ships it, so that no other host is needed."""
 
 DESCRIPTION = """\
 Conversations in which several AI agents take part.
@@ -50,7 +50,7 @@ Events are [AG-UI 1.0](https://docs.ag-ui.com); errors are RFC 9457 problem deta
 def create_app(
     services: Callable[[], ApiServices], *, origins: Sequence[str] = ("*",), timing: Timing | None = None
 ) -> FastAPI:
-    """The HTTP API. ``services`` is called at the first request that needs them."""
+    """Return the HTTP API. ``services`` is called by the first request that needs them."""
     app = DescribedApi(
         title="Baton",
         version=__version__,
@@ -79,7 +79,7 @@ def create_app(
 
     @app.get("/v1/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
-        # By relative addresses: a deployment serves everything below its stage, which the app does not know.
+        # Addresses are relative, because a deployment serves everything below its stage, which the app does not know.
         return get_swagger_ui_html(
             openapi_url="openapi.json",
             title="Baton API",

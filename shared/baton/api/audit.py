@@ -1,4 +1,4 @@
-"""Audit records: of one thread for whoever may read it, of the tenant with `audit:read`."""
+"""Audit records: of a thread for its readers, and of the tenant with `audit:read`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ router = APIRouter(tags=["audit"])
 async def thread_audit(
     thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
 ) -> dict[str, Any]:
-    """What was refused, closed and cancelled in this conversation, the newest first, for whoever may read it."""
+    """Return the audit records of this conversation, newest first, for everyone who may read it."""
     thread = await readable_thread(services, caller, thread_id)
     records, next_cursor = await services.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
     return {"items": [record.as_json() for record in records], "nextCursor": next_cursor}
@@ -57,10 +57,10 @@ async def tenant_audit(
         str | None, Query(alias="threadId", max_length=256, description="Only about this thread.")
     ] = None,
 ) -> dict[str, Any]:
-    """The tenant's records, the newest first, all of them or those that match. Needs `audit:read`.
+    """Return the tenant's records, newest first, all of them or those that match. Needs `audit:read`.
 
-    A page may hold less than `limit`, or nothing, and still have a `nextCursor`: records that do not match were passed
-    over.
+    A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because records that do not match
+    are skipped.
     """
     caller.require(Permission.AUDIT_READ, "audit.read")
     wanted = {"action": action, "outcome": outcome, "user_id": user_id, "thread_id": thread_id}

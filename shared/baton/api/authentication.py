@@ -1,4 +1,4 @@
-"""Who calls: the bearer token of a request."""
+"""Authenticate requests by their bearer token."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ bearer = HTTPBearer(
 )
 
 
-# Not async: FastAPI runs it in a thread, and verifying may have to fetch keys.
+# Not async, so that FastAPI runs it in a thread: verification may fetch keys.
 def caller(
     request: Request, services: Services, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
-    """The scope of the request. Raises ``Unauthorized`` and ``TokenExpired``."""
+    """Return the scope of the request. Raises ``Unauthorized`` and ``TokenExpired``."""
     if credentials is None:
         if "authorization" in request.headers:
             _log.warning("Token refused: the Authorization header is not of the form: Bearer <token>.")
         raise Unauthorized
     identity = services.verifier.verify(credentials.credentials)
-    request.state.scope = identity.scope  # for whoever writes down that the request was refused
+    request.state.scope = identity.scope  # for the audit of refused requests
     request.state.token_expires_at = identity.expires_at
     return identity.scope
 
@@ -41,7 +41,7 @@ Caller = Annotated[Scope, Depends(caller)]
 
 
 def token_seconds(request: Request, services: Services, _: Caller) -> float:
-    """How many seconds the request's token is still good for: no stream outlives it."""
+    """Return the seconds until the request's token expires. Streams end then."""
     expires_at: datetime = request.state.token_expires_at
     return (expires_at - services.clock.now()).total_seconds()
 

@@ -1,4 +1,4 @@
-"""Refusing bodies that are too large before they are read into memory."""
+"""Refuse large request bodies before they are read into memory."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from baton.domain.errors import MessageTooLarge
 from baton.domain.json_values import ValueCount
 
 MAX_BODY_BYTES = 5 * 1024 * 1024
-"""AG-UI clients send the whole conversation each time, though only its last message counts (at most 1 MiB, checked
-where it is read). A Lambda function takes 6 MB."""
+"""Bytes of a request body. AG-UI clients send the whole conversation, of which only the last message counts (at most
+1 MiB, checked where it is parsed). Lambda's limit is 6 MB."""
 MAX_BODY_VALUES = 150_000
-"""Values of JSON in a body: parsing them keeps everybody waiting for some 25 ms. A message with all its metadata has
-twenty."""
+"""JSON values in a body. Parsing them blocks the event loop for some 25 ms. A message with its metadata has twenty."""
 
 COUNTED_AT_ONCE = 128 * 1024
-"""Bytes of a body whose values are counted at once: 7 ms at most."""
+"""Bytes whose values are counted at once, which takes 7 ms at most."""
 
 
 class BodyLimit:
-    """ASGI middleware that has a larger body answered by 413, whether or not its length was announced."""
+    """ASGI middleware that answers larger bodies with 413, with or without a ``Content-Length``."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -43,7 +42,7 @@ class BodyLimit:
                     await asyncio.sleep(0)
                 values.add(body[start : start + COUNTED_AT_ONCE])
             if seen > MAX_BODY_BYTES or values.count > MAX_BODY_VALUES:
-                # Not the error itself: FastAPI makes a 400 of whatever else is raised while it reads a body.
+                # Not the error itself, because FastAPI turns other exceptions into a 400 while it reads a body.
                 raise HTTPException(MessageTooLarge.status)
             return message
 

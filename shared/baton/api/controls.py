@@ -1,4 +1,4 @@
-"""What users do to a thread besides talking, over HTTP: cancel, exit, continue, close."""
+"""Requests of users besides messages, over HTTP: cancel, exit, continue, close."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from baton.domain.errors import (
     WorkflowUnavailable,
 )
 from baton.domain.identity import thread_ref
-from baton.requests.requests import optional_run_id
+from baton.requests.parsing import optional_run_id
 
 router = APIRouter(prefix="/threads", tags=["threads"])
 
@@ -43,9 +43,9 @@ router = APIRouter(prefix="/threads", tags=["threads"])
 async def cancel(
     thread_id: ThreadId, scope: Caller, services: Services, asked: Annotated[CancelRequest | None, Body()] = None
 ) -> dict[str, Any]:
-    """Stop the running turn, or the run named by `runId`. What was streamed is kept, marked cancelled.
+    """Stop the running turn, or the run named by `runId`. The streamed text is kept and marked as cancelled.
 
-    With nothing running, nothing happens, and `runId` is null.
+    If no run is in progress, nothing happens, and `runId` is null.
     """
     canonical = thread_ref(scope, thread_id).id
     named = optional_run_id(asked.run_id if asked else None)
@@ -62,9 +62,9 @@ async def cancel(
     ),
 )
 async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, services: Services) -> dict[str, Any]:
-    """Return to the main agent at once, in a turn of its own that asks no model, and give that turn's messages.
+    """Return to the main agent at once, in a turn of its own that calls no model. The answer has its messages.
 
-    The specialist's answer in progress is stopped; its workflow can be continued later.
+    The specialist's answer in progress is stopped. Its workflow can be continued later.
     """
     canonical = thread_ref(scope, thread_id).id
     asked = await services.controls.leaving(scope, canonical, request_id=request_id(request))
@@ -94,9 +94,9 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
 async def continue_workflow(
     thread_id: ThreadId, scope: Caller, services: Services, asked: ContinueRequest
 ) -> dict[str, Any]:
-    """Take up one of the caller's unfinished workflows, and give the turn's messages.
+    """Continue one of the caller's unfinished workflows in this conversation. The answer has the turn's messages.
 
-    From any conversation: one that is in another goes on in this one; a new one begins with the default agent.
+    The workflow may come from any conversation. A new conversation begins with the default agent.
     """
     request = await services.controls.continuing(scope, thread_ref(scope, thread_id), asked.workflow_id)
     return await whole_answer(services, scope, request)
@@ -110,10 +110,10 @@ async def continue_workflow(
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, StoreUnavailable),
 )
 async def close(request: Request, thread_id: ThreadId, scope: Caller, services: Services) -> dict[str, Any]:
-    """Close the conversation after its running and queued turns, and begin its episode.
+    """Close the conversation after its running and queued turns, and start the closing of its episode.
 
-    Repeated, the answer is the same. `episodeId` is null if nothing had been said since the last end. A closed
-    conversation can be read; a message reopens it.
+    A repeated request gets the same answer. `episodeId` is null if the session has no messages. A closed conversation
+    can be read; a message reopens it.
     """
     canonical = thread_ref(scope, thread_id).id
     closed = await services.controls.close(scope, canonical, request_id=request_id(request))

@@ -1,4 +1,4 @@
-"""Counts of what happens while a request is answered, written down at its end."""
+"""Collect the metrics of a request and write them at its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton.domain.metrics import counting
 
 
 class CountedRequests:
-    """An ASGI app around another one. It stands outside of everything that turns exceptions into answers."""
+    """ASGI middleware, outside of the one that turns exceptions into responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -18,6 +18,6 @@ class CountedRequests:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # A run may outlast its request: what happens then is written down when it does.
+        # A run may outlast its request. Its later counts are written at once.
         with counting(write_metrics):
             await self._app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""The HTTP API of a deployment: the application over what the composition root built."""
+"""The HTTP API of a deployment: the application with the services of the composition root."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from baton.settings import ApiSettings
 
 
 def deployed_app() -> CountedRequests:
-    """The API as the functions ``http`` and ``streams`` serve it.
+    """Return the API for the functions ``http`` and ``streams``.
 
-    What requests need is built here, before the first one comes: Lambda starts functions with more CPU than it runs
-    them with, and nobody waits for it.
+    Everything that requests need is built here, before the first one: Lambda gives functions more CPU at their start
+    than later, and no user waits for it.
     """
     preload(*HTTP_MODULES)
     services = ApiServices.of(composition.deployed())

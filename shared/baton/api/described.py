@@ -1,4 +1,4 @@
-"""The application with an OpenAPI document that tells the truth about its errors."""
+"""The application with an OpenAPI document that describes its errors correctly."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from baton.domain.errors import InvalidRequest
 
 
 class DescribedApi(FastAPI):
-    """FastAPI describes its own form of validation errors; ours are problems, like every other error."""
+    """Replaces FastAPI's description of validation errors by problem details."""
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI 3.1 document."""
+        """Return the OpenAPI 3.1 document."""
         if self.openapi_schema is None:
             self.openapi_schema = _with_problems(super().openapi())
         return self.openapi_schema

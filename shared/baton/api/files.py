@@ -37,15 +37,15 @@ router = APIRouter(prefix="/threads", tags=["files"])
     ),
 )
 async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services, file: UploadRequest) -> dict[str, Any]:
-    """An address that takes the file for 15 minutes, and the part to put into a message of this conversation.
+    """Return an address that accepts the file for 15 minutes, and the part for a message of this conversation.
 
-    The conversation need not have begun yet.
+    The conversation need not exist yet.
     """
     thread = thread_ref(scope, thread_id)
     canonical = thread.id
     try:
         await services.store.check_writable(scope, canonical)
-        if not thread.may_create:  # or the answer would tell whether somebody else's mapped id is in use
+        if not thread.may_create:  # otherwise the answer would show whether another user's mapped id is in use
             await services.store.get_thread(scope, canonical)
     except ThreadUnavailable:
         await services.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})

@@ -49,10 +49,10 @@ router = APIRouter(prefix="/threads", tags=["threads"])
     ),
 )
 async def fork(thread_id: ThreadId, scope: Caller, services: Services, asked: ForkRequest) -> dict[str, Any]:
-    """Begin a conversation with another agent that knows the last messages of this one.
+    """Create a conversation with another agent that begins with the last messages of this one.
 
-    What is said there never reaches this one. It is listed under `GET /v1/threads?parentThreadId=` only. Every request
-    makes another one.
+    Its messages never reach this one by themselves. It is listed under `GET /v1/threads?parentThreadId=` only. Every
+    request creates another fork.
     """
     child = await services.forks.fork(
         scope,

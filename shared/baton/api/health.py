@@ -12,5 +12,5 @@ router = APIRouter(tags=["health"])
 
 @router.get("/health", summary="Whether the service answers", response_model=Health)
 async def health() -> dict[str, str]:
-    """Answers without a token and without touching anything else."""
+    """Answer without a token and without other services."""
     return {"status": "ok", "version": __version__}

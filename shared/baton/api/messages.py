@@ -13,7 +13,7 @@ from baton.api.runs import TURN_ERRORS
 from baton.api.schemas import MessageAnswer, MessageRequest
 from baton.api.services import Services
 from baton.domain.errors import ModelError, ThreadBusy
-from baton.requests.requests import message_request
+from baton.requests.parsing import message_request
 
 router = APIRouter(tags=["messages"])
 
@@ -28,7 +28,7 @@ router = APIRouter(tags=["messages"])
 async def send_message(scope: Caller, services: Services, message: MessageRequest) -> dict[str, Any]:
     """Answer one message and return the turn's messages.
 
-    The same `messageId` again gives the same answer, without a second turn. A model failure is a 502 problem.
+    A repeated `messageId` gets the same answer, without a second turn. A model failure is a 502 problem.
     """
     asked = message_request(
         scope,

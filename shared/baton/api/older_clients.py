@@ -1,8 +1,8 @@
-"""AG-UI as clients of its 0.0.5x line speak it: the events they are told, and the messages they send.
+"""Convert events and messages for clients of AG-UI's 0.0.5x line.
 
-Baton's events are AG-UI 1.0 (``domain.events``). The clients of the line before check every event against schemas that
-lack some of it, and give the run up at the first one that does not fit. What they do not know is told in their own
-words, event for event, so that the numbers stay what they are.
+Baton's events are AG-UI 1.0 (``domain.events``). Clients of the older line validate every event with schemas that lack
+parts of 1.0, and abort the run at the first unknown one. Each event that they do not know is converted to one that they
+know, so that the sequence numbers stay the same.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from baton.domain.events import Event
 from baton.domain.interrupt import APPROVAL
 
 Json = dict[str, Any]
-Tell = Callable[[Event], Event]
-"""How an event is told to one client."""
+Convert = Callable[[Event], Event]
+"""Converts an event for one client."""
 
 KNOWN_EVENTS = frozenset(
     {
@@ -42,34 +42,34 @@ KNOWN_EVENTS = frozenset(
         "CUSTOM",
     }
 )
-"""What both lines know. 0.0.58 ends a run at any other type."""
+"""Event types of both lines. Clients of 0.0.58 abort a run at any other type."""
 
 TOOL_CALL = "tool_call"
-"""Why a run waits for an approval, in the word by which clients of that line find the call to put the question to."""
+"""The reason of an approval by which clients of that line find the call."""
 
 _VERSION = re.compile(r"(\d+)\.\d+", re.ASCII)
 _FILE_URL = re.compile(rf"{FILE_PROVIDER}:({FILE_ID.pattern})")
 
 
-def how_to_tell(protocol_version: str | None) -> Tell:
-    """How events are told to a client that sends this ``protocolVersion``, or none.
+def conversion_for(protocol_version: str | None) -> Convert:
+    """Return the conversion of events for a client that sends this ``protocolVersion``, or none.
 
-    Clients of the 1.x line send one with every run; those before it have none to send. One that cannot be read is a
-    later one's (AG-UI's rules on versions).
+    Clients of the 1.x line send one with every run; older ones send none. An unreadable version belongs to a later
+    line (AG-UI's rules on versions).
     """
     if protocol_version is None:
-        return in_older_words
+        return downgraded
     version = _VERSION.fullmatch(protocol_version)
-    return in_older_words if version is not None and int(version[1]) < 1 else as_it_is
+    return downgraded if version is not None and int(version[1]) < 1 else unchanged
 
 
-def as_it_is(event: Event) -> Event:
-    """The event in the words of AG-UI 1.0."""
+def unchanged(event: Event) -> Event:
+    """Return the event unchanged, as AG-UI 1.0."""
     return event
 
 
-def in_older_words(event: Event) -> Event:
-    """The event as the 0.0.5x line knows it; one that it lacks is CUSTOM, under its name in lower case."""
+def downgraded(event: Event) -> Event:
+    """Return the event for the 0.0.5x line. Unknown types become CUSTOM with their name in lower case."""
     body = event.body
     if event.type not in KNOWN_EVENTS:
         return replace(event, body=_custom(body))
@@ -86,7 +86,7 @@ def _custom(body: Json) -> Json:
 def _run_started(body: Json) -> Json:
     if "input" not in body:
         return body
-    # All of these must be there in that line, also where there is nothing to say.
+    # That line requires all of these fields, even if they are empty.
     whole = {"state": {}, "tools": [], "context": [], "forwardedProps": {}, **body["input"]}
     return {**body, "input": {**whole, "messages": [_message(each) for each in whole["messages"]]}}
 
@@ -98,7 +98,7 @@ def _run_finished(body: Json) -> Json:
             return body
         case {"type": "interrupt", "interrupts": interrupts}:
             return {**body, "outcome": {"type": "interrupt", "interrupts": [_interrupt(each) for each in interrupts]}}
-    # That line knows runs that are over, and runs that wait. What else there is to say is the run's result.
+    # That line knows finished and interrupted runs only. Other outcomes become the run's result.
     return {
         **{name: value for name, value in body.items() if name != "outcome"},
         "result": {"outcome": outcome["type"]},
@@ -121,7 +121,7 @@ def _message(message: Json) -> Json:
 def _part(part: Json) -> Json:
     match part:
         case {"source": {"type": "file", "value": value, **rest}}:
-            # That line has data and addresses only. This is an address that ``upgraded`` reads back.
+            # That line has data and addresses only. ``upgraded`` reads this address back.
             others = {name: value for name, value in rest.items() if name != "provider"}
             return {**part, "source": {"type": "url", "value": f"{FILE_PROVIDER}:{value}", **others}}
     return part
@@ -135,7 +135,7 @@ _CHANGES: Mapping[str, Callable[[Json], Json]] = {
 
 
 def upgraded(message: Json) -> Json:
-    """A message that a client sends, with those parts of its content in AG-UI 1.0 that 1.0 has no longer."""
+    """Convert a client's message to AG-UI 1.0, including content parts that 1.0 no longer has."""
     content = message.get("content")
     return {**message, "content": [_upgraded_part(each) for each in content]} if isinstance(content, list) else message
 
@@ -150,11 +150,11 @@ def _upgraded_part(part: Any) -> Any:
 
 
 _PROVIDER = {"id": {"provider": FILE_PROVIDER}}
-"""An id can only be an upload's."""
+"""The provider of every part with an id: uploads."""
 
 
 def _media_part(part: Json, mime_type: str) -> Json:
-    """What became of 0.0.5x's ``binary``: an image, document, audio or video."""
+    """Return the part for 0.0.5x's ``binary``: an image, document, audio or video."""
     kind = mime_type.partition("/")[0]
     named = {"filename": part["filename"]} if part.get("filename") else None
     for field, source in (("data", "data"), ("url", "url"), ("id", "file")):

@@ -1,4 +1,4 @@
-"""Ids in paths: a host's own id of a thread may hold any printable character, a slash too."""
+"""Thread ids in paths. A host's own id may contain any printable character, including a slash."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from baton.api.schemas import THREAD_ID
 
 
 class EncodedSegments:
-    """ASGI middleware that keeps an encoded slash within a segment apart from the slash between two.
+    """ASGI middleware that distinguishes an encoded slash within a segment from the slash between segments.
 
-    Servers decode the whole path before it is routed, so ``/threads/a%2Fb`` would be routed as ``/threads/a/b``. Here
-    each segment is decoded by itself, and ``%`` and ``/`` in it stay encoded: ``thread_in_path`` undoes that.
+    Servers decode the whole path before routing, so ``/threads/a%2Fb`` would be routed as ``/threads/a/b``. This
+    decodes each segment separately and keeps ``%`` and ``/`` in it encoded. ``thread_in_path`` decodes those.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -28,7 +28,7 @@ class EncodedSegments:
 
 
 def _segments(scope: Scope) -> list[str]:
-    """The segments, decoded, of the path as it was sent: the server tells it, or the event of a REST API."""
+    """Return the decoded segments of the path as it was sent, from the server or from the event of a REST API."""
     raw: bytes | None = scope.get("raw_path")
     sent = raw.decode("latin-1") if raw is not None else (scope.get("aws.event") or {}).get("path")
     if isinstance(sent, str):
@@ -46,7 +46,7 @@ def thread_in_path(
         str, Path(description="The thread's UUID, or the host's own id, percent-encoded.", examples=[THREAD_ID])
     ],
 ) -> str:
-    """The thread that a path names."""
+    """Return the thread id of a path."""
     return unquote(thread_id)
 
 

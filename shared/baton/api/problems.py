@@ -78,7 +78,7 @@ class Problem(BaseModel):
 
 
 def responses(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
-    """The OpenAPI entries of the errors a route may answer with."""
+    """Return the OpenAPI entries of the errors a route may answer with."""
     found: dict[int | str, dict[str, Any]] = {}
     for error in classes:
         codes = found.setdefault(
@@ -91,7 +91,7 @@ def responses(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
 
 
 def body(error: BatonError, request_id: str) -> dict[str, Any]:
-    """The problem details of an error."""
+    """Return the problem details of an error."""
     return {
         "type": "about:blank",
         "title": error.title,
@@ -104,7 +104,7 @@ def body(error: BatonError, request_id: str) -> dict[str, Any]:
 
 
 def request_id(request: Request) -> str:
-    """API Gateway's id of the request where there is one, else a fresh one."""
+    """Return API Gateway's id of the request, or a new one."""
     known = getattr(request.state, "request_id", None)
     if known is None:
         known = _gateway_request_id(request) or str(uuid.uuid4())
@@ -113,7 +113,7 @@ def request_id(request: Request) -> str:
 
 
 def _gateway_request_id(request: Request) -> str | None:
-    """The id in API Gateway's access log: from Mangum's event, or from the header of the Lambda Web Adapter."""
+    """Return the id in API Gateway's access log: from Mangum's event, or from the header of the Lambda Web Adapter."""
     event = request.scope.get("aws.event")
     try:
         context = event["requestContext"] if event else json.loads(request.headers["x-amzn-request-context"])
@@ -124,7 +124,7 @@ def _gateway_request_id(request: Request) -> str | None:
 
 
 def response(request: Request, error: BatonError) -> JSONResponse:
-    """The answer that tells of an error."""
+    """Return the response for an error."""
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
     headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
@@ -135,7 +135,7 @@ def response(request: Request, error: BatonError) -> JSONResponse:
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """The methods that the path takes; each is a route of its own."""
+    """Return the methods of the path. Each is a route of its own."""
     return [
         method
         for method in METHODS
@@ -144,7 +144,7 @@ def _allowed_methods(request: Request) -> list[str]:
 
 
 def install(app: FastAPI) -> None:
-    """Make every failure of ``app`` a problem."""
+    """Turn every failure of ``app`` into problem details."""
 
     async def refused(request: Request, error: Exception) -> JSONResponse:
         if isinstance(error, Forbidden):
@@ -172,7 +172,7 @@ def install(app: FastAPI) -> None:
 
 
 async def _record_denial(request: Request, error: Forbidden) -> None:
-    """Audit that a permission was missing, for every route alike."""
+    """Audit a missing permission, for all routes."""
     scope: Scope = request.state.scope
     thread_id = None
     with contextlib.suppress(InvalidRequest):

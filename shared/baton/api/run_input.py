@@ -1,17 +1,17 @@
-"""What is read of an AG-UI run input: clients send the whole conversation each time, and one message of it is new."""
+"""Reduce an AG-UI run input: clients send the whole conversation, of which one message is new."""
 
 from __future__ import annotations
 
 from typing import Any
 
 MAX_ENTRIES = 1_000
-"""Of tools, of context and of answers to interrupts: each is validated."""
+"""Entries of ``tools``, of ``context`` and of ``resume``. Each is validated."""
 
 
 def newest_only(body: Any) -> Any:
-    """The input with its last user message and its last message alone: a thousand take a tenth of a second to validate.
+    """Return the input with only its last user message and its last message.
 
-    Raises ``ValueError`` for lists that are longer than anybody needs.
+    Validating a thousand messages would take a tenth of a second. Raises ``ValueError`` for lists that are too long.
     """
     if not isinstance(body, dict):
         return body

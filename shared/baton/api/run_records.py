@@ -1,4 +1,4 @@
-"""What the agents of a thread did besides talking: tool calls, sub-tasks and handoffs."""
+"""Records of a thread's runs: tool calls, sub-tasks and handoffs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TaskId = Annotated[str, Path(max_length=128, description="The sub-task's id.", e
 async def list_tool_calls(
     thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
 ) -> dict[str, Any]:
-    """Every call of a tool in this conversation, the newest first, those of the run in progress included."""
+    """Return the tool calls of this conversation, newest first, including those of the run in progress."""
     thread = await readable_thread(services, caller, thread_id)
     calls, next_cursor = await services.records.calls(caller, thread.id, limit=limit, cursor=cursor)
     return {"items": [call.as_json() for call in calls], "nextCursor": next_cursor}
@@ -45,7 +45,7 @@ async def list_tool_calls(
 async def list_tasks(
     thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
 ) -> dict[str, Any]:
-    """What agents asked other agents in this conversation, the newest first, without the messages."""
+    """Return the sub-tasks of this conversation, newest first, without their messages."""
     thread = await readable_thread(services, caller, thread_id)
     tasks, next_cursor = await services.records.tasks(caller, thread.id, limit=limit, cursor=cursor)
     return {"items": [task.as_json() for task in tasks], "nextCursor": next_cursor}
@@ -58,7 +58,7 @@ async def list_tasks(
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, NotFound, InvalidRequest),
 )
 async def get_task(thread_id: ThreadId, task_id: TaskId, caller: Caller, services: Services) -> dict[str, Any]:
-    """One sub-task with its messages."""
+    """Return one sub-task with its messages."""
     thread = await readable_thread(services, caller, thread_id)
     task = await services.records.task(caller, thread.id, task_id)
     if task is None:
@@ -75,7 +75,7 @@ async def get_task(thread_id: ThreadId, task_id: TaskId, caller: Caller, service
 async def list_handoffs(
     thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
 ) -> dict[str, Any]:
-    """Every handoff from one agent to another in this conversation, the newest first, those that were refused too."""
+    """Return the handoffs of this conversation, newest first, including refused ones."""
     thread = await readable_thread(services, caller, thread_id)
     requests, next_cursor = await services.handoffs.of_thread(caller, thread.id, limit=limit, cursor=cursor)
     return {"items": [request.as_json() for request in requests], "nextCursor": next_cursor}

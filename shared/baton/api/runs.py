@@ -1,4 +1,4 @@
-"""POST /v1/runs: AG-UI in, AG-UI out. Any AG-UI client works, of the 1.x line and of 0.0.5x before it."""
+"""POST /v1/runs, for any AG-UI client of the lines 1.x and 0.0.5x."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import model_validator
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
-from baton.api.older_clients import how_to_tell, upgraded
+from baton.api.older_clients import conversion_for, upgraded
 from baton.api.problems import request_id, responses
 from baton.api.run_input import newest_only
 from baton.api.schemas import RUN_ID, THREAD_ID
@@ -33,17 +33,12 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.identity import Permission, Scope
-from baton.requests.requests import (
-    TurnRequest,
-    answer_request,
-    interrupt_answer,
-    message_request,
-    named_thread,
-)
+from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
+from baton.requests.turn_requests import TurnRequest
 from baton.sessions.thread_access import audit_read
 
 TURN_SECONDS = 840.0
-"""Lambda's fifteen minutes, less what it takes to commit and to say goodbye."""
+"""Lambda's fifteen minutes, less the time to commit and to end the stream."""
 
 TURN_ERRORS = (
     MalformedJson,
@@ -58,7 +53,7 @@ TURN_ERRORS = (
     InvalidRequest,
     UnsupportedPart,
 )
-"""What a message may be refused with before its run begins."""
+"""The errors that refuse a message before its run begins."""
 
 FRAME_OF_A_RUN = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
 
@@ -81,7 +76,7 @@ STREAM_EXAMPLE = (
 
 
 class RunInput(RunAgentInput):
-    """AG-UI's, as far as it is read, also with what only its 0.0.5x line has."""
+    """The fields of AG-UI's run input that are read, including those of the 0.0.5x line."""
 
     @model_validator(mode="before")
     @classmethod
@@ -112,11 +107,11 @@ async def run(
 ) -> StreamingResponse:
     """Answer the last user message of the input, as a stream of AG-UI events.
 
-    Only that message is new, the store has the rest; its `id` is the idempotency key. `forwardedProps.agentId`
-    chooses the main agent of a new conversation. The client's `state` and `tools` are ignored for now. With `resume`
-    the run goes on that waited for these answers, which its user or a holder of `tool:approve` may give. The run goes
-    on when the client disconnects: `GET /v1/threads/{id}/events` tells what it missed. Without `protocolVersion`, which
-    clients of the 1.x line send, the events are told in words that the 0.0.5x line knows, too.
+    Only that message is read, because the store has the others. Its `id` is the idempotency key.
+    `forwardedProps.agentId` selects the main agent of a new conversation. The client's `state` and `tools` are ignored.
+    `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do so. If the
+    client disconnects, the run continues, and `GET /v1/threads/{id}/events` returns the missed events. Without
+    `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
     if run_input.resume:
         asked, owner = await _answers(services, scope, run_input)
@@ -128,7 +123,7 @@ async def run(
         await audit_read(services.audit, scope, asked.thread.id, owner.user_id, "thread.read")
 
     def emit_to(emit: Callable[[Event], None]) -> Callable[[Event], None]:
-        """Who may approve another user's calls may not therefore read the conversation: it is told how the run ends."""
+        """Emit only the run's end to a user who may approve the calls but not read the conversation."""
         if may_read:
             return emit
         return lambda event: emit(event) if event.type in FRAME_OF_A_RUN else None
@@ -137,13 +132,13 @@ async def run(
         if await services.turns.answer(owner, asked, emit_to(emit), seconds=TURN_SECONDS) is None:
             raise InvalidRequest("resume: the answers are kept, but others are missing. Answer every open interrupt.")
 
-    tell = how_to_tell(run_input.protocol_version)
-    stream = await sse.RunStream(work, request_id(request), timing, tell).begin(token_seconds)
+    convert = conversion_for(run_input.protocol_version)
+    stream = await sse.RunStream(work, request_id(request), timing, convert).begin(token_seconds)
     return StreamingResponse(stream, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
 
 
 async def _answers(services: ApiServices, scope: Scope, run_input: RunAgentInput) -> tuple[TurnRequest, Scope]:
-    """The answers to what a run waits for, or what its user says instead of them; and in whose name it goes on."""
+    """Return the answers to interrupts, or the message sent instead, and the scope in which the run continues."""
     thread_id = named_thread(scope, run_input.thread_id).id
     answers = [
         interrupt_answer(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
@@ -169,7 +164,7 @@ def _message(scope: Scope, run_input: RunAgentInput) -> TurnRequest:
 
 
 def _agent_id(props: Any) -> Any:
-    """The agent that is asked for; assistant-ui passes what its application says on as ``runConfig``."""
+    """Return the requested agent. assistant-ui passes its application's properties as ``runConfig``."""
     match props:
         case {"agentId": agent_id} if agent_id is not None:
             return agent_id

@@ -1,4 +1,4 @@
-"""What the routers work with."""
+"""The services that the routers use."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ApiServices:
 
 
 def services(request: Request) -> ApiServices:
-    """The application's services, built at the first request that needs them: /health needs none."""
+    """Return the application's services. They are built by the first request that needs them; /health does not."""
     return cast("ApiServices", request.app.state.services())
 
 

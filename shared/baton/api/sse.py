@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 from aws_lambda_powertools import Logger
 from fastapi import Depends, Request
 
-from baton.api.older_clients import Tell
+from baton.api.older_clients import Convert
 from baton.domain.errors import BatonError, InternalError, TokenExpired
 from baton.domain.events import Event, run_error, unsequenced
 from baton.domain.metrics import Metric, count
@@ -23,18 +23,18 @@ logger = Logger(child=True)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long streams are silent, and how long they last, in seconds."""
+    """The time limits of streams, in seconds."""
 
     comment_seconds: float = 10.0
-    """From one sign of life to the next, while there is nothing to tell."""
+    """The interval of comments in a stream without events."""
     first_event_seconds: float = 5.0
-    """How long a refusal may still become an HTTP status; a run that only waits its turn gets its headers by then."""
+    """How long the response waits for a first event, so that a refusal becomes an HTTP status."""
     follow_seconds: float = 60.0
-    """How long events are followed before the client has to ask again."""
+    """How long a stream follows events before the client must reconnect."""
 
 
 def timing(request: Request) -> Timing:
-    """The application's."""
+    """Return the application's time limits."""
     return cast("Timing", request.app.state.timing)
 
 
@@ -42,30 +42,30 @@ Timings = Annotated[Timing, Depends(timing)]
 
 
 def encode(event: Event) -> str:
-    """One event; ``id:`` is its sequence number, so that a browser resumes by ``Last-Event-ID``."""
+    """Return one event as text. ``id:`` is its sequence number, so that a browser resumes by ``Last-Event-ID``."""
     number = f"id: {event.seq}\n" if event.seq is not None else ""
     return f"{number}data: {event.json()}\n\n"
 
 
 def token_expired(request_id: str) -> str:
-    """The last event of a stream whose token has expired: it ends the stream, not the run."""
+    """Return the last event of a stream whose token has expired. The run continues."""
     return encode(unsequenced(run_error(TokenExpired(), requestId=request_id)))
 
 
 class RunStream:
-    """The events of work that goes on whether or not anybody is still reading."""
+    """The events of work that continues even if the client disconnects."""
 
-    _working: set[asyncio.Task[None]] = set()  # noqa: RUF012 - a task that nobody refers to may be collected
+    _working: set[asyncio.Task[None]] = set()  # noqa: RUF012 - a task without a reference may be garbage-collected
 
     def __init__(
         self,
         work: Callable[[Callable[[Event], None]], Coroutine[Any, Any, object]],
         request_id: str,
         timing: Timing,
-        tell: Tell,
+        convert: Convert,
     ) -> None:
         self._queue: asyncio.Queue[Event | BatonError | None] = asyncio.Queue()
-        self._tell = tell
+        self._convert = convert
         self._request_id = request_id
         self._timing = timing
         task = asyncio.ensure_future(self._run(work))
@@ -86,7 +86,7 @@ class RunStream:
     async def begin(self, token_seconds: float) -> AsyncIterator[str]:
         """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request.
 
-        The stream ends by ``token_expired`` when the request's token does, in ``token_seconds``; the work goes on.
+        The stream ends with ``token_expired`` when the token expires, in ``token_seconds``; the work continues.
         """
         ends_at = asyncio.get_running_loop().time() + token_seconds
         first: Event | BatonError | None = None
@@ -102,7 +102,7 @@ class RunStream:
 
     async def _lines(self, first: Event | None, ends_at: float, *, ended: bool) -> AsyncGenerator[str, None]:
         if first is not None:
-            yield encode(self._tell(first))
+            yield encode(self._convert(first))
         loop = asyncio.get_running_loop()
         while not ended:
             left = ends_at - loop.time()
@@ -123,4 +123,4 @@ class RunStream:
                     count(Metric.REQUESTS_FAILED)
                 yield encode(unsequenced(run_error(item, requestId=self._request_id)))
                 return
-            yield encode(self._tell(item))
+            yield encode(self._convert(item))

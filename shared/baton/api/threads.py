@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
-from baton.api.older_clients import Tell, how_to_tell
+from baton.api.older_clients import Convert, conversion_for
 from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
 from baton.api.schemas import THREAD_ID, Listing, MessageListing, Thread
@@ -37,9 +37,9 @@ from baton.outbox.replay import Replay
 
 MAX_SEQ = 10**12
 PAGE_CHARACTERS = 1024 * 1024
-"""Characters from which on a page of messages is full, however many were asked for."""
+"""Characters after which a page of messages ends, whatever its limit."""
 MAX_READS = 10
-"""Reads of the store for one page, each of as many messages as the page may hold."""
+"""Reads of the store for one page, each of at most a page of messages."""
 
 router = APIRouter(prefix="/threads", tags=["threads"])
 
@@ -73,9 +73,9 @@ async def list_threads(
     ] = "user",
     parent: ParentThreadId = None,
 ) -> dict[str, Any]:
-    """The caller's conversations, the most recently active first; the tenant's, the most recently begun first.
+    """Return the caller's conversations, latest activity first, or the tenant's, latest creation first.
 
-    Forks are in neither list, but in that of their parent alone: `parentThreadId`.
+    Forks are listed only with their `parentThreadId`.
     """
     if parent is not None and scope == "tenant":
         raise InvalidRequest("parentThreadId: leave scope out, it lists the forks of one conversation.")
@@ -96,7 +96,7 @@ async def list_threads(
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
 async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) -> dict[str, Any]:
-    """One conversation, without its messages."""
+    """Return one conversation, without its messages."""
     thread = await readable_thread(services, caller, thread_id)
     last_seq = None
     if thread.run is not None:
@@ -121,10 +121,11 @@ async def list_messages(
         str, Query(max_length=100, description="Comma-separated roles to show.", examples=["user,assistant"])
     ] = "user,assistant",
 ) -> dict[str, Any]:
-    """The conversation's messages. Pages go back in time, each page is in order.
+    """Return the conversation's messages. Pages go back in time; each page is in order.
 
-    A page may hold less than `limit`, or nothing, and still have a `nextCursor`: what other roles said was passed over.
-    Who shows the first page and then resumes after its `lastSeq` has the whole conversation, also what is being said.
+    A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because other roles are skipped. A
+    client that shows the first page and resumes after its `lastSeq` has the whole conversation, including the answer in
+    progress.
     """
     wanted = _roles(roles)
     before = decode_ordinal(cursor) if cursor else None
@@ -142,13 +143,13 @@ async def list_messages(
     return {
         "items": [await _with_downloads(services, caller, thread, message) for message in shown],
         "nextCursor": encode_ordinal(before) if before is not None else None,
-        # Of the same read as the pointer below which the messages lie: what follows is in no message yet.
+        # From the same read as the pointer, so that later events are in no message yet.
         "lastSeq": thread.last_seq,
     }
 
 
 def _is_listed(message: StoredMessage, wanted: Collection[Role]) -> bool:
-    """Whether the message is one of the wanted roles. One that only calls tools goes with the tools' results."""
+    """Return whether the message has a wanted role. A message with calls only counts as a tool's."""
     if message.role is Role.ASSISTANT and not message.is_said:
         return Role.TOOL in wanted and message.is_shown
     return message.role in wanted and message.is_shown
@@ -177,10 +178,10 @@ async def follow_events(
     last_event_id: Annotated[str | None, Header(description="The same, as browsers send it.")] = None,
     protocol_version: ProtocolVersion = None,
 ) -> StreamingResponse:
-    """What follows `after`, then live until the run in progress ends or a minute has passed.
+    """Return the events after `after`, then live ones until the run in progress ends or a minute has passed.
 
-    A client that asks for more than the log still holds gets the newest messages as a snapshot first. Without
-    `protocolVersion` the events are told in words that AG-UI's 0.0.5x line knows, too.
+    If the log no longer has the events after `after`, the newest messages come first, as a snapshot. Without
+    `protocolVersion` the events are valid for AG-UI's 0.0.5x line too.
     """
     seen = after if after is not None else _sequence(last_event_id)
     thread = await readable_thread(services, caller, thread_id)
@@ -188,22 +189,22 @@ async def follow_events(
 
     async def revive(dead: ThreadRecord, lease: LeaseMark) -> bool:
         if lease != thread.lease or not thread.is_interrupted:
-            # An id for each lease: the queue swallows a second takeover under the same one.
+            # One id for each lease, so that the queue drops a second takeover.
             about = f"{request_id(request)}.{lease.fence}"
             await services.controls.revive(caller, dead, request_id=about, presumed_dead=lease)
         return True
 
     following = services.follower.follow(caller, thread.id, after=seen, seconds=timing.follow_seconds, when_dead=revive)
-    # The first piece is fetched here, where an invalid sequence number can still become an HTTP status.
+    # The first piece is read here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
     ends_at = asyncio.get_running_loop().time() + token_seconds
-    told = _lines(first, following, timing, how_to_tell(protocol_version), ends_at)
+    told = _lines(first, following, timing, conversion_for(protocol_version), ends_at)
     lines = _until(ends_at, told, request_id(request))
     return StreamingResponse(lines, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
 
 
 async def _until(ends_at: float, lines: AsyncGenerator[str, None], request_id: str) -> AsyncGenerator[str, None]:
-    """``lines``, until the request's token expires."""
+    """Yield ``lines`` until the request's token expires."""
     loop = asyncio.get_running_loop()
     async with contextlib.aclosing(lines):
         async for line in lines:
@@ -214,20 +215,20 @@ async def _until(ends_at: float, lines: AsyncGenerator[str, None], request_id: s
 
 
 async def _lines(
-    first: Replay, following: AsyncGenerator[Replay, None], timing: sse.Timing, tell: Tell, ends_at: float
+    first: Replay, following: AsyncGenerator[Replay, None], timing: sse.Timing, convert: Convert, ends_at: float
 ) -> AsyncGenerator[str, None]:
     loop = asyncio.get_running_loop()
     async with contextlib.aclosing(following):
         if first.snapshot is not None:
-            yield sse.encode(tell(first.snapshot))
+            yield sse.encode(convert(first.snapshot))
         for event in first.events:
-            yield sse.encode(tell(event))
+            yield sse.encode(convert(event))
         heard_at = loop.time()
         async for replay in following:
             for event in replay.events:
-                yield sse.encode(tell(event))
+                yield sse.encode(convert(event))
             now = loop.time()
-            # A silent stream, too, has something to say when its token expires.
+            # A silent stream must end too when its token expires.
             if not replay.events and (now - heard_at >= timing.comment_seconds or now >= ends_at):
                 yield ": still running\n\n"
             elif not replay.events:
@@ -261,15 +262,15 @@ def _roles(roles: str) -> set[Role]:
 async def _with_downloads(
     services: ApiServices, scope: Scope, thread: ThreadRecord, message: StoredMessage
 ) -> dict[str, Any]:
-    """The message with a download address in every part that refers to an upload."""
+    """Return the message with a download address in every part that refers to an upload."""
     shown = message.as_ag_ui().model_dump(by_alias=True, mode="json")
-    if isinstance(shown.get("content"), list):  # absent where there is nothing but tool calls
+    if isinstance(shown.get("content"), list):  # absent if there are only tool calls
         shown["content"] = [without_download_url(part) for part in shown["content"]]
         for part in shown["content"]:
             if part["type"] != "text" and part["source"]["type"] == "file":
                 try:
                     url: str | None = await services.files.download_url(scope, thread.id, part["source"]["value"])
                 except NotFound:
-                    url = None  # announced, but never uploaded
+                    url = None  # never uploaded
                 part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
     return shown

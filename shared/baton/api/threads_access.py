@@ -1,4 +1,4 @@
-"""Finding the thread a path names, for its owner and for those who may read all."""
+"""Find the thread of a path, for its owner and for holders of ``thread:read_all``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from baton.sessions.thread_access import read_audited
 
 
 async def readable_thread(services: ApiServices, scope: Scope, given: str) -> Thread:
-    """The thread under ``given``, a UUID or a host's own id.
+    """Return the thread ``given``, a UUID or a host's own id.
 
-    Refusals, and reads of other users' threads, are audited. Raises ``ThreadUnavailable``.
+    Refusals and reads of other users' threads are audited. Raises ``ThreadUnavailable``.
     """
     return await read_audited(services.store, services.audit, scope, thread_ref(scope, given).id, "thread.read")

@@ -22,9 +22,9 @@ router = APIRouter(prefix="/workflows", tags=["workflows"])
     responses=responses(Unauthorized, TokenExpired),
 )
 async def list_workflows(caller: Caller, services: Services) -> dict[str, Any]:
-    """The guided workflows that the caller is in or can continue, from whichever conversation, the latest first.
+    """Return the caller's active and resumable workflows of all conversations, latest change first, on one page.
 
-    All of them on one page. `POST /v1/threads/{id}/continue` takes one up.
+    `POST /v1/threads/{id}/continue` continues one.
     """
     unfinished = await services.workflows.unfinished(caller)
     items = []

@@ -23,7 +23,7 @@ from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 from baton.handoffs.forks import SPECIALIST, ForkedExchange
 from baton.handoffs.running_conversation import SpecialistProblem
-from baton.requests.requests import ActionRequest, ConversationAction, named_answer
+from baton.requests.turn_requests import ActionRequest, ConversationAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class AgentRouter:
         elif request.action is ConversationAction.CONTINUE:
             parts = self._continue(request.about or "")
         else:
-            parts = self._merge(*named_answer(request))
+            parts = self._merge(*request.named_answer)
         async with contextlib.aclosing(parts) as events:
             async for event in events:
                 yield event

@@ -14,7 +14,7 @@ from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 from baton.handoffs.conversation_tracker import ConversationTracker
-from baton.requests.requests import ActionRequest, ConversationAction, TurnRequest
+from baton.requests.turn_requests import ActionRequest, ConversationAction, TurnRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""What things are, and their rules. Pure: no I/O, no AWS, no clock."""
+"""Types and rules of the domain. Pure: no I/O, no AWS, no clock."""

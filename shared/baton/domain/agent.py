@@ -1,4 +1,4 @@
-"""Agent definitions: who answers, with which model, in whose words."""
+"""Agent definitions: the model, prompt, tools, handoffs and texts of each agent."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from baton.domain.workflow_definition import WorkflowDefinition
 CardUrl = Annotated[
     str,
     StringConstraints(
-        # Without a user, a password, a query or a fragment. Plain http is for this machine; the egress guard allows it
-        # in the local cloud alone.
+        # Without a user, a password, a query or a fragment. Plain http is for localhost. The egress policy allows it in
+        # the local cloud only.
         pattern=r"^(https://[A-Za-z0-9.\[\]:_-]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)(/[!\"$->@-~]*)?$",
         max_length=2_000,
     ),
@@ -33,18 +33,18 @@ CardUrl = Annotated[
 
 
 class ModelChoice(Definition):
-    """Which model the agent thinks with."""
+    """The agent's model and its parameters."""
 
     name: Text | None = None
-    """The model's name at the endpoint; absent: the deployment's default (``BATON_CHAT_MODEL``)."""
+    """The model's name at the endpoint. Default: the deployment's (``BATON_CHAT_MODEL``)."""
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_output_tokens: int | None = Field(default=None, ge=1, le=200_000)
     timeout_seconds: float = Field(default=60, gt=0, le=600)
-    """The longest silence of the model before the run ends with ``model_timeout``."""
+    """The longest wait for the model before the run ends with ``model_timeout``."""
 
 
 class MemorySettings(Definition):
-    """How much of each memory goes into a prompt."""
+    """Token budgets of the parts of a prompt."""
 
     max_working_memory_tokens: int = Field(default=16_000, ge=500, le=1_000_000)
     """Budget of the whole prompt: system prompt, retrieved blocks, history and current message."""
@@ -59,7 +59,7 @@ class Timeouts(Definition):
     """Limits in seconds and minutes of one agent's work."""
 
     turn_seconds: float = Field(default=300, gt=0, le=840)
-    """A turn is ended with ``turn_timeout`` after this time; the Lambda's own limit may be nearer."""
+    """A turn ends with ``turn_timeout`` after this time. The Lambda's own limit may be shorter."""
     consult_seconds: float = Field(default=60, gt=0, le=600)
     """How long the agent may work when another one consults it."""
     idle_minutes: float = Field(default=30, gt=0, le=60 * 24 * 30)
@@ -67,33 +67,33 @@ class Timeouts(Definition):
 
 
 class ToolLimits(Definition):
-    """How much an agent may do with tools in one turn; then it answers with what it has."""
+    """Limits of an agent's tool use in one turn. When one is reached, the agent answers with what it has."""
 
     model_calls: int = Field(default=10, ge=1, le=100)
-    """How often its model is asked, the last answer included."""
+    """Model calls, the last answer included."""
     tool_calls: int = Field(default=30, ge=0, le=500)
     bad_calls: int = Field(default=3, ge=0, le=50)
-    """Calls of unknown tools or with arguments that do not fit, which go back to the model as errors."""
+    """Invalid calls, of unknown tools or with arguments that do not fit. They go back to the model as errors."""
     tool_seconds: float = Field(default=180, gt=0, le=840)
-    """Time from the first call on during which further calls may begin."""
+    """Time after the first call in which further calls may begin."""
     tokens: int = Field(default=200_000, ge=1_000, le=10_000_000)
     """Tokens that the turn's model calls may use together before the last answer."""
     result_chars: int = Field(default=20_000, ge=200, le=60_000)
-    """Longest result of a call that the model is shown; the whole of it is kept."""
+    """The longest result of a call for the model. The complete result is stored."""
     approval_hours: float = Field(default=24 * 7, gt=0, le=24 * 365)
-    """How long a call waits for somebody's approval."""
+    """How long a call waits for approval."""
 
 
 class RemoteAgent(Definition):
-    """Where an agent that runs elsewhere is spoken to, over A2A."""
+    """The A2A endpoint of a remote agent."""
 
     card_url: CardUrl
     """The address of its agent card (``.json``), or the base below which ``/.well-known/agent-card.json`` is."""
     headers: Headers = Field(default_factory=dict)
-    """Sent with every request to the card's own origin, and to no other."""
+    """Sent with every request to the origin of the card, and to no other origin."""
 
     def as_json(self) -> dict[str, Any]:
-        """The wire shape: references to secrets stay references."""
+        """Return the wire shape: references to secrets stay references."""
         return {"cardUrl": self.card_url, "headers": headers_as_json(self.headers)}
 
 
@@ -112,40 +112,40 @@ class AgentDefinition(Definition):
     description: Text
     avatar_url: Url | None = None
     remote: RemoteAgent | None = None
-    """Where the agent runs, if not here; ``model`` and ``system_prompt`` are then its own affair."""
+    """The endpoint of a remote agent, which has its own model and prompt."""
     model: ModelChoice = ModelChoice()
     system_prompt: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(default="", validate_default=True)
-    """What the model is told first; empty for remote agents alone."""
+    """The system prompt. Only remote agents have none."""
     memory: MemorySettings = MemorySettings()
     timeouts: Timeouts = Timeouts()
     limits: ToolLimits = ToolLimits()
     required_permissions: tuple[PermissionName, ...] = ()
-    """The caller needs every one of these to talk to the agent; without them it is not even listed."""
+    """The permissions a caller needs to talk to the agent. Without all of them, the agent is not listed."""
     default_locale: Locale = "en"
     sentences: dict[Locale, dict[str, Text]] = Field(default_factory=dict)
-    """The fixed sentences Baton says for this agent, by locale and name; never left to a model."""
+    """The fixed sentences that Baton, and never a model, says for this agent, by locale and name."""
     ends_conversations: bool = False
-    """Whether the agent may close the conversation by itself, with the tool ``end_conversation``."""
+    """Whether the agent may close the conversation with the tool ``end_conversation``."""
     main: bool = False
     """Whether a conversation may begin with this agent."""
     tools: tuple[ToolDefinition, ...] = ()
-    """Tools outside Baton that its model may call."""
+    """External tools that its model may call."""
     sub_agents: tuple[AgentId, ...] = ()
     handoffs: tuple[HandoffDefinition, ...] = ()
     """Agents it may hand the conversation over to."""
     triggers: tuple[Trigger, ...] = Field(default=(), max_length=50)
-    """Phrases and patterns by which a user's message asks for this agent, where another hands over to it."""
+    """Phrases and patterns of messages that another agent hands over to this one."""
     triggers_in_session: tuple[Trigger, ...] = Field(default=(), max_length=50)
-    """Phrases and patterns by which a message asks for another session while this agent has the conversation."""
+    """Phrases and patterns of messages that ask for another session while this agent is active."""
     exit_words: dict[Locale, tuple[ExitWord, ...]] = Field(default_factory=_english_exit_words)
-    """What a user says, and nothing else, to leave this agent and return to the main one; by locale."""
+    """Messages that consist of one of these words return the user to the main agent; by locale."""
     workflow: WorkflowDefinition | None = None
-    """The guided workflow it leads users through."""
+    """The agent's guided workflow."""
 
     @field_validator("system_prompt")
     @classmethod
     def _agents_of_ours_have_a_prompt(cls, prompt: str, info: ValidationInfo) -> str:
-        # ``remote`` is absent from the data when it is there and wrong, which is told by itself.
+        # If ``remote`` is invalid, it is absent from the data, and pydantic reports it separately.
         if not prompt and "remote" in info.data and info.data["remote"] is None:
             raise PydanticCustomError("missing", "Field required: what the model is told first")
         return prompt
@@ -183,14 +183,14 @@ class AgentDefinition(Definition):
         return self
 
     def sentence(self, name: str, locale: str | None = None) -> str | None:
-        """The fixed sentence ``name`` in ``locale``, its language, or the default locale; None if there is none."""
+        """Return the sentence ``name`` in ``locale``, its language, or the default locale; None if there is none."""
         for candidate in (locale, locale.split("-")[0] if locale else None, self.default_locale):
             if candidate is not None and name in self.sentences.get(candidate, {}):
                 return self.sentences[candidate][name]
         return None
 
     def as_json(self) -> dict[str, Any]:
-        """The wire shape of ``/v1/agents``: camelCase, absent values null."""
+        """Return the wire shape of ``/v1/agents``: camelCase, absent values null."""
         return {
             "id": self.id,
             "name": self.name,

@@ -1,4 +1,4 @@
-"""What a user's message may contain: text, images and files, checked at the door."""
+"""The content of a user's message: text, images and files. It is validated when it arrives."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from baton.domain.web_url import is_web_url
 MAX_CONTENT_BYTES = 1024 * 1024
 MAX_PARTS = 32
 MAX_DEPTH = 32
-"""Objects and lists within each other in one part: the events that carry it later must still be serialisable."""
+"""Nesting of objects and lists in one part. Events that carry the part must be serialisable."""
 MAX_VALUES = 2_000
-"""Values in one part: what is unknown of it is kept, and carried through many hands."""
+"""Values in one part. Unknown fields are kept and copied several times."""
 FILE_PROVIDER = "baton"
 DOWNLOAD_URL = "downloadUrl"
-"""The name in a part's metadata under which the API serves an upload's address; no client can set it."""
+"""The field of a part's metadata with an upload's address. Only the API sets it."""
 FILE_ID = re.compile(r"file_[0-9a-f]{32}")
 MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}", re.ASCII)
 
@@ -59,31 +59,31 @@ def parse_content(raw: object) -> Content:
 
 
 def content_as_json(content: Content) -> str | list[dict[str, Any]]:
-    """The wire form of ``content``."""
+    """Return the wire form of ``content``."""
     if isinstance(content, str):
         return content
     return [part.model_dump(by_alias=True, mode="json") for part in content]
 
 
 def content_from_json(raw: str | list[dict[str, Any]]) -> Content:
-    """Read back what ``content_as_json`` wrote; trusted, so not checked again beyond its types."""
+    """Read the output of ``content_as_json``. It is trusted, so only its types are checked."""
     if isinstance(raw, str):
         return raw
     return tuple(_PARTS[item["type"]].validate_python(item) for item in raw)
 
 
 def canonical_json(content: Content) -> bytes:
-    """One byte string for one content, whatever the order of keys it came in."""
+    """Return the canonical JSON of the content. It does not depend on the order of keys."""
     return json.dumps(content_as_json(content), ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
 def content_digest(content: Content) -> str:
-    """SHA-256 of the content: the same message id with another digest is a conflict."""
+    """Return the SHA-256 of the content. The same message id with another digest is a conflict."""
     return hashlib.sha256(canonical_json(content)).hexdigest()
 
 
 def part_name(part: ImagePart | DocumentPart) -> str | None:
-    """The file's name that the part's metadata gives, without what has a meaning in paths and markup."""
+    """Return the file name of the part's metadata, without characters that mean something in paths and markup."""
     if isinstance(part.metadata, dict):
         for key in ("name", "filename", "fileName"):
             name = part.metadata.get(key)
@@ -93,7 +93,7 @@ def part_name(part: ImagePart | DocumentPart) -> str | None:
 
 
 def check_media_type(mime_type: str, where: str) -> None:
-    """Raise ``UnsupportedPart`` for audio and video, whatever kind of part they come as."""
+    """Raise ``UnsupportedPart`` for audio and video in any kind of part."""
     kind = mime_type.partition("/")[0].lower()
     if kind in ("audio", "video"):
         raise UnsupportedPart(f"{where}: {kind} is not taken. Send text, image or document parts.")
@@ -132,9 +132,9 @@ def _part(item: object, where: str) -> Part:
 
 
 def without_download_url(part: dict[str, Any]) -> dict[str, Any]:
-    """The wire form of a part without the address that only Baton gives (``DOWNLOAD_URL``).
+    """Return the wire form of a part without the address that only Baton sets (``DOWNLOAD_URL``).
 
-    It is removed, not refused: AG-UI clients send back conversations as they were read.
+    It is removed and not refused, because AG-UI clients send back conversations as they have read them.
     """
     metadata = part.get("metadata")
     if not isinstance(metadata, dict) or DOWNLOAD_URL not in metadata:
@@ -143,7 +143,7 @@ def without_download_url(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_representable(item: dict[str, Any], where: str) -> None:
-    # Unknown keys are kept (AG-UI is open), so all of the part must be storable, not only what is known of it.
+    # Unknown keys are kept, because AG-UI allows them. So the whole part must be storable.
     if not _is_within(item, MAX_DEPTH, MAX_VALUES):
         raise InvalidRequest(
             f"{where} is nested more than {MAX_DEPTH} levels deep, or holds more than {MAX_VALUES} values."
@@ -156,7 +156,7 @@ def _check_representable(item: dict[str, Any], where: str) -> None:
 
 
 def _is_within(value: object, levels: int, values: int) -> bool:
-    """Whether objects and lists are nested at most ``levels`` deep and hold at most so many ``values`` altogether."""
+    """Return whether ``value`` has at most ``levels`` of nesting and at most ``values`` values altogether."""
     level = [value]
     for _ in range(levels + 1):
         inner: list[object] = []

@@ -1,4 +1,4 @@
-"""The conversation state: who speaks for Baton in a thread, and which workflow it is in the middle of."""
+"""The conversation state: the active agent of a thread, its handoff and its workflow."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from baton.domain.workflow import Workflow
 
 @dataclass(frozen=True, slots=True)
 class ConversationState:
-    """What a thread remembers of it between runs."""
+    """The state that a thread stores between runs."""
 
     agent_id: str
     """The agent that answers the next message."""
     handoff: HandoffPlace | None = None
-    """The handoff that gave it the conversation state; None: the main agent has it."""
+    """The handoff that made the agent active; None for the main agent."""
     workflow: Workflow | None = None
-    """The workflow the thread is in, without what it has collected."""
+    """The current workflow, without its collected data."""
     resumable: tuple[Workflow, ...] = ()
-    """The user's unfinished workflows that can be continued here, the one changed last first, without their data."""
+    """The user's unfinished workflows that can be continued here, latest change first, without their data."""
     taught_at: datetime | None = None
-    """When a skill was last made in this thread: what is remembered of skills must be younger."""
+    """When a skill was last made in this thread. Cached skills must be newer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationChange:
-    """All that a run changes in the conversation state. Every attempt to commit the run writes it first."""
+    """All changes of the conversation state by a run. Every attempt to commit the run applies them first."""
 
     conversation: ConversationState
     handoffs: tuple[HandoffRequest, ...] = ()
-    """Begun, ended or refused by the run."""
+    """Handoffs that the run has begun, ended or refused."""
     workflows: tuple[Workflow, ...] = ()
-    """Changed by the run, with their data."""
+    """Workflows that the run has changed, with their data."""
     moved_from: Workflow | None = None
-    """The workflow that is continued here, as it was found in another thread; without its data."""
+    """The workflow that is continued here, as it was read in its former thread; without its data."""
     offered_id: str | None = None
     """The workflow that the user was offered to continue."""

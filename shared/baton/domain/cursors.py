@@ -1,4 +1,4 @@
-"""Cursors of lists: opaque to clients, checked when they come back."""
+"""Cursors of lists. They are opaque to clients and validated when clients send them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from baton.domain.errors import InvalidRequest
 
 
 def encode(cursor: dict[str, object]) -> str:
-    """A cursor as clients see it."""
+    """Return a cursor as clients see it."""
     return base64.urlsafe_b64encode(json.dumps(cursor).encode()).decode().rstrip("=")
 
 
 def decode(cursor: str) -> dict[str, object]:
-    """What ``encode`` made a cursor of. Raises ``InvalidRequest``."""
+    """Return the value that ``encode`` was given. Raises ``InvalidRequest``."""
     try:
         decoded = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (binascii.Error, ValueError, RecursionError):
@@ -26,12 +26,12 @@ def decode(cursor: str) -> dict[str, object]:
 
 
 def encode_text(after: str) -> str:
-    """The cursor of a list that goes on after a sort key."""
+    """Return the cursor of the page after a sort key."""
     return encode({"after": after})
 
 
 def decode_text(cursor: str) -> str:
-    """The sort key of ``encode_text``. Raises ``InvalidRequest``."""
+    """Return the sort key of ``encode_text``. Raises ``InvalidRequest``."""
     match decode(cursor):
         case {"after": str(after)} if 0 < len(after) <= 100 and after.isascii():
             return after
@@ -39,12 +39,12 @@ def decode_text(cursor: str) -> str:
 
 
 def encode_ordinal(ordinal: int) -> str:
-    """The cursor of the page before the message at ``ordinal``."""
+    """Return the cursor of the page before the message at ``ordinal``."""
     return encode({"before": ordinal})
 
 
 def decode_ordinal(cursor: str) -> int:
-    """The ordinal of ``encode_ordinal``. Raises ``InvalidRequest``."""
+    """Return the ordinal of ``encode_ordinal``. Raises ``InvalidRequest``."""
     match decode(cursor):
         case {"before": int(ordinal)} if 0 <= ordinal < 10**12 and not isinstance(ordinal, bool):
             return ordinal

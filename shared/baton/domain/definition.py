@@ -1,4 +1,4 @@
-"""What every part of an agent's file has in common."""
+"""The base of every part of an agent's file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
 class Definition(BaseModel):
-    """Unknown fields are errors: a misspelt one must not be silently without effect."""
+    """Unknown fields are errors, so that a misspelt one is noticed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False)

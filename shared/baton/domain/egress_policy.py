@@ -1,4 +1,4 @@
-"""What may be reached from inside: hosts by the deployment's list, addresses by what they are."""
+"""The policy of outgoing requests: hosts on the deployment's allow-list, and public addresses only."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _FORBIDDEN_V4 = tuple(
         ),
     )
 )
-"""https://www.iana.org/assignments/iana-ipv4-special-registry, all that is not for the public."""
+"""The non-public networks of https://www.iana.org/assignments/iana-ipv4-special-registry."""
 
 _GLOBAL_V6 = IPv6Network("2000::/3")
-"""The only global unicast block there is; everything else is local, mapped, multicast or unassigned."""
+"""The only global unicast block. All other addresses are local, mapped, multicast or unassigned."""
 _FORBIDDEN_V6 = tuple(
     map(
         IPv6Network,
@@ -49,9 +49,9 @@ _FORBIDDEN_V6 = tuple(
         ),
     )
 )
-"""https://www.iana.org/assignments/iana-ipv6-special-registry, what is not for the public inside 2000::/3."""
+"""The non-public networks of https://www.iana.org/assignments/iana-ipv6-special-registry inside 2000::/3."""
 _NAT64 = IPv6Network("64:ff9b::/96")
-"""How DNS64 writes a host without IPv6 (RFC 6052): as good as the IPv4 address in it."""
+"""The prefix by which DNS64 embeds an IPv4 address (RFC 6052). The embedded address decides."""
 
 
 class EgressRefused(Exception):
@@ -59,7 +59,7 @@ class EgressRefused(Exception):
 
 
 class ResponseTooLarge(Exception):
-    """The peer sends more than the caller wants to read."""
+    """The peer's answer exceeds the caller's limit."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -68,16 +68,16 @@ class ResponseTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EgressPolicy:
-    """Which hosts may be called, and how."""
+    """The hosts that may be called."""
 
     hosts: tuple[str, ...] = ()
-    """Entries as ``HOST_ENTRY`` describes them, lower case; ``*``: any host with a public address."""
+    """Lower-case entries as ``HOST_ENTRY`` describes them. ``*`` stands for any host with a public address."""
     allow_local: bool = False
-    """Whether plain http and this very machine may be called: in the local cloud only."""
+    """Whether plain http and localhost are allowed: in the local cloud only."""
 
     @classmethod
     def of(cls, entries: Iterable[str], *, allow_local: bool = False) -> EgressPolicy:
-        """A policy for these entries. Raises ``ValueError`` for one that is no host."""
+        """Return a policy for these entries. Raises ``ValueError`` for one that is no host."""
         hosts = tuple(entry.strip().lower() for entry in entries if entry.strip())
         for host in hosts:
             if re.fullmatch(HOST_ENTRY, host) is None:
@@ -90,7 +90,7 @@ class EgressPolicy:
             raise EgressRefused(f"{host} must be called over https.")
 
     def check_host(self, host: str) -> None:
-        """Raise ``EgressRefused`` unless the list has ``host``, a name or an address as a URL has it."""
+        """Raise ``EgressRefused`` unless the list has ``host``, a name or an address as in a URL."""
         name = host.lower().rstrip(".")
         if self.allow_local and (name == "localhost" or _is_loopback(name)):
             return
@@ -100,7 +100,7 @@ class EgressPolicy:
     def check_address(self, host: str, address: str) -> None:
         """Raise ``EgressRefused`` unless ``address``, to which ``host`` resolved, is a public one.
 
-        ``address`` is what the resolver said, an IPv6 one perhaps with a zone.
+        ``address`` is the resolver's result. An IPv6 one may have a zone.
         """
         if self.allow_local and _is_loopback(address):
             return
@@ -109,12 +109,12 @@ class EgressPolicy:
         except ValueError:
             raise EgressRefused(f"{host} has no usable address.") from None
         if not is_public(parsed):
-            # The address itself is not told: which names lead where inside is nobody's business.
+            # The message omits the address, because internal addresses must not leak.
             raise EgressRefused(f"{host} is not a public address.")
 
 
 def is_public(address: Address) -> bool:
-    """Whether ``address`` is one of the public internet, also behind an IPv4-mapped or NAT64 form.
+    """Return whether ``address`` is one of the public internet, also behind an IPv4-mapped or NAT64 form.
 
     Stricter than ``ipaddress.is_global``, whose answers differ between Python's patch releases.
     """

@@ -12,7 +12,7 @@ from baton.domain.usage import Usage
 
 
 class EndReason(StrEnum):
-    """Who or what ended the session."""
+    """Why the session ended."""
 
     USER_CLOSED = "UserClosed"
     TIMEOUT = "Timeout"
@@ -20,7 +20,7 @@ class EndReason(StrEnum):
 
 
 class EpisodeStatus(StrEnum):
-    """How far the closing pipeline has come."""
+    """The state of the closing pipeline."""
 
     PENDING = "pending"
     COMPLETE = "complete"
@@ -29,11 +29,11 @@ class EpisodeStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRef:
-    """A session that has ended: which messages of the thread it holds. Enough to build the episode from."""
+    """An ended session and its range of messages. The episode is built from it."""
 
     thread_id: str
     number: int
-    """Of the thread's sessions, from 1."""
+    """The number of the session in its thread, from 1."""
     first_ordinal: int
     end_ordinal: int
     """One beyond the last message."""
@@ -42,12 +42,12 @@ class EpisodeRef:
 
     @property
     def id(self) -> str:
-        """Derived, so that closing twice makes one episode."""
+        """Derived from thread and number, so that closing twice makes one episode."""
         return episode_id(self.thread_id, self.number)
 
 
 def ended_session(thread: Thread, end_ordinal: int, reason: EndReason, at: datetime) -> EpisodeRef | None:
-    """The session of ``thread`` that ends before ``end_ordinal``; None if nothing was said in it, or it is a fork."""
+    """Return the session that ends before ``end_ordinal``; None if it has no messages or the thread is a fork."""
     if end_ordinal <= thread.episode_first_ordinal or thread.parent_thread_id is not None:
         return None
     return EpisodeRef(thread.id, thread.episode, thread.episode_first_ordinal, end_ordinal, reason, at)
@@ -57,7 +57,7 @@ def ended_session(thread: Thread, end_ordinal: int, reason: EndReason, at: datet
 class Episode:
     """The complete record of a session. Its messages and tool calls stay in the thread and are not copied.
 
-    Which they are, the ordinals of ``ref`` say: a tool call belongs to the first ordinal of its run.
+    The ordinals of ``ref`` identify them. A tool call belongs to the first ordinal of its run.
     """
 
     ref: EpisodeRef
@@ -65,11 +65,11 @@ class Episode:
     agent_ids: tuple[str, ...]
     status: EpisodeStatus
     started_at: datetime
-    """When its first message was said."""
+    """The time of its first message."""
     message_count: int
     usage: Usage
 
 
 def episode_id(thread_id: str, number: int) -> str:
-    """The id of a thread's ``number``-th episode."""
+    """Return the id of a thread's ``number``-th episode."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"episode\0{number}"))

@@ -1,7 +1,7 @@
-"""Everything that can go wrong and that a caller can do something about.
+"""The errors that callers get, one class a condition.
 
-One class a condition. ``code`` is stable and the same in RFC 9457 problem details and in AG-UI ``RUN_ERROR``
-events; ``status`` is the HTTP status; ``retryable`` tells whether the same request may succeed later.
+``code`` is stable and the same in RFC 9457 problem details and in AG-UI ``RUN_ERROR`` events; ``status`` is the HTTP
+status; ``retryable`` says whether the same request may succeed later.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 
 class BatonError(Exception):
-    """Base of every error Baton tells a caller about; ``detail`` says what the caller can do."""
+    """Base of every error that callers get. ``detail`` says what the caller can do."""
 
     code: ClassVar[str] = "internal_error"
     status: ClassVar[int] = 500
@@ -19,7 +19,7 @@ class BatonError(Exception):
     detail: str = "The request could not be completed. Please try again."
 
     def __init__(self, detail: str | None = None, *, permission: str | None = None, action: str | None = None) -> None:
-        """``permission`` is the one whose lack this comes from, ``action`` what it was needed for: for the audit."""
+        """``permission`` is the missing one and ``action`` the refused action, for the audit."""
         if detail is not None:
             self.detail = detail
         self.permission = permission
@@ -31,11 +31,11 @@ class InternalError(BatonError):
     """A fault of Baton itself; the cause is in the log under the request id."""
 
 
-# What the caller sent
+# The request
 
 
 class InvalidRequest(BatonError):
-    """The request does not have the shape the protocol asks for."""
+    """The request does not have the shape that the protocol requires."""
 
     code, status, retryable = "invalid_request", 422, False
     title = "The request is not valid"
@@ -67,7 +67,7 @@ class MessageTooLarge(BatonError):
 
 
 class UnsupportedPart(BatonError):
-    """A content part that Baton does not take (audio, video, a foreign file handle)."""
+    """A content part that Baton does not accept (audio, video, a foreign file handle)."""
 
     code, status, retryable = "unsupported_part", 422, False
     title = "Unsupported content part"
@@ -83,7 +83,7 @@ class InvalidSequence(BatonError):
 
 
 class NotFound(BatonError):
-    """A path or thing that does not exist, where saying so tells a stranger nothing."""
+    """A path or object that does not exist, where saying so reveals nothing."""
 
     code, status, retryable = "not_found", 404, False
     title = "Not found"
@@ -98,11 +98,11 @@ class MethodNotAllowed(BatonError):
     detail = "This address does not take that method."
 
 
-# Who the caller is
+# The caller
 
 
 class Unauthorized(BatonError):
-    """No token, or one that cannot be trusted."""
+    """No token, or an invalid one."""
 
     code, status, retryable = "unauthorized", 401, False
     title = "Not signed in"
@@ -110,7 +110,7 @@ class Unauthorized(BatonError):
 
 
 class TokenExpired(Unauthorized):
-    """The token was good once."""
+    """A valid token that has expired."""
 
     code = "token_expired"
     title = "The token has expired"
@@ -126,7 +126,7 @@ class Forbidden(BatonError):
 
 
 class UnknownAgent(BatonError):
-    """No agent of this id takes conversations, or the caller may not see it."""
+    """There is no agent with this id for conversations, or the caller may not see it."""
 
     code, status, retryable = "unknown_agent", 404, False
     title = "Unknown agent"
@@ -134,24 +134,24 @@ class UnknownAgent(BatonError):
 
 
 class ThreadUnavailable(BatonError):
-    """The thread is another tenant's, another user's or, to a reading call, unknown: which is not told."""
+    """The thread is another tenant's, another user's or, for reads, unknown. The caller cannot tell which."""
 
     code, status, retryable = "thread_unavailable", 404, False
     title = "Conversation not available"
     detail = "This conversation is not available to you. Please start a new one."
 
     def __init__(self, detail: str | None = None, *, is_unused: bool = False) -> None:
-        """``is_unused``: nobody anywhere has begun it; for the audit, and never told to the caller."""
+        """``is_unused``: no tenant has such a thread. It is for the audit; the caller never learns it."""
         super().__init__(detail)
         self.is_unused = is_unused
 
     @property
     def audited_as(self) -> str:
-        """The outcome in the audit: to ask for what does not exist is no attempt at what is somebody else's."""
+        """The outcome in the audit. A request for an unused id is no attempt at another user's thread."""
         return "not_found" if self.is_unused else "denied"
 
 
-# What the conversation is in the middle of
+# The state of the conversation
 
 
 class MessageIdConflict(BatonError):
@@ -163,7 +163,7 @@ class MessageIdConflict(BatonError):
 
 
 class AgentMismatch(BatonError):
-    """A later message names another main agent than the one the thread began with."""
+    """A later message names another main agent than the thread's."""
 
     code, status, retryable = "agent_mismatch", 409, False
     title = "The conversation belongs to another agent"
@@ -171,7 +171,7 @@ class AgentMismatch(BatonError):
 
 
 class InterruptUnavailable(BatonError):
-    """An answer to an interrupt that is not open: unknown, given up by a message, or answered long ago."""
+    """An answer to an interrupt that is not open: unknown, cancelled by a message, or already answered."""
 
     code, status, retryable = "interrupt_unavailable", 409, False
     title = "Nothing waits for this answer"
@@ -179,7 +179,7 @@ class InterruptUnavailable(BatonError):
 
 
 class NotInHandoff(BatonError):
-    """An exit from a conversation that the main agent leads anyway."""
+    """An exit while the main agent is active."""
 
     code, status, retryable = "not_in_handoff", 409, False
     title = "No specialist to leave"
@@ -187,7 +187,7 @@ class NotInHandoff(BatonError):
 
 
 class HandoffInProgress(BatonError):
-    """A workflow to continue where the conversation is with a specialist."""
+    """A request to continue a workflow while a specialist is active."""
 
     code, status, retryable = "handoff_in_progress", 409, False
     title = "Another session is in progress"
@@ -195,7 +195,7 @@ class HandoffInProgress(BatonError):
 
 
 class ThreadLed(BatonError):
-    """A message to a fork that a specialist works in at the request of its parent."""
+    """A message to a fork that a handoff has created."""
 
     code, status, retryable = "thread_led_by_parent", 409, False
     title = "This conversation is led by another one"
@@ -219,7 +219,7 @@ class NothingToMerge(BatonError):
 
 
 class WorkflowUnavailable(BatonError):
-    """A workflow to continue that is not there, finished, or was left for too long."""
+    """A request to continue a workflow that does not exist, is finished or has expired."""
 
     code, status, retryable = "workflow_unavailable", 409, False
     title = "The workflow cannot be continued"
@@ -227,7 +227,7 @@ class WorkflowUnavailable(BatonError):
 
 
 class ThreadBusy(BatonError):
-    """Another turn of the thread kept running until this one's time to wait was over."""
+    """Another turn of the thread was running until this one stopped waiting."""
 
     code, status, retryable = "thread_busy", 503, True
     title = "The conversation is busy"
@@ -235,7 +235,7 @@ class ThreadBusy(BatonError):
 
 
 class Interrupted(BatonError):
-    """A run was given up for good after its worker failed repeatedly."""
+    """A run was ended after its workers failed repeatedly."""
 
     code, status, retryable = "interrupted", 502, True
     title = "The answer was interrupted"
@@ -243,7 +243,7 @@ class Interrupted(BatonError):
 
 
 class TurnTimeout(BatonError):
-    """The turn exceeded its time limit; what had been said is kept."""
+    """The turn exceeded its time limit. The answer so far is kept."""
 
     code, status, retryable = "turn_timeout", 504, True
     title = "The answer took too long"
@@ -251,7 +251,7 @@ class TurnTimeout(BatonError):
 
 
 class LeaseLost(BatonError):
-    """Another worker has taken the thread over; this one must stop and say nothing more."""
+    """Another worker has taken the thread over. This one must stop and send nothing more."""
 
     code, status, retryable = "lease_lost", 503, True
     title = "The conversation was taken over"
@@ -259,18 +259,18 @@ class LeaseLost(BatonError):
 
 
 class RateLimited(BatonError):
-    """More requests than the deployment's API Gateway takes, which answers so by itself, with Retry-After."""
+    """More requests than the deployment's API Gateway accepts. It sends this answer itself, with Retry-After."""
 
     code, status, retryable = "rate_limited", 429, True
     title = "Too many requests"
     detail = "Please try again in a moment."
 
 
-# What Baton depends on
+# Dependencies
 
 
 class StoreUnavailable(BatonError):
-    """The table, bucket or queue did not answer, or throttled, beyond the retries."""
+    """The table, bucket or queue did not answer or throttled, and all retries failed."""
 
     code, status, retryable = "store_unavailable", 503, True
     title = "Storage is not available"
@@ -278,7 +278,7 @@ class StoreUnavailable(BatonError):
 
 
 class ModelError(BatonError):
-    """The model did not give an answer. Over ``POST /v1/messages`` every one of these is a 502 problem."""
+    """The model gave no answer. ``POST /v1/messages`` returns each of these errors as a 502 problem."""
 
     code, status, retryable = "model_error", 502, True
     title = "The model failed"
@@ -286,35 +286,35 @@ class ModelError(BatonError):
 
 
 class ModelRateLimited(ModelError):
-    """HTTP 429 from the model, beyond the retries."""
+    """HTTP 429 from the model after all retries."""
 
     code = "model_rate_limited"
     detail = "The model is receiving too many requests. Please try again in a moment."
 
 
 class ModelTimeout(ModelError):
-    """No (further) answer within the model's time."""
+    """No answer, or no more of it, within the model's timeout."""
 
     code = "model_timeout"
     detail = "The model took too long to answer. Please try again."
 
 
 class ModelUnavailable(ModelError):
-    """No connection, or a 5xx, beyond the retries."""
+    """No connection, or a 5xx, after all retries."""
 
     code = "model_unavailable"
     detail = "The model cannot be reached at the moment. Please try again."
 
 
 class ModelRefused(ModelError):
-    """A 4xx other than 429: wrong key, unknown model, a request it does not take."""
+    """A 4xx other than 429: wrong key, unknown model, an invalid request."""
 
     code, retryable = "model_refused", False
     detail = "The model did not accept the request. Ask the operator to check the model's name, address and key."
 
 
 class AgentUnavailable(ModelError):
-    """A specialist that runs elsewhere did not answer a message that was relayed to it."""
+    """A remote specialist did not answer a message."""
 
     code = "agent_unavailable"
     title = "The agent did not answer"
@@ -329,7 +329,7 @@ class ContentFiltered(ModelError):
 
 
 def error_classes() -> list[type[BatonError]]:
-    """Every error class, for the reference page and for mapping a stored ``code`` back."""
+    """Return every error class, for the reference page and for mapping a stored ``code`` back."""
     found: list[type[BatonError]] = []
     queue: list[type[BatonError]] = [BatonError]
     while queue:
@@ -340,7 +340,7 @@ def error_classes() -> list[type[BatonError]]:
 
 
 def error_from_code(code: str, detail: str | None = None) -> BatonError:
-    """The error a turn ended with, from what the store kept of it; an unknown code is an ``InternalError``."""
+    """Return the error of a stored outcome. An unknown code becomes an ``InternalError``."""
     for cls in error_classes():
         if cls.code == code and cls is not BatonError:
             return cls(detail)

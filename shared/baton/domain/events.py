@@ -1,4 +1,4 @@
-"""The events clients see: AG-UI 1.0, numbered per thread, as JSON and as WebSocket frames."""
+"""The events that clients get: AG-UI 1.0, numbered per thread, as JSON and as WebSocket frames."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from baton.domain.usage import Usage
 
 PROTOCOL_VERSION = "1.0"
 MAX_FRAME_BYTES = 28 * 1024
-"""API Gateway closes a WebSocket on frames over 32 KB; the rest is left for what surrounds a slice."""
+"""API Gateway closes a WebSocket on frames over 32 KB. The difference is for the JSON around a slice."""
 MAX_DELTA_CHARS = 4096
-"""Longest text of one TEXT_MESSAGE_CONTENT: at four bytes a character, doubled by escapes, still one frame."""
+"""Characters of one TEXT_MESSAGE_CONTENT. At four bytes a character, doubled by escapes, it still fits a frame."""
 _STAMP = ("threadId", "runId", "seq", "attempt")
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event as it goes over the wire; ``seq`` is None for the few that are not part of the sequence."""
+    """An event on the wire; ``seq`` is None for the few events outside the sequence."""
 
     body: dict[str, Any]
     seq: int | None = None
@@ -60,7 +60,7 @@ class Event:
         return json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
 
     def frames(self) -> list[str]:
-        """The WebSocket frames of this event: one, or PART frames to be joined when it is over 28 KB."""
+        """Return the WebSocket frames of this event: one, or PART frames to be joined when it is over 28 KB."""
         whole = self.json()
         if len(whole.encode()) <= MAX_FRAME_BYTES:
             return [whole]
@@ -83,26 +83,26 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStamp:
-    """What the metadata of every event of one attempt at a run says."""
+    """The metadata that all events of one attempt at a run share."""
 
     thread_id: str
     run_id: str | None
-    """None for what belongs to no run, such as the closing of a thread."""
+    """None for events outside a run, such as the closing of a thread."""
     attempt: int
 
     def numbered(self, bare: dict[str, Any], seq: int) -> Event:
-        """The event ``bare`` as number ``seq`` of its thread."""
+        """Return the event ``bare`` as number ``seq`` of its thread."""
         stamp = {"threadId": self.thread_id, "runId": self.run_id, "seq": seq, "attempt": self.attempt}
         return Event({**bare, "metadata": {**bare.get("metadata", {}), **stamp}}, seq)
 
 
 def bare(event: BaseEvent) -> dict[str, Any]:
-    """The wire form of an AG-UI event, before it is numbered."""
+    """Return the wire form of an AG-UI event, before it is numbered."""
     return event.model_dump(by_alias=True, mode="json")
 
 
 def unsequenced(event: BaseEvent, **metadata: Any) -> Event:
-    """An event outside the sequence; ``metadata`` names the thread and run where there are any."""
+    """Return an event outside the sequence; ``metadata`` names its thread and run, if any."""
     body = bare(event)
     return Event({**body, "metadata": {**body.get("metadata", {}), **metadata}})
 
@@ -116,8 +116,10 @@ def run_started(
     parent_run_id: str | None = None,
     answers: Sequence[InterruptAnswer] = (),
 ) -> RunStartedEvent:
-    """The run begins; its input carries what it answers, so that other screens can show it: the user's message, or
-    the ``answers`` to the interrupts of the run ``parent_run_id``."""
+    """Return RUN_STARTED. Its input contains the user's message, or the ``answers`` to interrupts of ``parent_run_id``.
+
+    Other clients of the conversation display the message from it.
+    """
     metadata: dict[str, Any] = {"messageId": message.id}
     if previous_seq is not None:
         metadata["previousSeq"] = previous_seq
@@ -139,9 +141,9 @@ def run_input(
     parent_run_id: str | None = None,
     answers: Sequence[InterruptAnswer] = (),
 ) -> RunAgentInput:
-    """An AG-UI run input with the one new message, or with the answers to interrupts.
+    """Return an AG-UI run input with the one new message, or with the answers to interrupts.
 
-    It is complete also where there is nothing to say: clients of AG-UI before 1.0 refuse it otherwise.
+    Empty fields are included, because clients of AG-UI before 1.0 require them.
     """
     return RunAgentInput(
         thread_id=thread_id,
@@ -171,7 +173,7 @@ def text_content(message_id: str, delta: str) -> TextMessageContentEvent:
 
 
 def text_end(message_id: str, sources: Sequence[dict[str, Any]] = (), *, is_cut: bool = False) -> TextMessageEndEvent:
-    """The end of a message; ``is_cut``: there was no room for the rest of it."""
+    """Return the end of a message; ``is_cut``: it was cut at the length limit."""
     metadata: dict[str, Any] = {"sources": list(sources)}
     if is_cut:
         metadata["finishReason"] = LENGTH
@@ -188,7 +190,7 @@ def run_finished(
     interrupts: Sequence[Interrupt] = (),
     is_cut: bool = False,
 ) -> RunFinishedEvent:
-    """The run ends; ``is_cut``: with an answer that there was no room for."""
+    """Return RUN_FINISHED; ``is_cut``: the answer was cut at the length limit."""
     outcome: RunFinishedCancelledOutcome | RunFinishedSuccessOutcome | RunFinishedInterruptOutcome
     if interrupts:
         outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=[each.as_ag_ui() for each in interrupts])
@@ -208,7 +210,7 @@ def run_finished(
 def run_error(
     error: BatonError, usage: Usage | None = None, model: str | None = None, **metadata: Any
 ) -> RunErrorEvent:
-    """A run that failed, or (without a sequence number) a request that was refused."""
+    """Return RUN_ERROR for a failed run or, outside the sequence, for a refused request."""
     return RunErrorEvent(
         message=error.detail,
         code=error.code,
@@ -226,12 +228,12 @@ def custom(name: str, value: dict[str, Any]) -> CustomEvent:
 
 
 def thread_closed(reason: EndReason, episode_id: str | None) -> CustomEvent:
-    """The session has ended; ``episode_id`` is None if nothing had been said in it."""
+    """Return the event for an ended session; ``episode_id`` is None if the session had no messages."""
     return custom("thread_closed", {"reason": reason.value, "episodeId": episode_id})
 
 
 def without_stamp(event: Event) -> dict[str, Any]:
-    """The bare form of a numbered event, for the log: what can be put back is left out."""
+    """Return the bare form of a numbered event for the log, without the metadata that can be restored."""
     body = dict(event.body)
     metadata = {key: value for key, value in body.get("metadata", {}).items() if key not in _STAMP}
     body.pop("metadata", None)

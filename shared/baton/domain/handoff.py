@@ -1,4 +1,4 @@
-"""Handoffs: how an agent's file declares them, and the request that one leaves behind."""
+"""Handoffs: their declaration in an agent's file, and the request that is stored for each."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MAX_AUDITED = 200
 
 
 class ContextMode(StrEnum):
-    """What a specialist is told of the conversation so far."""
+    """The part of the conversation that a specialist gets."""
 
     SUMMARY = "summary"
     """The handoff's summary and the user's message."""
     RECENT = "recent"
-    """The last messages, as many as the handoff says."""
+    """The last messages. The handoff says how many."""
     FULL = "full"
     FORKED = "forked"
-    """The specialist works in a conversation of its own, which begins with the last messages of this one."""
+    """The specialist works in a fork, which begins with the last messages of this conversation."""
 
 
 class HandoffOutcome(StrEnum):
@@ -43,27 +43,27 @@ class HandoffOutcome(StrEnum):
     REFUSED = "refused"
     """It never began: see ``handoff_rules``."""
     FAILED = "failed"
-    """The specialist could not go on."""
+    """The specialist could not continue."""
 
 
 class HandoffDefinition(Definition):
-    """An agent that another may hand over to; in the file its id alone will do."""
+    """An agent that another may hand over to. The file may give its id only."""
 
     agent: AgentId
     """The target."""
     context_mode: ContextMode = ContextMode.SUMMARY
     recent_messages: int = Field(default=10, ge=1, le=200)
-    """How many messages ``recent`` and ``forked`` bring along."""
+    """How many messages the modes ``recent`` and ``forked`` include."""
     show_tool_calls: bool = False
     """Whether the target sees other agents' tool calls, as plain text."""
     preserve_state: bool = True
-    """Whether its workflow is kept when the user leaves it."""
+    """Whether its workflow is saved when the user leaves."""
     return_expected: bool = True
-    """Whether the target is offered ``return_to_main``; without, the user alone can end the handoff."""
+    """Whether the target has the tool ``return_to_main``. Otherwise only the user can end the handoff."""
     reason: str | None = Field(default=None, max_length=500)
     """When to hand over, for the model of the agent that does."""
     required_permissions: tuple[PermissionName, ...] = ()
-    """What the user needs besides the permissions that the target itself requires."""
+    """Permissions that the user needs in addition to those of the target."""
 
     @model_validator(mode="before")
     @classmethod
@@ -71,7 +71,7 @@ class HandoffDefinition(Definition):
         return {"agent": given} if isinstance(given, str) else given
 
     def as_json(self) -> dict[str, Any]:
-        """The wire shape of ``/v1/agents``."""
+        """Return the wire shape of ``/v1/agents``."""
         return {
             "agent": self.agent,
             "contextMode": self.context_mode.value,
@@ -85,62 +85,62 @@ class HandoffDefinition(Definition):
 
 
 class HandoffPlace(NamedTuple):
-    """Where a handoff is kept in its thread; the same for every attempt at the run it was decided in."""
+    """The key of a handoff in its thread. It is the same in every attempt at the run."""
 
     ordinal: int
     """The first message of that run."""
     number: int
-    """Among the handoffs of the run, from 0."""
+    """The number of the handoff in its run, from 0."""
     started: int
     """Epoch milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandoffRequest:
-    """One handoff, as it is kept: made when it begins, ended once."""
+    """One stored handoff: created when it begins, ended once."""
 
     thread_id: str
     tenant_id: str
     user_id: str
     ordinal: int
-    """The first message of the run it was decided in."""
+    """The first message of the run that began it."""
     source_agent_id: str
     target_agent_id: str
     context_mode: ContextMode
     context_summary: str
     recent_messages: tuple[str, ...]
-    """Ids of the messages that the specialist is given besides the summary, the oldest first."""
+    """Ids of the messages that the specialist gets besides the summary, oldest first."""
     handoff_reason: str
     started_at: datetime
-    """When the message came that led to it: the same for every attempt at its run."""
+    """The time of the message that led to it, which is the same in every attempt at the run."""
     number: int = 0
-    """Among the handoffs of its run, from 0."""
+    """The number of the handoff in its run, from 0."""
     preserve_state: bool = True
     return_expected: bool = True
     show_tool_calls: bool = False
     workflow_id: str | None = None
-    """The workflow it is for."""
+    """The specialist's workflow."""
     remote_task_id: str | None = None
-    """The task of a target that runs elsewhere, while that waits for the user's next message."""
+    """The task of a remote target that waits for the user's next message."""
     child_thread_id: str | None = None
-    """Where the specialist works, if not in this thread (``forked``)."""
+    """The fork in which the specialist works, in the mode ``forked``."""
     outcome: HandoffOutcome | None = None
     """How it ended; None while it lasts."""
     ended_at: datetime | None = None
 
     @property
     def id(self) -> str:
-        """Derived from its place, so that a run that is taken over makes no second one."""
+        """Derived from its place, so that another attempt at the run creates no second handoff."""
         return handoff_id(self.thread_id, self.ordinal, self.number)
 
     @property
     def place(self) -> HandoffPlace:
-        """Where it is kept in its thread."""
+        """Its key in the thread."""
         return HandoffPlace(self.ordinal, self.number, to_millis(self.started_at))
 
     @property
     def audit_detail(self) -> dict[str, Any]:
-        """What the audit log says about it."""
+        """Return the detail of its audit record."""
         return {
             "handoffId": self.id,
             "sourceAgentId": self.source_agent_id,
@@ -150,17 +150,17 @@ class HandoffRequest:
 
     @property
     def conversation_history_count(self) -> int:
-        """How many messages the specialist is given."""
+        """How many messages the specialist gets."""
         return len(self.recent_messages)
 
     def ended(self, outcome: HandoffOutcome, now: datetime) -> HandoffRequest:
-        """The request with how it ended; one that has ended already keeps its first outcome."""
+        """Return the request with its outcome. An ended request keeps its first outcome."""
         if self.outcome is not None:
             return self
         return replace(self, outcome=outcome, ended_at=now)
 
     def as_json(self) -> dict[str, Any]:
-        """The wire shape."""
+        """Return the wire shape."""
         return {
             "id": self.id,
             "sourceAgentId": self.source_agent_id,
@@ -178,7 +178,7 @@ class HandoffRequest:
         }
 
     def as_a2a(self, recent_messages: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-        """The request for an agent that runs elsewhere, in A2A metadata; ``recent_messages`` in full."""
+        """Return the request for a remote agent, in A2A metadata, with the complete ``recent_messages``."""
         return {
             "type": "handoff",
             "thread_id": self.thread_id,
@@ -196,5 +196,5 @@ class HandoffRequest:
 
 
 def handoff_id(thread_id: str, ordinal: int, number: int = 0) -> str:
-    """The id of the ``number``-th handoff of the run whose first message is at ``ordinal``."""
+    """Return the id of the ``number``-th handoff of the run whose first message is at ``ordinal``."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"handoff\0{ordinal}\0{number}"))

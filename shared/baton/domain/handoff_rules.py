@@ -1,4 +1,4 @@
-"""Who may be handed over to, and whom a message asks for."""
+"""Decide whether a handoff is allowed, and which agent a message's triggers ask for."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from baton.domain.workflow import Workflow, WorkflowStatus
 
 
 class RefusalReason(StrEnum):
-    """Why an agent is not handed over to."""
+    """Why a handoff is refused."""
 
     UNKNOWN = "unknown"
-    """There is no such agent, or the one that answers does not declare it."""
+    """There is no such agent, or the active agent declares no handoff to it."""
     SELF = "self"
     FORBIDDEN = "forbidden"
     SECOND_WORKFLOW = "second_workflow"
@@ -27,19 +27,19 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A handoff that does not take place; the agent that answers stays in charge."""
+    """A refused handoff. The active agent stays active."""
 
     reason: RefusalReason
     explanation: str
-    """For the model that wanted it."""
+    """The reason, for the model that asked for the handoff."""
     permission: str | None = None
-    """The permission that is missing, for the audit."""
+    """The missing permission, for the audit."""
     session: str | None = None
-    """What the conversation is in the middle of, for the sentence ``busy``."""
+    """The name of the current session, for the sentence ``busy``."""
 
     @property
     def sentence(self) -> str | None:
-        """The name of the fixed sentence that the user is told; None: the model is told, and finds its own words."""
+        """The name of the fixed sentence for the user; None if only the model gets the explanation."""
         return _SENTENCES.get(self.reason)
 
 
@@ -52,7 +52,7 @@ _SENTENCES = {
 
 
 def declared_handoff(source: AgentDefinition, target_id: str) -> HandoffDefinition | None:
-    """How ``source`` hands over to ``target_id``, if it does."""
+    """Return the handoff to ``target_id`` that ``source`` declares, if there is one."""
     return next((handoff for handoff in source.handoffs if handoff.agent == target_id), None)
 
 
@@ -66,16 +66,15 @@ def may_hand_off(
     workflow: Workflow | None = None,
     is_available: bool = True,
 ) -> Refusal | None:
-    """Why ``source`` must not hand the conversation over to ``target_id`` now; None if it may.
+    """Check whether ``source`` may hand over to ``target_id`` now. Returns None if it may.
 
-    ``target`` is the deployment's definition of it, ``session`` the agent that the conversation was handed over to
-    before, if it was, and ``workflow`` the one it is in.
+    ``target`` is the deployment's definition of the target, ``session`` the active specialist, if there is one, and
+    ``workflow`` its workflow.
 
-    Several reasons may hold at once; the one told is the one that would last longest, so that nobody is sent to clear
-    one obstacle away only to find the next: first what is wrong with the request itself (unknown, self), then what the
-    user may never do (forbidden), then what the conversation has to finish first (its workflow, whose sentence says
-    so, before the plain handoff around it), and last what passes by itself (unavailable). Finding that out may cost a
-    request: ask with ``is_available`` at its default first.
+    If several reasons apply, the result is the one that lasts longest, so that users do not clear one obstacle only to
+    meet the next: first an invalid request (unknown, self), then a missing permission (forbidden), then a session that
+    must be finished (its workflow before the handoff itself), and last a temporary outage (unavailable). Checking for
+    an outage may cost a request: call this with the default of ``is_available`` first.
     """
     handoff = declared_handoff(source, target_id)
     if target_id == source.id:
@@ -95,7 +94,7 @@ def may_hand_off(
 
 
 def busy(target: AgentDefinition, session: AgentDefinition | None, workflow: Workflow | None) -> Refusal | None:
-    """What the conversation has to finish before it goes to ``target``: the ``session`` it is in, its ``workflow``."""
+    """Return the refusal because of a ``session`` or ``workflow`` that must be finished before ``target``."""
     if workflow is not None and workflow.status is WorkflowStatus.ACTIVE and (session is not None or target.workflow):
         name = session.workflow.name if session is not None and session.workflow is not None else workflow.name
         explanation = f"The user is in the middle of another workflow ({name}), which must be finished or left first."
@@ -109,11 +108,10 @@ def busy(target: AgentDefinition, session: AgentDefinition | None, workflow: Wor
 def triggered(
     source: AgentDefinition, targets: Iterable[AgentDefinition], text: str, *, active_agent_id: str | None = None
 ) -> tuple[AgentDefinition, str] | None:
-    """The first agent ``source`` hands over to that the message asks for by a trigger, and that trigger.
+    """Return the first agent ``source`` hands over to that the message asks for by a trigger, and that trigger.
 
-    ``targets`` are the deployment's agents. While a specialist has the conversation, ``source`` is the main agent and
-    ``active_agent_id`` the specialist, whose own triggers then mean nothing: people who talk to it about a new skill
-    are where they want to be.
+    ``targets`` are the deployment's agents. While a specialist is active, ``source`` is the main agent and
+    ``active_agent_id`` the specialist. Its own triggers are ignored, because the user talks to it already.
     """
     by_id = {target.id: target for target in targets}
     for handoff in source.handoffs:

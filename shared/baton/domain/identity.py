@@ -1,4 +1,4 @@
-"""Who acts, and in whose name: tenants, users, permissions, and the ids of threads."""
+"""Tenants, users, permissions, and the ids of threads, runs and records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import StringConstraints
 from baton.domain.errors import Forbidden, InvalidRequest
 
 SUBPROTOCOL = "baton.v1"
-"""The WebSocket subprotocol that a client offers beside its token, and the only one the server answers with."""
+"""The WebSocket subprotocol. Clients offer it together with their token, and the server accepts only this one."""
 TENANT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 MAX_USER_ID = 256
 MAX_EXTERNAL_ID = 256
@@ -22,11 +22,11 @@ MAX_MESSAGE_ID = 128
 PermissionName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*$", max_length=64)]
 
 _THREADS = uuid.UUID("5f0c8d5e-0a53-5c55-9d0e-6a1f6f8a7b11")
-"""Name space of every id Baton derives; each user of each tenant has its own name space below it."""
+"""Name space of all derived ids. Each user of each tenant has a name space below it."""
 
 
 class Permission(StrEnum):
-    """The permissions Baton itself asks for; agents may require any other by name."""
+    """The permissions that Baton itself checks. Agents may require others by name."""
 
     SKILL_CREATE = "skill:create"
     AGENT_WRITE = "agent:write"
@@ -41,10 +41,10 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The tenant, user and permissions of one request. Every repository method acts inside one.
+    """The tenant, user and permissions of one request. Every method of a store acts inside one.
 
-    Raises ``InvalidRequest`` for a tenant id outside ``[a-z0-9][a-z0-9_-]{0,62}`` or an empty, overlong or
-    unprintable user id: such ids never reach a key.
+    Raises ``InvalidRequest`` for a tenant id outside ``[a-z0-9][a-z0-9_-]{0,62}`` and for an empty, overlong or
+    unprintable user id, so that such ids never reach a key.
     """
 
     tenant_id: str
@@ -58,11 +58,11 @@ class Scope:
             raise InvalidRequest(f"The user id must be 1 to {MAX_USER_ID} printable characters.")
 
     def has(self, permission: str) -> bool:
-        """Whether the caller holds ``permission``."""
+        """Return whether the caller holds ``permission``."""
         return permission in self.permissions
 
     def require(self, permission: str, action: str | None = None) -> None:
-        """Raise ``Forbidden`` unless the caller holds ``permission``; the audit calls the attempt ``action``."""
+        """Raise ``Forbidden`` unless the caller holds ``permission``; ``action`` is for the audit."""
         if not self.has(permission):
             raise Forbidden(f"This needs the permission {permission}.", permission=str(permission), action=action)
 
@@ -74,19 +74,18 @@ class ThreadRef:
     id: str
     """Canonical lower-case UUID."""
     may_create: bool
-    """False for a caller's own UUID of version 5: those are kept for mapped ids and never begin a conversation."""
+    """False for a caller's own UUID of version 5. Those are reserved for mapped ids and create no conversation."""
 
 
 def is_printable(text: str, longest: int) -> bool:
-    """Whether ``text`` has 1 to ``longest`` characters, all printable: no control characters, no lone surrogates."""
+    """Return whether ``text`` has 1 to ``longest`` printable characters: no controls, no lone surrogates."""
     return 1 <= len(text) <= longest and text.isprintable()
 
 
 def thread_ref(scope: Scope, given: str) -> ThreadRef:
-    """Resolve a caller's thread id: a UUID stands for itself, any other stable id maps to a UUIDv5.
+    """Resolve a caller's thread id. A UUID is used as it is; any other id is mapped to a UUIDv5.
 
-    It maps within tenant and user, so that nobody can occupy an id that another user's host application will use, or
-    learn that it is in use.
+    The mapping depends on tenant and user, so that no other user can occupy an id or learn that it is in use.
 
     Raises ``InvalidRequest`` unless ``given`` is 1 to 256 printable characters.
     """
@@ -99,23 +98,23 @@ def thread_ref(scope: Scope, given: str) -> ThreadRef:
 
 
 def derived_thread_ref(scope: Scope, message_id: str) -> ThreadRef:
-    """The thread of a first message sent without a thread id: the same for every retry of that message."""
+    """Return the thread of a first message without a thread id. It is the same for every retry."""
     # Printable ids cannot contain a NUL, so no external id maps to the same UUID.
     return ThreadRef(str(uuid.uuid5(_user_space(scope), f"message\0{message_id}")), may_create=True)
 
 
 def derived_run_id(thread_id: str, message_id: str) -> str:
-    """The run of a message whose client gave no run id: the same for every retry."""
+    """Return the run id of a message whose client gave none. It is the same for every retry."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"run\0{message_id}"))
 
 
 def derived_message_id(thread_id: str, message_id: str, attempt: int, index: int) -> str:
-    """The id of the ``index``-th message that an attempt at answering ``message_id`` writes."""
+    """Return the id of the ``index``-th message that an attempt at answering ``message_id`` writes."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"answer\0{message_id}\0{attempt}\0{index}"))
 
 
 def derived_record_id(thread_id: str, action: str, about: str) -> str:
-    """The id of the one audit record that ``action`` makes about something of the thread, however often it is tried."""
+    """Return the id of a record that ``action`` creates once about something of the thread."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"audit\0{action}\0{about}"))
 
 
@@ -124,8 +123,8 @@ def _user_space(scope: Scope) -> uuid.UUID:
 
 
 def _as_uuid(given: str) -> uuid.UUID | None:
-    # Only the canonical form counts as a UUID: uuid.UUID() would also take braces, a urn: prefix and no hyphens,
-    # and a host's own 32-digit id must stay what the host meant by it.
+    # Only the canonical form counts as a UUID. uuid.UUID() also accepts braces, a urn: prefix and no hyphens, but a
+    # host's own 32-digit id must not be taken for one.
     if re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", given) is None:
         return None
     return uuid.UUID(given)

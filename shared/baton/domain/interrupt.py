@@ -1,4 +1,4 @@
-"""Interrupts: a run that has to wait for a person, and what the person said (AG-UI: interrupts and resume)."""
+"""Interrupts: calls that wait for a person, and the person's answers (AG-UI: interrupts and resume)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ag_ui.core import ResumeEntry
 from baton.domain.times import iso
 
 APPROVAL = "tool_approval"
-"""The only reason so far: a tool that must not be called before somebody agrees."""
+"""The only reason so far: a tool that needs approval."""
 
 APPROVAL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"approved": {"type": "boolean"}, "comment": {"type": "string"}},
 }
-"""What an answer's payload may say. Without ``approved``, the status ``resolved`` means yes."""
+"""The schema of an answer's payload. Without ``approved``, the status ``resolved`` means yes."""
 
 
 class AnswerStatus(StrEnum):
-    """What became of an interrupt, in AG-UI's words."""
+    """The status of an answer, by AG-UI's values."""
 
     RESOLVED = "resolved"
     CANCELLED = "cancelled"
@@ -38,7 +38,7 @@ class InterruptAnswer:
     status: AnswerStatus
     payload: Any = None
     answered_by: str | None = None
-    """The user who answered; None: nobody did in time."""
+    """The user who answered; None if nobody did in time."""
 
     @property
     def approves(self) -> bool:
@@ -49,10 +49,10 @@ class InterruptAnswer:
 
     @property
     def comment(self) -> str | None:
-        """What the person had to say about it, for the model."""
+        """The person's comment, for the model."""
         if not isinstance(self.payload, dict):
             return None
-        # AG-UI's interfaces for approvals send ``reason``, whatever the schema says.
+        # AG-UI's approval interfaces send ``reason`` and ignore the schema.
         given = (self.payload.get(name) for name in ("comment", "reason"))
         return next((said for said in given if isinstance(said, str) and said), None)
 
@@ -68,7 +68,7 @@ class Interrupt:
     tool_call_id: str
     tool_name: str
     message: str
-    """The question, as the person reads it."""
+    """The question for the person."""
     expires_at: datetime
     answer: InterruptAnswer | None = None
 
@@ -86,30 +86,30 @@ class Interrupt:
 
 @dataclass(frozen=True, slots=True)
 class PendingInterrupts:
-    """What a thread waits for: the open interrupts of its last run."""
+    """The interrupts of a thread's last run."""
 
     run_id: str
-    """The run that was interrupted: the parent of the one that goes on."""
+    """The interrupted run: the parent of the run that continues."""
     message_id: str
-    """The id under which the answers are taken, once and for all: see ``answer_message_id``."""
+    """The message id of the answers: see ``answer_message_id``."""
     agent_id: str
     permissions: tuple[str, ...]
-    """Those of the user whose message began it all: whoever answers, the calls are made in that user's name."""
+    """The permissions of the message that began the exchange. The calls use them, whoever answers."""
     first_ordinal: int
-    """Of the user's message that began the exchange: all of it goes into the prompt when it goes on."""
+    """The ordinal of the message that began the exchange. The whole exchange goes into the prompt when it continues."""
     interrupts: tuple[Interrupt, ...]
 
     def get(self, interrupt_id: str) -> Interrupt | None:
         return next((interrupt for interrupt in self.interrupts if interrupt.id == interrupt_id), None)
 
     def answered(self, answers: tuple[InterruptAnswer, ...], now: datetime) -> PendingInterrupts:
-        """With the answers filled in where there were none: the first answer counts, and one that is late for none."""
+        """Return a copy with the answers filled in. Earlier answers stay, and late ones are ignored."""
         given = {answer.interrupt_id: answer for answer in answers}
         return replace(self, interrupts=tuple(_answered(each, given.get(each.id), now) for each in self.interrupts))
 
     @property
     def open(self) -> tuple[Interrupt, ...]:
-        """Those nobody has answered yet."""
+        """The interrupts without an answer."""
         return tuple(interrupt for interrupt in self.interrupts if interrupt.answer is None)
 
 
@@ -122,12 +122,12 @@ def _answered(interrupt: Interrupt, answer: InterruptAnswer | None, now: datetim
 
 
 def interrupt_id(thread_id: str, message_id: str, number: int) -> str:
-    """The id of the ``number``-th interrupt of the run that answers ``message_id``."""
+    """Return the id of the ``number``-th interrupt of the run that answers ``message_id``."""
     return f"{_run_part(thread_id, message_id)}.{number}"
 
 
 def answer_message_id(interrupt: str) -> str:
-    """The message id that stands for the answers to all interrupts of one run; any one of their ids tells it."""
+    """Return the message id of all answers to one run's interrupts, derived from the id of any of them."""
     return f"answer.{interrupt.partition('.')[0]}"
 
 

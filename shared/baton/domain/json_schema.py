@@ -1,4 +1,4 @@
-"""JSON Schemas of agents' files and of tools, and whether collected data and arguments fit them."""
+"""Validate collected data and tool arguments with the JSON Schemas of agents' files and of tools."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _PARTIAL = ("type", "properties", "additionalProperties")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a value does not fit its schema."""
+    """A reason why a value does not fit its schema."""
 
     message: str
-    """For whoever gave the value."""
+    """The reason, for the sender of the value."""
     missing: tuple[str, ...] = ()
-    """The fields that are not there, if that is the problem, as paths (``owner.name``)."""
+    """The missing fields, as paths (``owner.name``)."""
 
 
 def checked_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object. Raises ``ValueError`` that says what is wrong with it."""
-    # Loaded only where there is a schema: functions that merely know the agents start faster.
+    """Check the schema of an object and return it. Raises ``ValueError`` with the reason."""
+    # Imported only for agents with a schema, so that functions without one start faster.
     from jsonschema import SchemaError
 
     try:
@@ -56,18 +56,18 @@ ObjectSchema = Annotated[dict[str, Any], AfterValidator(checked_object_schema)]
 
 
 def problems(schema: Schema, value: Any) -> list[Problem]:
-    """Why ``value`` does not fit, the first few reasons; empty if it fits."""
+    """Return the first few reasons why ``value`` does not fit; empty if it fits."""
     errors = sorted(_validator()(schema).iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
     return [_problem(error) for error in errors[:MAX_PROBLEMS]]
 
 
 def foreign_schema_problem(schema: Schema, value: Any) -> str | None:
-    """Where and why ``value`` does not fit a schema that somebody else made; None if it fits, or nobody can say.
+    """Return where and why ``value`` does not fit an external schema; None if it fits or cannot be checked.
 
-    Nothing is fetched for it. What can only be checked with Python's own regular expressions is not: a tool's schema
-    and a model's text could keep them busy for ever, with nobody else served meanwhile.
+    References are not fetched. Patterns that need Python's regular expressions are not checked, because a tool's schema
+    and a model's text could keep them busy forever.
     """
-    # Loaded when the first call has to be checked: most turns make none, and it takes a tenth of a second.
+    # Imported with the first call: it takes a tenth of a second, and most turns have no calls.
     from jsonschema import SchemaError
     from jsonschema.exceptions import relevance
     from referencing import Registry
@@ -76,7 +76,7 @@ def foreign_schema_problem(schema: Schema, value: Any) -> str | None:
     try:
         errors = sorted(_foreign_validator()(schema, registry=Registry()).iter_errors(value), key=relevance)
     except (SchemaError, Unresolvable, RecursionError):
-        return None  # the tool's own schema is at fault, so the tool decides
+        return None  # the schema itself is invalid, so the tool must check the arguments
     if not errors:
         return None
     where = "/".join(str(part) for part in errors[-1].absolute_path)
@@ -84,7 +84,7 @@ def foreign_schema_problem(schema: Schema, value: Any) -> str | None:
 
 
 def partial(schema: Schema) -> Schema:
-    """The schema of an object that is not complete yet: what is there must fit, and anything may be missing."""
+    """Return the schema of an incomplete object: present fields must fit, and any may be missing."""
     return {keyword: value for keyword, value in schema.items() if keyword in _PARTIAL}
 
 
@@ -102,7 +102,7 @@ def _problem(error: Any) -> Problem:
 
 
 def _parts(schema: Any) -> Iterator[Schema]:
-    """The schema and every schema within it."""
+    """Yield the schema and every schema within it."""
     if not isinstance(schema, dict):
         return
     yield schema
@@ -122,7 +122,7 @@ def _validator() -> Any:
     from jsonschema.validators import extend
 
     def pattern(validator: Any, wanted: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        # Python's own expressions can take exponential time, and a model writes what they are matched against.
+        # Python's regular expressions can take exponential time, and a model writes the text they are matched with.
         if isinstance(instance, str) and compiled(wanted).search(_encodable(instance)) is None:
             yield ValidationError(f"{instance!r} does not match {wanted!r}")
 
@@ -131,7 +131,7 @@ def _validator() -> Any:
 
 @lru_cache(maxsize=1)
 def _foreign_validator() -> Any:
-    """A validator for schemas whose patterns nobody has checked."""
+    """Return a validator for schemas with unchecked patterns."""
     from jsonschema.validators import extend
 
     validator = _validator()

@@ -1,7 +1,7 @@
-"""How many values a JSON text holds, counted in its bytes before anybody parses it.
+"""Count the values of a JSON text from its bytes, without parsing it.
 
-What a parser takes depends on the values more than on the bytes: it holds the interpreter's lock until it is done, so
-that no thread makes it harmless, and a megabyte of ``[[],[],...`` takes fifty times as long as a megabyte of text.
+The time of a parser depends on the values more than on the bytes: a megabyte of ``[[],[],...`` takes fifty times as
+long as a megabyte of text. A parser holds the interpreter's lock until it is done, so a thread does not help.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 class ValueCount:
     """Counts commas and opening brackets outside strings: at least as many as there are values, less one.
 
-    Takes a text in pieces, cut anywhere, and is exact for whatever is JSON. Takes about 5 ms a megabyte.
+    The text may come in pieces, cut anywhere. The count is exact for valid JSON and takes about 5 ms a megabyte.
     """
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class ValueCount:
         self._is_escaped = False
 
     def add(self, piece: bytes) -> int:
-        """Count a piece; returns the count so far."""
+        """Count a piece and return the count so far."""
         if self._is_escaped and piece:
             piece, self._is_escaped = piece[1:], False
         if b"\\" in piece:
@@ -34,10 +34,10 @@ class ValueCount:
         return self.count
 
     def end_line(self) -> None:
-        """A line of several has ended: JSON's strings hold no line ends, so that none is open, whatever came before."""
+        """End a line. JSON strings contain no line ends, so no string is open after it."""
         self._in_string = self._is_escaped = False
 
 
 def count_values(text: str | bytes) -> int:
-    """The count of a whole text."""
+    """Return the count of a whole text."""
     return ValueCount().add(text if isinstance(text, bytes) else text.encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Messages: what was said, by whom, and what is known about it."""
+"""Messages of a thread, and how a run ended."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Content = str | tuple[Part, ...]
 
 
 LENGTH = "length"
-"""The ``finishReason`` of an answer that was cut, in the words of OpenAI's Chat Completions."""
+"""The ``finishReason`` of a cut answer, as in OpenAI's Chat Completions."""
 
 
 class Role(StrEnum):
-    """Who speaks. System and context messages are rebuilt every turn and never stored."""
+    """The role of a message. System and context messages are rebuilt in every turn and never stored."""
 
     SYSTEM = "system"
     CONTEXT = "context"
@@ -44,7 +44,7 @@ class Role(StrEnum):
 
 
 class MessageStatus(StrEnum):
-    """Whether the whole message was said, or only what had been streamed when it was stopped."""
+    """Whether a message is complete or was stopped while it was streamed."""
 
     COMPLETE = "complete"
     CANCELLED = "cancelled"
@@ -57,12 +57,12 @@ class OutcomeType(StrEnum):
     CANCELLED = "cancelled"
     ERROR = "error"
     INTERRUPT = "interrupt"
-    """It waits for a person's answer; a run that has this one as its parent goes on."""
+    """It waits for a person's answer. A run with this one as its parent continues it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a run ended; kept on its last message, so that a repeated message gets the same answer."""
+    """How a run ended. It is stored with the last message, so that a repeated message gets the same answer."""
 
     outcome: OutcomeType
     usage: Usage
@@ -70,17 +70,17 @@ class RunEnd:
     error_code: str | None = None
     error_detail: str | None = None
     tail: tuple[dict[str, Any], ...] = ()
-    """The run's last events, those after the last piece of the stream log (``conversation.event_log``)."""
+    """The run's last events, after the last piece of the stream log (``outbox.event_log``)."""
     tail_seq: int = 0
     """The sequence number of the first event of ``tail``."""
     first_seq: int = 0
-    """The sequence number of the run's RUN_STARTED, that of its last attempt."""
+    """The sequence number of RUN_STARTED of the run's last attempt."""
     interrupts: tuple[Interrupt, ...] = ()
-    """What the run waits for, if its outcome says so."""
+    """The interrupts that the run waits for."""
     parent_run_id: str | None = None
     """The run whose interrupts this one answers."""
     change: ConversationChange | None = None
-    """What the run does to which agent is active; None: nothing. Carried out by whoever commits the run."""
+    """The run's changes of the conversation state; None if there are none. The worker that commits applies them."""
 
     @property
     def last_seq(self) -> int:
@@ -103,10 +103,10 @@ class StoredMessage:
     run_id: str
     timestamp: datetime
     tokens: int
-    """Tokens this message takes in a prompt, its framing included."""
+    """Tokens of this message in a prompt, its framing included."""
     status: MessageStatus = MessageStatus.COMPLETE
     is_cut: bool = False
-    """Whether an answer ends where there was no room for more of it, and not where its agent had finished."""
+    """Whether an answer was cut at the length limit."""
     agent_id: str | None = None
     agent_name: str | None = None
     is_handoff_summary: bool = False
@@ -115,26 +115,26 @@ class StoredMessage:
     source: str | None = None
     sources: tuple[dict[str, Any], ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
-    """What an assistant message called."""
+    """The calls of an assistant message."""
     tool_call_id: str | None = None
     """The call that a tool message answers."""
     call_end: CallEnd = CallEnd.SUCCEEDED
     """How that call ended."""
     attempt: int = 1
     fence: int = 0
-    """Of the lease under which it was written, as the store has it; 0 where it was never read back."""
+    """The fence of the lease under which it was written, set when it is read; otherwise 0."""
     end: RunEnd | None = field(default=None)
     """Set on the last message of a run."""
 
     @property
     def text(self) -> str:
-        """The text of the message; parts that are not text are left out."""
+        """The text of the message, without parts of other kinds."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
 
     def metadata(self) -> dict[str, Any]:
-        """The wire metadata; absent values are null, but for ``outcome``, which only tools' messages have."""
+        """Return the wire metadata. Absent values are null, except ``outcome``, which only tool messages have."""
         outcome = {"outcome": self.call_end.value} if self.role is Role.TOOL else {}
         return {
             "ordinal": self.ordinal,
@@ -154,7 +154,7 @@ class StoredMessage:
         }
 
     def as_ag_ui(self) -> Message:
-        """The AG-UI message clients see."""
+        """Return the message as an AG-UI message for clients."""
         if self.role is Role.USER:
             content = self.content if isinstance(self.content, str) else list(self.content)
             return UserMessage(id=self.id, content=content, metadata=self.metadata())
@@ -179,12 +179,12 @@ class StoredMessage:
 
     @property
     def is_said(self) -> bool:
-        """Whether it is part of what user and agents have said to each other: not a tool's result, not a mere call."""
+        """Whether it is text of a user or an agent, and not a tool's result or only a call."""
         return self.role is Role.USER or (self.role is Role.ASSISTANT and bool(self.text))
 
     @property
     def is_shown(self) -> bool:
-        """Whether clients see it at all: Baton's own tools show as events of their own, not as calls and results."""
+        """Whether clients see it. Built-in tools appear as events of their own, not as calls and results."""
         if self.role is Role.TOOL:
             return self.tool_name is None or is_shown(self.tool_name)
         return bool(self.text) or self.role is Role.USER or any(is_shown(call.name) for call in self.tool_calls)

@@ -1,4 +1,4 @@
-"""What operators are to hear of although nobody else does: failures that were caught, counted by invocation."""
+"""Metrics: failures that were caught, counted by invocation."""
 
 from __future__ import annotations
 
@@ -11,58 +11,58 @@ from enum import StrEnum
 
 
 class Metric(StrEnum):
-    """A count in CloudWatch, of a whole stack: never of a tenant or a conversation, each of which would be paid for."""
+    """A CloudWatch metric of the whole stack. Metrics by tenant or conversation would each cost money."""
 
     INTERNAL_FAULTS = "InternalFaults"
-    """Exceptions nobody expected, in whose place somebody was told of an internal error."""
+    """Unexpected exceptions that callers got as an internal error."""
     REQUESTS_FAILED = "RequestsFailed"
-    """Frames, streams and requests that were answered with an error of the 5xx kind."""
+    """Frames, streams and requests that were answered with a 5xx error."""
     CONNECTIONS_REFUSED = "ConnectionsRefused"
-    """WebSocket connections without a valid token: each is an error of the authorizer to Lambda, and none to us."""
+    """WebSocket connections without a valid token. Lambda counts each as an error of the authorizer."""
     TOKENS_REFUSED = "TokensRefused"
-    """Tokens that were refused, at any door: many at once are a key that changed too early, or an attack."""
+    """Refused tokens. Many at once indicate a key that changed too early, or an attack."""
     KEYS_UNREADABLE = "KeysUnreadable"
-    """Issuers' and hosts' keys, or other secrets, that could not be read or used; older ones may serve on."""
+    """Keys and other secrets that could not be read or used. Older ones may still be in use."""
     QUEUED_TURNS_FAILED = "QueuedTurnsFailed"
-    """Deliveries of a queued turn that ended with an exception; it comes again."""
+    """Deliveries of a queued turn that ended with an exception. The queue delivers it again."""
     TURNS_INTERRUPTED = "TurnsInterrupted"
-    """Runs that were given up: at their last attempt, or after the last delivery."""
+    """Runs that ended as interrupted: at their last attempt, or after the last delivery."""
     TURNS_TIMED_OUT = "TurnsTimedOut"
-    """Runs that were stopped because their time was over."""
+    """Runs that were stopped at their time limit."""
     DEAD_TURNS_FAILED = "DeadTurnsFailed"
     """Deliveries of a dead turn that could not be ended."""
     MODEL_FAILURES = "ModelFailures"
-    """Runs that ended without an answer because of the model, and summaries that it did not make."""
+    """Runs without an answer because the model failed, and failed summaries."""
     MODEL_CALLS_FAILED = "ModelCallsFailed"
-    """Single calls of a model that failed; most are repeated."""
+    """Failed calls of a model. Most are repeated."""
     TOOL_FAILURES = "ToolFailures"
-    """Calls and sources of tools that failed outside Baton; the turn goes on."""
+    """Failed calls and sources of external tools. The turn continues."""
     AGENT_FAILURES = "AgentFailures"
-    """Remote agents that failed or could not be asked."""
+    """Failed requests to remote agents."""
     SKILLS_NOT_PUBLISHED = "SkillsNotPublished"
-    """Skills that were finished by their users and are not valid any more."""
+    """Finished skills that were no longer valid when they were published."""
     FRAMES_GIVEN_UP = "FramesGivenUp"
-    """Answers to single clients that API Gateway would not take in time."""
+    """Frames that API Gateway did not accept in time."""
     RECORDS_NOT_HIDDEN = "RecordsNotHidden"
-    """Renewals of a queue record's invisibility that failed: another worker may take it too early."""
+    """Failed renewals of a queue record's invisibility. Another worker may get the record too early."""
     CLOSINGS_NOT_STARTED = "ClosingsNotStarted"
-    """Ended sessions whose state machine did not start; the sweeper starts it later."""
+    """Ended sessions whose state machine did not start. The sweeper starts it later."""
     AUDIT_RECORDS_LOST = "AuditRecordsLost"
     """Audit records that could not be written."""
     SWEEP_FAILURES = "SweepFailures"
-    """Conversations that the sweeper could not look at; they are put off."""
+    """Conversations that the sweeper could not check. Their checks are postponed."""
     SWEEPS_UNFINISHED = "SweepsUnfinished"
     """Sweeps that left due conversations to the next one."""
 
 
-Tell = Callable[[Mapping[Metric, int]], None]
+WriteCounts = Callable[[Mapping[Metric, int]], None]
 
 
 class Counts:
-    """The counts of one invocation, told together when it ends; what is counted later is told at once. Thread-safe."""
+    """The counts of one invocation, written when it ends. Later counts are written at once. Thread-safe."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, write: WriteCounts) -> None:
+        self._write = write
         self._lock = threading.Lock()
         self._numbers: Counter[Metric] = Counter()
         self._is_over = False
@@ -72,31 +72,31 @@ class Counts:
             if not self._is_over:
                 self._numbers[metric] += number
                 return
-        self._tell({metric: number})
+        self._write({metric: number})
 
     def end(self) -> None:
-        """Tell what was counted, if anything was."""
+        """Write the counts, if there are any."""
         with self._lock:
             self._is_over = True
         if self._numbers:
-            self._tell(dict(self._numbers))
+            self._write(dict(self._numbers))
 
 
 _current: ContextVar[Counts | None] = ContextVar("counts", default=None)
-"""Not the process's: the invocation's. Tasks and threads begun by it count into the same one."""
+"""The counts of the current invocation. Its tasks and threads share them."""
 
 
 def count(metric: Metric, number: int = 1) -> None:
-    """Count for the invocation in progress; outside of one nobody would hear of it."""
+    """Count for the current invocation. Outside an invocation this does nothing."""
     counts = _current.get()
     if counts is not None:
         counts.add(metric, number)
 
 
 @contextmanager
-def counting(tell: Tell) -> Iterator[None]:
-    """Count what happens inside, and ``tell`` it at the end, failed or not."""
-    counts = Counts(tell)
+def counting(write: WriteCounts) -> Iterator[None]:
+    """Collect the counts of the block and pass them to ``write`` at its end, also after an exception."""
+    counts = Counts(write)
     token = _current.set(counts)
     try:
         yield
@@ -107,7 +107,7 @@ def counting(tell: Tell) -> Iterator[None]:
 
 @contextmanager
 def failures_counted(metric: Metric, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Count an exception on its way through, except those that are no failures."""
+    """Count an exception that leaves the block, except those in ``but``, and raise it again."""
     try:
         yield
     except but:

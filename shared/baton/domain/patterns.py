@@ -1,4 +1,4 @@
-"""Regular expressions from agents' files and from models: google-re2, in time linear in the text for any pattern."""
+"""Regular expressions from agents' files and models, matched by google-re2 in linear time."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from functools import lru_cache
 from typing import Any
 
 MAX_MEMORY = 1 << 20
-"""Bytes a compiled pattern may take: one that needs more is refused."""
+"""Bytes of a compiled pattern. A larger one is refused."""
 
 
 @lru_cache(maxsize=2048)
 def compiled(pattern: str, *, ignores_case: bool = False) -> Any:
-    """The pattern; its ``search`` takes text that UTF-8 can hold.
+    """Return the compiled pattern. Its ``search`` accepts text that UTF-8 can encode.
 
-    Letter classes (``\\w``, ``\\b``) know ASCII only, as re2 has it. Raises ``ValueError`` for a pattern that cannot
-    be used, which says why.
+    Letter classes (``\\w``, ``\\b``) are ASCII only, as in re2. Raises ``ValueError``, with the reason, for a pattern
+    that cannot be used.
     """
-    # Loaded only where there is a pattern: most functions start faster without.
+    # Imported only if there is a pattern, so that functions without one start faster.
     import re2
 
     options = re2.Options()

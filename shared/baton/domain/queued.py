@@ -1,4 +1,4 @@
-"""What waits in the queue for its turn: messages, closings and takeovers, in order within a thread."""
+"""The records of the turn queue: messages, answers, actions, closings and takeovers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton.domain.thread import LeaseMark
 
 @dataclass(frozen=True, slots=True)
 class RecordDelivery:
-    """One delivery of one record of the queue. It comes again when whoever had it did not finish it."""
+    """One delivery of a queue record. The queue delivers a record again if its worker does not finish it."""
 
     record_id: str
     receives: int
@@ -23,7 +23,7 @@ class RecordDelivery:
 
 
 class _Queued(BaseModel):
-    """The body of a record in the turns queue. It was validated before; a worker trusts only the queue."""
+    """The body of a record. The sender has validated it, and workers trust the queue."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
@@ -31,9 +31,9 @@ class _Queued(BaseModel):
     user_id: str
     permissions: tuple[str, ...]
     connection_id: str | None
-    """The WebSocket it came by; None: it came over HTTP."""
+    """The sender's WebSocket connection; None over HTTP."""
     connection_expires_at: int
-    """Epoch seconds at which the connection's token expires; nothing is posted to it afterwards."""
+    """Epoch seconds at which the connection's token expires. Nothing is posted to it afterwards."""
     request_id: str
     thread_id: str
 
@@ -53,15 +53,15 @@ class QueuedMessage(_Queued):
 
 
 class QueuedClose(_Queued):
-    """A wish to close the thread after everything that was queued before."""
+    """A request to close the thread after the records queued before it."""
 
     action: Literal["close"] = "close"
     episode: int
-    """The session that is to end, by its number; a later one is left alone."""
+    """The number of the session to end. A later session is not ended."""
 
 
 class QueuedAnswer(_Queued):
-    """A person's answer to what a run waits for; ``user_id`` is the thread's user, whoever answers."""
+    """A person's answer to an interrupt; ``user_id`` is the thread's user, whoever answers."""
 
     action: Literal["answer"] = "answer"
     interrupt_id: str
@@ -71,7 +71,7 @@ class QueuedAnswer(_Queued):
 
 
 class QueuedAction(_Queued):
-    """A user's wish to leave the specialist, or to continue a workflow."""
+    """A request to end a handoff or to continue a workflow."""
 
     action: Literal["exit", "continue"]
     may_create: bool = False
@@ -80,11 +80,11 @@ class QueuedAction(_Queued):
 
 
 class QueuedTakeover(_Queued):
-    """A wish to have the thread's run finished whose worker has died."""
+    """A request to finish the thread's run, whose worker has died."""
 
     action: Literal["takeover"] = "takeover"
     lease: LeaseMark | None = None
-    """The lease of the worker, which was found to have run out or was asked about in vain."""
+    """The worker's lease, which has expired or whose holder gave no sign of life."""
 
 
 Queued = QueuedMessage | QueuedAnswer | QueuedAction | QueuedClose | QueuedTakeover

@@ -1,4 +1,4 @@
-"""Secrets by reference: an agent's file names them, and nothing but the moment of use knows them."""
+"""Secrets by reference: agents' files name them, and adapters read the values when they are used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CREDENTIAL_HEADERS = frozenset(
         "x-auth-token",
     }
 )
-"""Headers that carry credentials; their values must be references."""
+"""Headers with credentials. Their values must be references."""
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _MESSAGE_HEADERS = frozenset(
@@ -31,7 +31,7 @@ _STAGE = "{stage}"
 
 
 class SecretReference(BaseModel):
-    """Where a header's value is kept: in Secrets Manager (``secret``) or in the Parameter Store (``parameter``)."""
+    """The location of a header's value: Secrets Manager (``secret``) or the Parameter Store (``parameter``)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,11 +58,11 @@ class SecretReference(BaseModel):
         return self
 
     def place(self, stage: str) -> str:
-        """The name of the secret or parameter in the deployment's ``stage``."""
+        """Return the name of the secret or parameter in the deployment's ``stage``."""
         return (self.secret or self.parameter or "").replace(_STAGE, stage)
 
     def as_json(self) -> dict[str, str]:
-        """The reference as the file has it, which is no secret."""
+        """Return the reference as in the file. It contains no secret."""
         return {name: value for name, value in self.model_dump().items() if value is not None}
 
 
@@ -92,5 +92,5 @@ Headers = Annotated[dict[str, HeaderValue], AfterValidator(_checked)]
 
 
 def headers_as_json(headers: dict[str, HeaderValue]) -> dict[str, Any]:
-    """Headers as the file has them: literal values, and references unresolved."""
+    """Return the headers as in the file, with unresolved references."""
     return {name: value.as_json() if isinstance(value, SecretReference) else value for name, value in headers.items()}

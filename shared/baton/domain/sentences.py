@@ -1,4 +1,4 @@
-"""The fixed sentences that Baton itself says, where an agent's definition has no words of its own for them."""
+"""The default texts of Baton's fixed sentences, for agents whose definition has no own ones."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ SENTENCES: dict[str, str] = {
 def filled_sentence(
     agent: AgentDefinition, name: str, values: Mapping[str, str], *, locale: str | None = None
 ) -> str | None:
-    """The sentence ``name`` with ``values`` in it; None if it has a placeholder that none of them fills."""
+    """Return the sentence ``name`` with ``values`` filled in; None if a placeholder has no value."""
     said = sentence(agent, name, locale=locale, **values)
     return None if _PLACEHOLDER.search(said) else said
 
 
 def sentence(agent: AgentDefinition, name: str, /, *, locale: str | None = None, **filled: str) -> str:
-    """The sentence ``name`` in the agent's words, those of ``locale`` where it has them, else Baton's.
+    """Return the sentence ``name`` from the agent's definition, in ``locale`` if it has that, or Baton's default.
 
     A placeholder that is not filled stays as it is.
     """

@@ -1,4 +1,4 @@
-"""Skills: what users teach an agent to do step by step when a message asks for it."""
+"""Skills: steps that users teach an agent, and the triggers of messages that need them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from baton.domain.identity import is_printable
 from baton.domain.json_schema import problems
-from baton.domain.tool import OWN_TOOLS
+from baton.domain.tool import BUILTIN_TOOLS
 from baton.domain.triggers import MAX_TRIGGER, checked_trigger, matching
 
 SKILL_SCHEMA: dict[str, Any] = {
@@ -51,11 +51,11 @@ SKILL_SCHEMA: dict[str, Any] = {
         },
     },
 }
-"""What a skill consists of, as JSON: the fields that ``draft_from`` takes."""
+"""The JSON Schema of a skill: the fields that ``draft_from`` accepts."""
 
 
 class InvalidSkill(Exception):
-    """Something that is no skill; the text says everything that is wrong with it, for whoever wrote it."""
+    """An invalid skill. The text lists all problems for its author."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -63,10 +63,10 @@ class InvalidSkill(Exception):
 
 
 class SkillStatus(StrEnum):
-    """Whether messages are answered with a skill."""
+    """Whether a skill is in use."""
 
     DRAFT = "draft"
-    """Saved, and not in use: never activated, or another version has taken its place."""
+    """Saved but not in use: never activated, or replaced by another version."""
     ACTIVE = "active"
 
 
@@ -80,7 +80,7 @@ class SkillStep:
 
 @dataclass(frozen=True, slots=True)
 class SkillDraft:
-    """What a SKILL.md says. Made by ``draft_from``, which checks it; every text is one line."""
+    """The content of a SKILL.md, validated by ``draft_from``. Every text is one line."""
 
     name: str
     description: str
@@ -88,7 +88,7 @@ class SkillDraft:
     """Phrases and patterns (``domain.triggers``)."""
     steps: tuple[SkillStep, ...]
     allowed_tools: tuple[str, ...] = ()
-    """The tools that its steps may use; empty: those the agent has anyway."""
+    """The tools that its steps may use; empty for all tools of the agent."""
 
     @property
     def slug(self) -> str:
@@ -98,12 +98,12 @@ class SkillDraft:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill that was saved: one version of it, in a tenant, for an agent."""
+    """A saved version of a skill, in a tenant, for an agent."""
 
     draft: SkillDraft
     tenant_id: str
     agent_id: str
-    """The agent whose messages it answers."""
+    """The agent that uses it."""
     created_by: str
     created_at: datetime
     version: int = 0
@@ -112,11 +112,11 @@ class Skill:
 
     @property
     def slug(self) -> str:
-        """With tenant and agent, what names the skill."""
+        """Its id within tenant and agent."""
         return self.draft.slug
 
     def as_json(self) -> dict[str, Any]:
-        """For showing it to users and models."""
+        """Return the skill for users and models."""
         return {
             "slug": self.slug,
             "version": self.version,
@@ -133,7 +133,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A sample message, and the trigger that it matches; None: it would not be answered with the skill."""
+    """A sample message and the trigger that it matches, or None."""
 
     sample: str
     trigger: str | None
@@ -144,7 +144,7 @@ class Trial:
 
 
 def draft_from(fields: Mapping[str, Any]) -> SkillDraft:
-    """A skill from its fields (``SKILL_SCHEMA``), its texts each made one line. Raises ``InvalidSkill``."""
+    """Make a skill of its fields (``SKILL_SCHEMA``), each text on one line. Raises ``InvalidSkill``."""
     found = [problem.message for problem in problems(SKILL_SCHEMA, dict(fields))]
     if found:
         raise InvalidSkill(found)
@@ -165,31 +165,31 @@ def draft_from(fields: Mapping[str, Any]) -> SkillDraft:
 
 
 def collected_fields(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What a workflow has collected of a skill, from whichever states: the fields for ``draft_from``."""
+    """Return the skill's fields for ``draft_from`` from the data of all states of its workflow."""
     known = SKILL_SCHEMA["properties"]
     return {name: value for values in data.values() for name, value in values.items() if name in known}
 
 
 def try_skill(draft: SkillDraft, samples: Iterable[str]) -> list[Trial]:
-    """Which of the sample messages would be answered with the skill."""
+    """Match each sample message against the skill's triggers."""
     return [Trial(sample, matching(draft.triggers, sample)) for sample in samples]
 
 
 def matched(skills: Iterable[Skill], text: str) -> list[tuple[Skill, str]]:
-    """The active skills that a message asks for, each with the trigger it matches."""
+    """Return the active skills that a message asks for, each with the trigger it matches."""
     found = ((skill, matching(skill.draft.triggers, text)) for skill in skills if skill.status is SkillStatus.ACTIVE)
     return [(skill, trigger) for skill, trigger in found if trigger is not None]
 
 
 def saved(skill: Skill, version: int) -> Skill:
-    """The skill as its ``version``-th version."""
+    """Return the skill as its ``version``-th version."""
     return replace(skill, version=version, status=SkillStatus.DRAFT)
 
 
 def slug_of(name: str) -> str:
-    """A name as an id of at most 64 lower-case ASCII letters, digits and hyphens.
+    """Return a name as an id of at most 64 lower-case ASCII letters, digits and hyphens.
 
-    Names that differ only in what the id leaves out share it. One of another script alone gets a derived id.
+    Names that differ only in omitted characters share an id. A name without ASCII letters or digits gets a derived id.
     """
     ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_only.lower()).strip("-")[:64].strip("-")
@@ -197,7 +197,7 @@ def slug_of(name: str) -> str:
 
 
 def _text_problems(draft: SkillDraft) -> Iterable[str]:
-    """What no schema can say."""
+    """Yield the problems that the schema cannot express."""
     texts = [("name", draft.name), ("description", draft.description)]
     for number, step in enumerate(draft.steps, start=1):
         texts.append((f"step {number}", step.text))
@@ -210,7 +210,7 @@ def _text_problems(draft: SkillDraft) -> Iterable[str]:
         except ValueError as error:
             yield str(error)
     for tool in draft.allowed_tools:
-        if OWN_TOOLS.fullmatch(tool):
+        if BUILTIN_TOOLS.fullmatch(tool):
             yield f"{tool} is a tool of Baton's own, which no skill can use"
 
 

@@ -1,4 +1,4 @@
-"""Skills as SKILL.md files: YAML front matter that says what and when, and numbered steps that say how.
+"""Skills as SKILL.md files: YAML front matter and numbered steps.
 
 ---
 name: Slack Alert
@@ -26,14 +26,14 @@ from baton.domain.skill import InvalidSkill, SkillDraft, draft_from
 
 MAX_BYTES = 64 * 1024
 _FRONT = {"name": "name", "description": "description", "triggers": "triggers", "allowed-tools": "allowed_tools"}
-"""Fields of the front matter, and what a draft calls them."""
+"""Fields of the front matter, and their names in a draft."""
 _FILE = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$(.*)\Z", re.MULTILINE | re.DOTALL)
 _STEP = re.compile(r"([0-9]{1,3})\.[ \t]+(\S.*)")
 _CONDITION = re.compile(r"[ \t]+\((.+)\)[ \t]*")
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without aliases, by which a short file can stand for an endless value, and without repeated keys."""
+    """YAML without aliases, which let a short file stand for a huge value, and without repeated keys."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -49,7 +49,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def skill_markdown(draft: SkillDraft) -> str:
-    """The draft as a SKILL.md, which ``parse_skill_markdown`` reads back."""
+    """Return the draft as a SKILL.md, which ``parse_skill_markdown`` reads back."""
     front: dict[str, Any] = {
         "name": draft.name,
         "description": draft.description,
@@ -61,12 +61,12 @@ def skill_markdown(draft: SkillDraft) -> str:
 
 
 def numbered_steps(draft: SkillDraft) -> str:
-    """The body of the SKILL.md alone, as a prompt has it: steps, each with its condition on a line of its own."""
+    """Return the body of the SKILL.md, as in a prompt: the steps, each with its condition on a line of its own."""
     return "\n".join(_numbered(draft))
 
 
 def parse_skill_markdown(text: str) -> SkillDraft:
-    """The draft that a SKILL.md holds. Raises ``InvalidSkill``."""
+    """Return the draft that a SKILL.md holds. Raises ``InvalidSkill``."""
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
         raise InvalidSkill([f"a SKILL.md has at most {MAX_BYTES // 1024} KB"])
     parts = _FILE.match(text.removeprefix("\ufeff").replace("\r\n", "\n"))
@@ -90,7 +90,7 @@ def _front_matter(text: str) -> dict[str, Any]:
 
 
 def _steps(body: str) -> list[dict[str, str]]:
-    """The numbered steps; headings and empty lines between them mean nothing. Raises ``InvalidSkill``."""
+    """Return the numbered steps. Headings and empty lines are ignored. Raises ``InvalidSkill``."""
     steps: list[dict[str, str]] = []
     for line in body.split("\n"):
         step, condition = _STEP.fullmatch(line), _CONDITION.fullmatch(line)

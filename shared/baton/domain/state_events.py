@@ -1,4 +1,4 @@
-"""The events that show which agent is active, and how far a workflow is."""
+"""Events that show the active agent and the state of its workflow."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ RETURN = "return"
 def handed_over(
     activity_id: str, kind: str, source: AgentDefinition, target: AgentDefinition, label: str, reason: str
 ) -> ActivitySnapshotEvent:
-    """The notice that ``target`` is active; ``kind`` tells a handoff from a return."""
+    """Return the notice that ``target`` is active; ``kind`` says whether by a handoff or a return."""
     content = {"from": source.id, "to": target.id, "label": label, "reason": reason}
     return activity(activity_id, kind, content)
 
 
 def state_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[StateDeltaEvent]:
-    """What has changed in a thread's state, an event for each of its parts."""
+    """Yield an event for each changed part of a thread's state."""
     for name, value in after.items():
         if name not in before or before[name] != value:
             yield StateDeltaEvent(delta=[{"op": "replace", "path": f"/{name}", "value": value}])
 
 
 def step_started(state: str) -> StepStartedEvent:
-    """The workflow is in ``state``."""
+    """Return STEP_STARTED for the workflow's ``state``."""
     return StepStartedEvent(step_name=state)
 
 
 def step_finished(state: str) -> StepFinishedEvent:
-    """The workflow has left ``state``, or the run ends with it there."""
+    """Return STEP_FINISHED for the workflow's ``state``, when it leaves it or the run ends."""
     return StepFinishedEvent(step_name=state)

@@ -1,4 +1,4 @@
-"""Sub-tasks: what one agent asked another to do, and what came of it."""
+"""Sub-tasks: consultations of one agent by another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from baton.domain.usage import Usage
 
 
 class TaskStatus(StrEnum):
-    """How far a sub-task has come."""
+    """The status of a sub-task."""
 
     WORKING = "working"
     COMPLETED = "completed"
@@ -46,10 +46,10 @@ class Task:
 
     id: str
     run_id: str
-    """Also its parent task: a run is the task of the agent that answers the user."""
+    """The run, which is also the parent task."""
     tool_call_id: str
     agent_id: str
-    """The agent that was asked."""
+    """The consulted agent."""
     message: str
     started_at: datetime
     status: TaskStatus = TaskStatus.WORKING
@@ -60,7 +60,7 @@ class Task:
     messages: tuple[TaskMessage, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The wire shape, without ``messages``."""
+        """Return the wire shape, without ``messages``."""
         ended = self.ended_at
         return {
             "taskId": self.id,

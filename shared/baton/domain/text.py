@@ -1,20 +1,20 @@
-"""Text by its size in UTF-8."""
+"""Text measured and cut by its size in UTF-8."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 MENDED_AT_ONCE = 16 * 1024
-"""Characters: the codec holds the interpreter's lock until it is done, and is slow at replacing surrogates."""
+"""Characters replaced in one call. The codec holds the interpreter's lock and replaces surrogates slowly."""
 
 
 def utf8_size(text: str) -> int:
-    """Bytes that ``text`` takes, halves of surrogate pairs included, which models write between two pieces of text."""
+    """Return the size of ``text`` in bytes, lone surrogates included. Models split surrogate pairs between chunks."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def encodable(text: str) -> str:
-    """The text with ``U+FFFD`` for every half of a surrogate pair, which UTF-8 cannot hold; pairs become characters."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by ``U+FFFD``, and join pairs to characters."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -23,7 +23,7 @@ def encodable(text: str) -> str:
 
 
 def slices(text: str, size: int) -> Iterator[tuple[int, int]]:
-    """Where ``text`` can be cut into slices of ``size`` characters, or one more: no surrogate pair is parted."""
+    """Yield the bounds of slices of ``size`` characters, or one more in order not to split a surrogate pair."""
     start = 0
     while start < len(text):
         end = start + size
@@ -38,7 +38,7 @@ def _mended(text: str) -> str:
 
 
 def first_bytes(text: str, size: int) -> str:
-    """The longest beginning of ``text`` that takes at most ``size`` bytes; no character is parted."""
+    """Return the longest prefix of ``text`` with at most ``size`` bytes. It ends at a whole character."""
     if size <= 0:
         return ""
     if text.isascii():

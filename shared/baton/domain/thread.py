@@ -16,27 +16,27 @@ from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 
 Describe = Callable[[str], AgentDefinition | None]
-"""The deployment's definition of an agent, by its id; None: it has none (any more)."""
+"""Returns the definition of an agent by its id; None if it is not deployed."""
 
 
 class ThreadStatus(StrEnum):
-    """Whether the conversation goes on; a message to a closed thread reopens it."""
+    """Whether a thread is open. A message to a closed thread reopens it."""
 
     ACTIVE = "active"
     CLOSED = "closed"
 
 
 class RunStatus(StrEnum):
-    """What became of the run a thread is in the middle of."""
+    """The status of a thread's run in progress."""
 
     RUNNING = "running"
     INTERRUPTED = "interrupted"
-    """Its worker stopped renewing the lease; whoever comes next takes it over."""
+    """Its worker stopped renewing the lease. The next worker takes it over."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseMark:
-    """A lease as others see it: as long as it stays the same, its holder has not renewed it."""
+    """A lease as other workers see it. It changes when its holder renews it."""
 
     fence: int
     until: datetime
@@ -44,12 +44,12 @@ class LeaseMark:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The run a thread is in the middle of."""
+    """The run in progress of a thread."""
 
     run_id: str
     message_id: str
     attempt: int
-    """1 for the first worker on it, one more for each that took it over."""
+    """1 for the first worker, one more for each takeover."""
     status: RunStatus = RunStatus.RUNNING
 
     def as_json(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread as last committed, and the run in progress if there is one."""
+    """A thread as last committed, and its run in progress, if any."""
 
     id: str
     user_id: str
@@ -72,7 +72,7 @@ class Thread:
     conversation: ConversationState
     status: ThreadStatus
     episode: int
-    """Number of the session in progress, or of the one the next message begins."""
+    """Number of the current session, or of the next one if the thread is closed."""
     usage: Usage
     run: Run | None
     next_ordinal: int
@@ -80,18 +80,18 @@ class Thread:
     last_seq: int
     """The last sequence number of the last committed run."""
     reserved_seq: int
-    """The last sequence number that may have been given out: beyond ``last_seq`` only while a run is in progress."""
+    """The last sequence number that may have been sent. It exceeds ``last_seq`` only while a run is in progress."""
     stored_tokens: int
     """Tokens of all messages below the pointer."""
     created_at: datetime
     last_activity_at: datetime
     parent_thread_id: str | None = None
     episode_first_ordinal: int = 0
-    """The first message of the session in progress, or of the next one."""
+    """The first message of the current session, or of the next one."""
     pending: PendingInterrupts | None = None
-    """What the last run waits for; a message gives it up."""
+    """The interrupts of the last run. A message cancels them."""
     lease: LeaseMark | None = field(default=None, compare=False)
-    """The lease under which somebody writes, or wrote until it ran out; None: nobody does."""
+    """The current or expired lease; None if the last one was released."""
 
     @property
     def active_agent_id(self) -> str:
@@ -100,7 +100,7 @@ class Thread:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether its run's worker has died, and nobody has taken the run over yet."""
+        """Whether its run's worker has died and no other worker has taken the run over."""
         return self.run is not None and self.run.status is RunStatus.INTERRUPTED
 
     @property
@@ -110,11 +110,11 @@ class Thread:
 
     @property
     def is_new_session(self) -> bool:
-        """Whether nothing has been said yet since the conversation began or was last closed."""
+        """Whether the current session has no messages yet."""
         return self.next_ordinal == self.episode_first_ordinal
 
     def as_json(self, describe: Describe, last_seq: int | None = None) -> dict[str, Any]:
-        """The wire shape; ``last_seq`` is that of a run in progress."""
+        """Return the wire shape; ``last_seq`` is that of a run in progress."""
         return {
             "id": self.id,
             "userId": self.user_id,
@@ -132,12 +132,12 @@ class Thread:
 
 
 def thread_state(describe: Describe, thread: Thread) -> dict[str, Any]:
-    """What every screen of the thread shows: the active agent, the workflow, what can be resumed, the status."""
+    """Return the state that clients show: the active agent, the workflow, resumable workflows, the status."""
     return {**conversation_state(describe, thread.conversation, thread.agent_id), "status": thread.status.value}
 
 
 def conversation_state(describe: Describe, conversation: ConversationState, main_id: str) -> dict[str, Any]:
-    """The part of the state that the conversation state decides; ``main_id`` is the thread's main agent."""
+    """Return the part of the state that depends on the conversation state; ``main_id`` is the main agent."""
     agent = describe(conversation.agent_id)
     leads = agent.workflow if agent is not None else None
     return {

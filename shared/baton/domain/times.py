@@ -1,4 +1,4 @@
-"""Times as clients and the store write them."""
+"""Formats of times for clients and the store."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso(moment: datetime) -> str:
-    """UTC ISO-8601 with milliseconds and ``Z``."""
+    """Return the time as UTC ISO 8601 with milliseconds and ``Z``."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def to_millis(moment: datetime) -> int:
-    """Whole milliseconds since the Unix epoch, as ``iso`` shows them."""
+    """Return whole milliseconds since the Unix epoch, as ``iso`` shows them."""
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def from_millis(millis: int) -> datetime:
-    """The aware UTC time of ``millis`` since the Unix epoch."""
+    """Return the aware UTC time of ``millis`` since the Unix epoch."""
     return _EPOCH + timedelta(milliseconds=millis)

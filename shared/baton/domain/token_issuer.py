@@ -1,4 +1,4 @@
-"""OpenID Connect issuers that a deployment trusts, as operators write them."""
+"""The OpenID Connect issuers that a deployment trusts, as operators configure them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.identity import TENANT_ID
 
-# Only asymmetric ones: whoever can check an issuer's token must not be able to make one.
+# Only asymmetric algorithms: the key that verifies an issuer's token must not be able to sign one.
 OidcAlgorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]  # fmt: skip
@@ -19,7 +19,7 @@ _Text = Annotated[str, Field(min_length=1)]
 class OidcIssuer(BaseModel):
     """One trusted issuer, as an operator writes it in ``BATON_TOKEN_ISSUERS``.
 
-    An issuer without ``tenant`` speaks for every tenant that its tokens name.
+    An issuer without ``tenant`` is trusted for every tenant that its tokens name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
@@ -27,9 +27,9 @@ class OidcIssuer(BaseModel):
     issuer: _Text
     audience: _Text | Annotated[tuple[_Text, ...], Field(min_length=1)]
     jwks_url: _Text | None = None
-    """Where the keys are; None: found by OpenID Connect Discovery."""
+    """The address of the keys; None to find it by OpenID Connect Discovery."""
     algorithms: Annotated[tuple[OidcAlgorithm, ...], Field(min_length=1)] = ("RS256",)
     tenant: Annotated[str, Field(pattern=f"^{TENANT_ID.pattern}$")] | None = None
-    """The one tenant of this issuer's users, whatever their tokens say."""
+    """The tenant of this issuer's users. It overrides the tokens."""
     tenant_claim: _Text = "tenant"
     permissions_claim: _Text = "permissions"

@@ -1,4 +1,4 @@
-"""Tools outside Baton, as agents' files declare them."""
+"""External tools, as agents' files declare them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from baton.domain.secret import Headers, headers_as_json
 from baton.domain.web_url import is_web_url
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What model providers accept as the name of a function."""
-OWN_TOOLS = re.compile(r"(ask|transfer_to)_.*|return_to_main|advance_workflow|end_conversation")
-"""Names of the tools that are Baton's own."""
+"""The function names that model providers accept."""
+BUILTIN_TOOLS = re.compile(r"(ask|transfer_to)_.*|return_to_main|advance_workflow|end_conversation")
+"""Names of built-in tools."""
 PLACEHOLDER = re.compile(r"\{([\w.-]+)\}")
 
 
 def _checked_name(name: str) -> str:
-    if OWN_TOOLS.fullmatch(name):
+    if BUILTIN_TOOLS.fullmatch(name):
         raise ValueError(f"{name} is the name of a tool of Baton's own")
     return name
 
@@ -37,7 +37,7 @@ def _checked_url(url: str) -> str:
 
 
 def _checked_parameters(schema: dict[str, Any]) -> dict[str, Any]:
-    # Loaded only where a tool has a schema: functions that merely know the agents start faster.
+    # Imported only if a tool has a schema, so that functions without one start faster.
     from jsonschema import Draft202012Validator, SchemaError
 
     try:
@@ -60,12 +60,12 @@ class _Tool(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     required_permissions: tuple[PermissionName, ...] = ()
-    """The user needs every one of these; without them the tool does not exist for them."""
+    """The permissions a user needs. Without all of them, the tool does not exist for the user."""
     timeout_seconds: float = Field(default=30, gt=0, le=600)
-    """How long one call may take."""
+    """The time limit of one call."""
 
     def as_json(self) -> dict[str, Any]:
-        """The tool as ``/v1/agents`` shows it: camelCase, references to secrets unresolved."""
+        """Return the wire shape of ``/v1/agents``: camelCase, references to secrets unresolved."""
         shown = {_camel(name): value for name, value in self.model_dump(mode="json").items()}
         if "headers" in shown:
             shown["headers"] = headers_as_json(getattr(self, "headers"))  # noqa: B009 - not every kind has them
@@ -77,16 +77,16 @@ class McpServer(_Tool):
 
     type: Literal["mcp"]
     name: ServerName
-    """What stands in front of a tool's name that another source uses too."""
+    """The prefix of tool names that another source uses too."""
     url: Url
     headers: Headers = Field(default_factory=dict)
     include: tuple[str, ...] | None = Field(default=None, min_length=1)
-    """The tools offered, by the server's own names; absent: all."""
+    """The offered tools, by the server's names; absent for all."""
     requires_approval: bool | tuple[str, ...] = False
-    """Whether a person must agree to each call: of all tools, or of those named as the server does."""
+    """Whether each call needs approval: of all tools, or of those listed by the server's names."""
 
     def needs_approval(self, tool: str) -> bool:
-        """Whether a person must agree to calls of ``tool``, which is named as the server does."""
+        """Return whether calls of ``tool``, the server's name, need approval."""
         if isinstance(self.requires_approval, bool):
             return self.requires_approval
         return tool in self.requires_approval
@@ -100,7 +100,7 @@ class HttpTool(_Tool):
     description: Text
     method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] = "GET"
     url: Url
-    """With ``{placeholders}`` in path and query, each a required argument."""
+    """The URL. Each ``{placeholder}`` in path and query is a required argument."""
     parameters: Parameters = Field(default_factory=lambda: {"type": "object", "properties": {}})
     """JSON Schema of the arguments. Those without a placeholder go to the query (GET, HEAD, DELETE) or the body."""
     headers: Headers = Field(default_factory=dict)
@@ -128,7 +128,7 @@ class OpenApiTool(_Tool):
     name: Name = ""
     """Default: the operation's id."""
     base_url: Url | None = None
-    """Where the API is; absent: the document's first server."""
+    """The API's base URL. Default: the document's first server."""
     headers: Headers = Field(default_factory=dict)
     requires_approval: bool = False
 
@@ -162,7 +162,7 @@ class PythonTool(_Tool):
     entry_point: str = Field(pattern=r"^[a-zA-Z_]\w*(\.[a-zA-Z_]\w*)*:[a-zA-Z_]\w*$")
     """``package.module:function``, in a package that ``BATON_TOOL_PACKAGES`` names."""
     parameters: Parameters | None = None
-    """JSON Schema of the arguments; absent: derived from the function's signature, which then also converts them."""
+    """JSON Schema of the arguments. Default: derived from the function's signature, which then also converts them."""
     requires_approval: bool = False
 
 

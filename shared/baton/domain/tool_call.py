@@ -1,4 +1,4 @@
-"""The record of a tool call: for the audit, and for the turns that follow."""
+"""Tool calls and their records."""
 
 from __future__ import annotations
 
@@ -18,23 +18,18 @@ TRANSFER = "transfer_to_"
 RETURN = "return_to_main"
 ADVANCE = "advance_workflow"
 END = "end_conversation"
-OWN_TOOLS = (RETURN, ADVANCE, END)
+BUILTIN_TOOLS = (RETURN, ADVANCE, END)
 MAX_VALUES = 10_000
-"""Values that a call's arguments may hold. They are parsed and checked again and again."""
-
-
-def is_own(name: str) -> bool:
-    """Whether a tool's name is one that only Baton itself may give."""
-    return name in OWN_TOOLS or name.startswith((ASK, TRANSFER))
+"""Values in a call's arguments. They are parsed and validated several times."""
 
 
 def is_shown(name: str) -> bool:
-    """Whether clients see calls of the tool as such; the others show as events of their own (protocol: events)."""
-    return name not in OWN_TOOLS and not name.startswith(TRANSFER)
+    """Return whether clients see calls of the tool. Other calls appear as events of their own."""
+    return name not in BUILTIN_TOOLS and not name.startswith(TRANSFER)
 
 
 def tool_name(prefix: str, agent_id: str) -> str:
-    """The name of the tool that asks, or transfers to, an agent."""
+    """Return the name of the tool that consults or transfers to an agent."""
     return prefix + agent_id.replace("-", "_")
 
 
@@ -42,49 +37,49 @@ def tool_name(prefix: str, agent_id: str) -> str:
 class ToolCall:
     """A call that a model asks for.
 
-    Nothing of it has been checked: the tool may not exist, the arguments may not fit it.
+    It is unchecked: the tool may not exist, and the arguments may not fit it.
     """
 
     id: str
     name: str
     arguments: str
-    """JSON as the model wrote it, which may be malformed; ``{}`` where it wrote nothing."""
+    """JSON as the model wrote it, possibly malformed; ``{}`` if it wrote nothing."""
 
     def parsed(self) -> dict[str, Any] | None:
-        """The arguments as an object; None where they are none, or hold more values than anybody would look at."""
+        """Return the arguments as an object; None if they are no object or exceed ``MAX_VALUES``."""
         return _parsed(self.arguments)
 
 
 class CallEnd(StrEnum):
-    """How a call ended, as it is labelled wherever it is shown."""
+    """How a call ended."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    """It was made, or begun, and came to nothing."""
+    """It was executed, at least in part, and failed."""
     REFUSED = "refused"
-    """It was never made: a person, a rule or a limit was against it, or it was no sensible call."""
+    """It was not executed: a person, a rule or a limit prevented it, or it was invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRecord:
-    """One call of one tool, with what came of it."""
+    """One call of a tool and its outcome."""
 
     id: str
-    """Unique within the thread, and the same for every attempt at the run: see ``tool_call_id``."""
+    """Unique within the thread, and the same in every attempt at the run: see ``tool_call_id``."""
     run_id: str
     agent_id: str
     """The agent that called."""
     tool_name: str
     input: Mapping[str, Any] | str
-    """The arguments; as text where the model wrote something that is no JSON object."""
+    """The arguments; as text if the model wrote no JSON object."""
     output: str | None
-    """Whole, however much of it the model was shown; None if the call was stopped or refused."""
+    """The complete output, of which the model may have got a part; None if the call was stopped or refused."""
     succeeded: bool
     error_message: str | None
     called_at: datetime
     duration: timedelta
     task_id: str | None = None
-    """The sub-task the call was made in, or the one that it made (``ask_...``); None: by the run's own agent."""
+    """The sub-task in which the call was made or which it started (``ask_...``); otherwise None."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -103,14 +98,14 @@ class ToolCallRecord:
 
 
 def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, arguments: str, occurrence: int) -> str:
-    """The id of a call, derived from what is called.
+    """Return the id of a call, derived from what is called.
 
-    A worker that takes a run over asks the model again; where the model wants the same again, the call has the same
-    id, so that its recorded result is used and nothing is done twice. ``caller`` is the agent's id or, within a
-    sub-task, the task's; ``occurrence`` tells equal calls of one run apart, from 0.
+    A worker that takes a run over asks the model again. If the model makes the same call, the call has the same id, so
+    that its recorded result is used and nothing is done twice. ``caller`` is the agent's id or, within a sub-task, the
+    task's. ``occurrence`` numbers equal calls of one run, from 0.
     """
     parsed = _parsed(arguments)
-    if parsed is not None:  # what is no object is compared as it stands
+    if parsed is not None:  # other arguments are compared as text
         arguments = json.dumps(parsed, sort_keys=True, separators=(",", ":"))
     name = "\0".join(("call", message_id, caller, tool, arguments, str(occurrence)))
     return "call_" + uuid.uuid5(uuid.UUID(thread_id), name).hex

@@ -1,4 +1,4 @@
-"""The events of tool calls, of sub-agents, and of what is going on while the user waits."""
+"""Events of tool calls, sub-agents and activities."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from baton.domain.tool_call import CallEnd, ToolCall
 
 
 def tool_call(call: ToolCall, parent_message_id: str) -> Iterator[BaseEvent]:
-    """A call, from TOOL_CALL_START to TOOL_CALL_END; long arguments in several deltas."""
+    """Yield a call, from TOOL_CALL_START to TOOL_CALL_END; long arguments in several deltas."""
     yield ToolCallStartEvent(tool_call_id=call.id, tool_call_name=call.name, parent_message_id=parent_message_id)
     for start in range(0, len(call.arguments), MAX_DELTA_CHARS):
         yield ToolCallArgsEvent(tool_call_id=call.id, delta=call.arguments[start : start + MAX_DELTA_CHARS])
@@ -33,7 +33,7 @@ def tool_call(call: ToolCall, parent_message_id: str) -> Iterator[BaseEvent]:
 
 
 def tool_result(call: ToolCall, message_id: str, content: str, end: CallEnd) -> ToolCallResultEvent:
-    """What a call came to, as the message ``message_id`` says it."""
+    """Return TOOL_CALL_RESULT for the message ``message_id``."""
     metadata = {"outcome": end.value}
     return ToolCallResultEvent(
         message_id=message_id, tool_call_id=call.id, content=content, role="tool", metadata=metadata
@@ -51,7 +51,7 @@ def subagent_started(task_id: str, agent: AgentDefinition, call: ToolCall) -> Su
 
 
 def subagent_finished(task_id: str) -> SubagentFinishedEvent:
-    """The sub-agent has answered; its answer is not sent to the user."""
+    """Return SUBAGENT_FINISHED. The sub-agent's answer is not sent to the user."""
     return SubagentFinishedEvent(subagent_run_id=task_id, outcome=SubagentFinishedSuccessOutcome(type="success"))
 
 
@@ -60,11 +60,11 @@ def subagent_error(task_id: str, code: str, message: str) -> SubagentErrorEvent:
 
 
 def activity(message_id: str, kind: str, content: Mapping[str, Any]) -> ActivitySnapshotEvent:
-    """Something that goes on, or a notice, shown in the conversation as an entry of its own."""
+    """Return an activity or a notice, which clients show as an entry of the conversation."""
     return ActivitySnapshotEvent(message_id=message_id, activity_type=kind, content=dict(content), replace=True)
 
 
 def activity_change(message_id: str, kind: str, changes: Mapping[str, Any]) -> ActivityDeltaEvent:
-    """New values in an activity's content, by JSON Pointer."""
+    """Return a change of an activity's content; ``changes`` maps JSON Pointers to values."""
     patch = [{"op": "add", "path": path, "value": value} for path, value in changes.items()]
     return ActivityDeltaEvent.model_validate({"messageId": message_id, "activityType": kind, "patch": patch})

@@ -1,9 +1,9 @@
-"""Trigger phrases and exit words: what a user's message is recognised by, without asking a model.
+"""Trigger phrases and exit words: rules that recognise a user's message without a model.
 
-A trigger is a phrase or a pattern. A **phrase** ("create skill") is found where its words come in this order within
-one sentence, each as a whole word, with at most ``GAP`` other words between two of them. A **pattern** is whatever
-holds a character that means something in regular expressions; google-re2 matches it, in time linear in the message
-whatever the pattern. It is found where it covers whole words; it needs no ``\\b`` of its own. Case does not count.
+A trigger is a phrase or a pattern. A **phrase** ("create skill") matches if its words occur in this order within one
+sentence, as whole words, with at most ``GAP`` other words between two of them. A **pattern** contains a character that
+has a meaning in regular expressions; google-re2 matches it in linear time. It matches whole words only and needs no
+``\\b``. Case is ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from baton.domain.patterns import compiled
 MAX_TRIGGER = 200
 MAX_EXIT_WORD = 40
 MAX_TEXT = 20_000
-"""Characters of a message that are looked at: an intent stands at its beginning, and what follows is pasted."""
+"""Characters of a message that are searched. The intent is at the beginning; the rest is usually pasted text."""
 GAP = 3
 """Words that may stand between two words of a phrase."""
 
@@ -33,40 +33,40 @@ _ALONE = re.compile(
 )
 _APOSTROPHE = re.compile("['\u2019]")
 _WORD = r"\pL\pN\pM_"
-"""A word's characters, for re2, whose own ``\\w`` knows ASCII only."""
+"""The characters of words, for re2, whose ``\\w`` is ASCII only."""
 _UNSUPPORTED = frozenset({r"\C", r"\Q", r"\E"})
 _CLASS_BEGINS = re.compile(r"\^?\]?")
 _NAMED_CLASS = re.compile(r":\^?[a-z]+:\]")
 _PROBES = ("zq", "0", "Щ")
-"""A pattern that is found in all of these is found in nearly every message."""
+"""A pattern that matches all of these matches nearly every message."""
 
 _Found = Callable[[str], bool]
-"""Whether it is found in text that ``_plain`` prepared."""
+"""Returns whether a trigger matches text prepared by ``_plain``."""
 
 
 def matches(trigger: str, text: str) -> bool:
-    """Whether a message triggers; ``trigger`` was checked when it was loaded."""
+    """Return whether a message matches ``trigger``, which was validated when it was loaded."""
     return _finder(trigger)(_plain(text[:MAX_TEXT]))
 
 
 def matching(triggers: Sequence[str], text: str) -> str | None:
-    """The first of the triggers that the message matches."""
+    """Return the first of the triggers that the message matches."""
     return next((trigger for trigger in triggers if matches(trigger, text)), None)
 
 
 def as_compared(trigger: str) -> str:
-    """The same for triggers that are found in the same messages, whatever their case or spacing.
+    """Return a normal form, which is equal for phrases that differ in case or spacing only.
 
-    Of patterns only those that are spelt alike: their case may mean something (``\\w``, ``\\W``).
+    Patterns are returned unchanged, because case may have a meaning in them (``\\w``, ``\\W``).
     """
     return " ".join(_words(trigger)) if _META.search(trigger) is None else _plain(trigger).strip()
 
 
 def exit_locale(words: Mapping[str, Sequence[str]], text: str, preferred: str | None = None) -> str | None:
-    """The locale in whose words the message asks to leave; None if it says anything else, or more.
+    """Return the locale whose exit word the message is; None if it is none or contains more.
 
-    ``words`` are the agent's, by locale: all of them count, whichever language the user is thought to speak. The
-    ``preferred`` locale wins where several share the word.
+    ``words`` are the agent's, by locale. Words of all locales count. If several locales share the word, ``preferred``
+    wins.
     """
     if len(text) > 2 * MAX_EXIT_WORD + 20:
         return None
@@ -76,7 +76,7 @@ def exit_locale(words: Mapping[str, Sequence[str]], text: str, preferred: str | 
 
 
 def checked_trigger(trigger: str) -> str:
-    """The trigger without surrounding space. Raises ``ValueError`` that says what is wrong with it."""
+    """Check a trigger and return it without surrounding space. Raises ``ValueError`` with the reason."""
     trigger = trigger.strip()
     if not 1 <= len(trigger) <= MAX_TRIGGER:
         raise ValueError(f"a trigger has 1 to {MAX_TRIGGER} characters")
@@ -100,7 +100,7 @@ ExitWord = Annotated[str, AfterValidator(_checked_exit_word)]
 
 @lru_cache(maxsize=2048)
 def _finder(trigger: str) -> _Found:
-    """What finds the trigger. Raises ``ValueError`` for a pattern re2 does not take."""
+    """Return the matcher of a trigger. Raises ``ValueError`` for a pattern that re2 does not accept."""
     if _META.search(trigger) is None:
         return _phrase(trigger)
     return _pattern(_plain(trigger))
@@ -114,7 +114,7 @@ def _phrase(trigger: str) -> _Found:
 
 
 def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether ``wanted`` are among ``words`` in order, with at most ``GAP`` others between two of them."""
+    """Return whether ``wanted`` are among ``words`` in order, with at most ``GAP`` others between two of them."""
     ends = {place for place, word in enumerate(words) if word == wanted[0]}
     for want in wanted[1:]:
         within = {end + step for end in ends for step in range(1, GAP + 2)}
@@ -124,16 +124,16 @@ def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
 
 def _pattern(pattern: str) -> _Found:
     inner = "".join(_translated(pattern))
-    # Alone first: a stray parenthesis must not find its partner in what is put around it.
+    # Compile it alone first: an unmatched parenthesis must not be closed by the text that is put around it.
     compiled(inner, ignores_case=True)
     whole = compiled(f"(?:^|[^{_WORD}])(?:{inner})(?:$|[^{_WORD}])", ignores_case=True)
     return lambda text: whole.search(text) is not None
 
 
 def _translated(pattern: str) -> Iterator[str]:
-    r"""The pattern, piece by piece, with ``\w`` and ``\W`` for the letters of every script. Raises ``ValueError``.
+    r"""Yield the pattern in pieces, with ``\w`` and ``\W`` for letters of every script. Raises ``ValueError``.
 
-    ``\b`` at its ends is left out: re2's own knows ASCII only, and the borders of words are checked anyway.
+    ``\b`` at its ends is left out, because re2's is ASCII only and word borders are checked anyway.
     """
     in_class, at = False, 0
     while at < len(pattern):
@@ -144,7 +144,7 @@ def _translated(pattern: str) -> Iterator[str]:
         if piece == r"\b" and at in (len(piece), len(pattern)):
             continue
         if piece == "[":
-            # A bracket that comes first in a class stands for itself, and named classes ([:alpha:]) have their own.
+            # A bracket at the beginning of a class is literal, and named classes ([:alpha:]) contain brackets.
             rest = _NAMED_CLASS.match(pattern, at) if in_class else _CLASS_BEGINS.match(pattern, at)
             piece += rest[0] if rest else ""
             at += len(piece) - 1
@@ -160,14 +160,14 @@ def _translated(pattern: str) -> Iterator[str]:
 
 @lru_cache(maxsize=8)
 def _sentences(text: str) -> tuple[tuple[str, ...], ...]:
-    """The words of each sentence; remembered, for one message is held against many triggers."""
+    """Return the words of each sentence. Cached, because one message is compared with many triggers."""
     return tuple(tuple(_words(sentence)) for sentence in _SENTENCE_ENDS.split(text))
 
 
 @lru_cache(maxsize=8)
 def _plain(text: str) -> str:
-    """Text in one Unicode form (NFKC), encodable: halves of surrogate pairs become ``?``."""
-    # One character may become eighteen.
+    """Return the text in Unicode form NFKC, with ``?`` for lone surrogates."""
+    # NFKC may turn one character into eighteen.
     return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode())[:MAX_TEXT]
 
 
@@ -180,13 +180,13 @@ def _is_of_words(character: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text, folded; apostrophes join, everything else that is no letter, mark or digit parts."""
+    """Return the case-folded words of a text. Apostrophes are dropped; all other non-letters separate words."""
     folded = _ALONE.sub(r" \1 ", _APOSTROPHE.sub("", _folded(text)))
     return "".join(c if _is_of_words(c) else " " for c in folded).split()
 
 
 def _trimmed(text: str) -> str:
-    """The text folded, with single spaces, without what surrounds its first and last letter or digit."""
+    """Return the case-folded text with single spaces, from its first to its last letter or digit."""
     folded = " ".join(_folded(text).split())
     places = [place for place, character in enumerate(folded) if _is_of_words(character)]
     return folded[places[0] : places[-1] + 1] if places else ""

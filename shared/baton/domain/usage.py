@@ -1,4 +1,4 @@
-"""Tokens spent."""
+"""Token usage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Usage:
         return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
 
     def as_json(self) -> dict[str, int]:
-        """The wire shape: ``{inputTokens, outputTokens, totalTokens}``."""
+        """Return the wire shape: ``{inputTokens, outputTokens, totalTokens}``."""
         return {
             "inputTokens": self.input_tokens,
             "outputTokens": self.output_tokens,

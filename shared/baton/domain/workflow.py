@@ -1,4 +1,4 @@
-"""Guided workflows under way: where one stands and what it has collected. How it moves: ``workflow_moves``."""
+"""Guided workflows in progress: their state and collected data. ``workflow_moves`` has the transitions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MAX_FILLED = 80
 
 
 class WorkflowStatus(StrEnum):
-    """What has become of a workflow."""
+    """The status of a workflow."""
 
     ACTIVE = "active"
     SAVED = "saved"
-    """Left before its end; it can be taken up again."""
+    """Left before its end. It can be continued."""
     COMPLETED = "completed"
     EXPIRED = "expired"
     ABANDONED = "abandoned"
@@ -30,32 +30,32 @@ UNFINISHED = frozenset({WorkflowStatus.ACTIVE, WorkflowStatus.SAVED})
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A workflow as it stands."""
+    """A workflow in its current state."""
 
     id: str
     agent_id: str
     name: str
-    """What the user knows it by: its title where enough is collected for one."""
+    """The name for the user: its title, once the data for it are collected."""
     state: str
     data: Data
-    """By state, of all states it has been in; also of states that a changed definition no longer has."""
+    """The collected data by state, including states that a changed definition no longer has."""
     thread_id: str
     version: str
-    """Of the definition it stands in."""
+    """The version of its definition."""
     updated_at: datetime
     expires_at: datetime
     status: WorkflowStatus = WorkflowStatus.ACTIVE
 
     def without_data(self) -> Workflow:
-        """The workflow as its thread and others show it: what has been collected is left out."""
+        """Return the workflow without the collected data, for its thread and for display."""
         return replace(self, data={})
 
     def is_unfinished(self, now: datetime) -> bool:
-        """Whether it goes on or can be taken up again."""
+        """Return whether it is active or can be continued."""
         return self.status in UNFINISHED and now < self.expires_at
 
     def as_json(self, definition: WorkflowDefinition | None) -> dict[str, Any]:
-        """The wire shape; without its definition, or in a state that this lacks, step and steps are null."""
+        """Return the wire shape. Without its definition, or in an unknown state, step and steps are null."""
         at = progress(definition, self) if definition is not None else None
         return {
             "id": self.id,
@@ -71,7 +71,7 @@ class Workflow:
         }
 
     def as_state(self, definition: WorkflowDefinition) -> dict[str, Any]:
-        """What the thread's state shows of the workflow it is in."""
+        """Return the workflow's part of the thread's state."""
         at, state = progress(definition, self), definition.state(self.state)
         return {
             "id": self.id,
@@ -86,7 +86,7 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a workflow is."""
+    """The progress of a workflow."""
 
     step: int
     """From 1."""
@@ -98,7 +98,7 @@ class Progress:
 
 
 def progress(definition: WorkflowDefinition, workflow: Workflow) -> Progress | None:
-    """How far the workflow is; None in a state that the definition (no longer) has."""
+    """Return the workflow's progress; None in a state that the definition does not have."""
     state = definition.state(workflow.state)
     if state is None:
         return None
@@ -106,7 +106,7 @@ def progress(definition: WorkflowDefinition, workflow: Workflow) -> Progress | N
 
 
 def title(definition: WorkflowDefinition, data: Data) -> str | None:
-    """The definition's title, filled in; None if it has none, or a value is not there yet."""
+    """Return the definition's title, filled in; None if it has none or a value is missing."""
     text = definition.title
     values = {name: _value(definition, data, name) for name in PLACEHOLDER.findall(text or "")}
     if text is None or None in values.values():
@@ -115,7 +115,7 @@ def title(definition: WorkflowDefinition, data: Data) -> str | None:
 
 
 def _value(definition: WorkflowDefinition, data: Data, name: str) -> str | None:
-    """A collected value as it may stand in a sentence: one line, not long."""
+    """Return a collected value for a sentence: short and on one line."""
     for state in definition.states:
         value = data.get(state.name, {}).get(name)
         if isinstance(value, str | int | float) and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Guided workflows as agents' files declare them: states, what each collects, and the ways between them."""
+"""Definitions of guided workflows in agents' files: states, the data each collects, and transitions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from baton.domain.json_schema import ObjectSchema
 StateName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$"), AfterValidator(lambda name: name.upper())
 ]
-"""Upper case wherever it is shown or compared, whichever way the file writes it."""
+"""Names of states. They are upper case, whatever the file's case."""
 Scalar = str | bool | int | float | None
 Data = Mapping[str, Mapping[str, Any]]
-"""What has been collected: by state, then by field."""
+"""Collected data by state, then by field."""
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class Condition(Definition):
-    """What the collected data must say for a way to be open: exactly one of ``equals``, ``present`` and ``in``."""
+    """A condition on the collected data: exactly one of ``equals``, ``present`` and ``in``."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -43,12 +43,12 @@ class Condition(Definition):
         return self
 
     def place(self, state: str) -> tuple[str, str]:
-        """State and field that the condition looks at, for a way out of ``state``."""
+        """Return the state and field of the condition, for a transition from ``state``."""
         where, dot, field = self.field.partition(".")
         return (where.upper(), field) if dot else (state, where)
 
     def holds(self, state: str, data: Data) -> bool:
-        """Whether the data, on leaving ``state``, meet the condition."""
+        """Return whether the data, on leaving ``state``, meet the condition."""
         where, field = self.place(state)
         collected = data.get(where, {})
         if self.present is not None:
@@ -67,7 +67,7 @@ class Condition(Definition):
 
 
 class Transition(Definition):
-    """A way out of a state; in the file its ``to`` alone will do."""
+    """A transition from a state. The file may give its ``to`` only."""
 
     to: StateName
     when: Condition | None = None
@@ -83,17 +83,17 @@ class WorkflowState(Definition):
 
     name: StateName
     label: Text
-    """What the user sees of it ("Gathering Requirements")."""
+    """The name of the step for users ("Gathering Requirements")."""
     instructions: str = ""
-    """What the model is told while the workflow is in this state."""
+    """Instructions for the model in this state."""
     collects: ObjectSchema | None = None
-    """JSON Schema of what must have been collected before the state is left forward."""
+    """JSON Schema of the data that must be collected before the next states."""
     transitions: tuple[Transition, ...] | None = None
-    """The ways out; absent: to the next state and back to every earlier one."""
+    """The transitions. Default: to the next state and back to every earlier one."""
     final: bool = False
-    """Whether the workflow is completed on reaching it."""
+    """Whether reaching it completes the workflow."""
     can_exit: bool = True
-    """Whether the user is offered to leave in this state."""
+    """Whether clients offer the user to leave in this state."""
 
     @model_validator(mode="after")
     def _nothing_follows_the_end(self) -> WorkflowState:
@@ -103,21 +103,21 @@ class WorkflowState(Definition):
 
 
 class WorkflowDefinition(Definition):
-    """The guided workflow of an agent. Its states' order is the order of its steps; it begins in the first."""
+    """The guided workflow of an agent. The order of states is the order of steps; the first is the start."""
 
     name: Text
-    """What it is called ("skill creation")."""
+    """The workflow's name ("skill creation")."""
     title: Text | None = None
-    """What one of its runs is called, with placeholders for what it has collected ("your {name} skill")."""
+    """The name of one instance, with placeholders for collected data ("your {name} skill")."""
     untitled: Text | None = None
-    """What it is called before that has been collected; absent: ``name``."""
+    """The name of an instance before that data is collected. Default: ``name``."""
     states: tuple[WorkflowState, ...] = Field(max_length=50)
     expiry_days: float = Field(default=30, gt=0, le=3650)
-    """How long an unfinished one can be taken up again."""
+    """How long an unfinished one can be continued."""
     on_exit: Literal["save", "discard"] = "save"
-    """What becomes of it when the user leaves before the end."""
+    """What happens to it when the user leaves before the end."""
     produces: Literal["skill"] | None = None
-    """What is made of what it has collected when it is complete: a skill of the main agent's (``domain.skill``)."""
+    """The result of a completed workflow: a skill of the main agent (``domain.skill``)."""
 
     @field_validator("states")
     @classmethod
@@ -156,32 +156,29 @@ class WorkflowDefinition(Definition):
 
     @property
     def first(self) -> WorkflowState:
-        """Where it begins."""
+        """The start state."""
         return self.states[0]
 
     def state(self, name: str) -> WorkflowState | None:
-        """The state called ``name``, in either case."""
+        """Return the state called ``name``, in either case."""
         return next((state for state in self.states if state.name == name.upper()), None)
 
     def place(self, name: str) -> int:
-        """The state's place among the steps, from 0. Raises ``ValueError`` for a state that does not exist."""
+        """Return the state's place among the steps, from 0. Raises ``ValueError`` for a state that does not exist."""
         return [state.name for state in self.states].index(name)
 
     def ways(self, name: str) -> tuple[Transition, ...]:
-        """The ways out of a state, open or not."""
+        """Return the transitions of a state, open or not."""
         return tuple(_ways(self.states, self.place(name)))
 
     @property
     def card_states(self) -> list[str]:
-        """The states as an agent card's ``workflow_states`` lists them."""
+        """Return the states for ``workflow_states`` of an agent card."""
         return [state.name.lower() for state in self.states]
 
     @cached_property
     def version(self) -> str:
-        """A digest of what decides where a workflow may stand and what it must hold.
-
-        Labels, titles and instructions are not part of it: other words do not put a workflow into another place.
-        """
+        """A digest of the states, transitions and schemas. Labels, titles and instructions are not part of it."""
         rules = [
             [state.name, state.collects, state.final, [way.model_dump() for way in self.ways(state.name)]]
             for state in self.states
@@ -189,7 +186,7 @@ class WorkflowDefinition(Definition):
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:16]
 
     def as_json(self) -> dict[str, Any]:
-        """The wire shape of ``/v1/agents``: camelCase, absent values null."""
+        """Return the wire shape of ``/v1/agents``: camelCase, absent values null."""
         return {
             "name": self.name,
             "title": self.title,
@@ -244,7 +241,7 @@ def _reached(begin: list[str], ways: Mapping[str, tuple[str, ...]]) -> set[str]:
 
 
 def _check_conditions(state: WorkflowState, states: Mapping[str, WorkflowState]) -> None:
-    """Raise ``ValueError`` for a condition on something that is not collected."""
+    """Raise ``ValueError`` for a condition on a field that is not collected."""
     for way in state.transitions or ():
         if way.when is None:
             continue
@@ -256,5 +253,5 @@ def _check_conditions(state: WorkflowState, states: Mapping[str, WorkflowState])
 
 
 def _is_same(one: Any, other: Scalar) -> bool:
-    """Equality as JSON has it: true is not 1."""
+    """Compare by the rules of JSON: true is not 1."""
     return isinstance(one, bool) is isinstance(other, bool) and one == other

@@ -1,4 +1,4 @@
-"""How guided workflows move: pure functions from a workflow to the next. What is refused changes nothing."""
+"""Transitions of guided workflows, as pure functions. A refused move changes nothing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MAX_DATA = 64 * 1024
 
 
 class IllegalTransition(Exception):
-    """What the model wanted of a workflow cannot be done; nothing has changed. The text is for the model."""
+    """A move that is not allowed. Nothing has changed. The text is for the model."""
 
     def __init__(self, reason: str, *, legal: tuple[str, ...] = (), missing: tuple[str, ...] = ()) -> None:
         self.reason = reason
         self.legal = legal
-        """The states it may go to from here, with the data it holds."""
+        """The states that the workflow may move to now."""
         self.missing = missing
         """Fields to collect first."""
         told = [reason]
@@ -36,26 +36,26 @@ class IllegalTransition(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DefinitionChanged:
-    """The definition has changed since the workflow was last in it."""
+    """The definition has changed since the workflow's last move."""
 
     left_in: str
-    """The state it was in."""
+    """The state before the change."""
     goes_on_in: str
-    """The same, if it still exists and the collected data still fit; else the first. No data were lost."""
+    """The same state if it still exists and the data still fit, otherwise the first. No data are lost."""
     reason: str | None = None
-    """Why it cannot go on where it was."""
+    """Why it cannot continue in its former state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A workflow taken up again."""
+    """A continued workflow."""
 
     workflow: Workflow
     changed: DefinitionChanged | None = None
 
 
 def begin(definition: WorkflowDefinition, *, id: str, agent_id: str, thread_id: str, now: datetime) -> Workflow:  # noqa: A002
-    """A new workflow, in the first state."""
+    """Return a new workflow, in the first state."""
     return Workflow(
         id=id,
         agent_id=agent_id,
@@ -72,10 +72,10 @@ def begin(definition: WorkflowDefinition, *, id: str, agent_id: str, thread_id: 
 def advance(
     definition: WorkflowDefinition, workflow: Workflow, state: str, data: Mapping[str, Any], now: datetime
 ) -> Workflow:
-    """The workflow in ``state``, with ``data`` added to what the state it leaves has collected.
+    """Move the workflow to ``state``, after adding ``data`` to the data of its current state.
 
-    Naming the state it is in keeps the data and stays. Going forward needs everything the state collects; going back
-    does not. A value given again replaces the one before. Reaching a final state completes the workflow.
+    Naming the current state stores the data and stays. Moving forward requires all data of the state; moving back does
+    not. New values replace earlier ones. Reaching a final state completes the workflow.
 
     Raises ``IllegalTransition``.
     """
@@ -99,9 +99,9 @@ def advance(
 
 
 def save(definition: WorkflowDefinition, workflow: Workflow, now: datetime) -> Workflow:
-    """The workflow left before its end: to be taken up again, or given up where its definition says so.
+    """Leave an active workflow before its end: save it, or discard it if its definition says so.
 
-    One that is not active is returned as it is.
+    A workflow that is not active is returned unchanged.
     """
     if workflow.status is not WorkflowStatus.ACTIVE:
         return workflow
@@ -111,21 +111,21 @@ def save(definition: WorkflowDefinition, workflow: Workflow, now: datetime) -> W
 
 
 def abandon(workflow: Workflow, now: datetime) -> Workflow:
-    """The workflow given up for good; a finished one is returned as it is."""
+    """Discard the workflow. A finished one is returned unchanged."""
     if workflow.status not in UNFINISHED:
         return workflow
     return replace(workflow, status=WorkflowStatus.ABANDONED, updated_at=now)
 
 
 def expire(workflow: Workflow, now: datetime) -> Workflow:
-    """The workflow as ``now`` finds it: expired, if it was unfinished for too long."""
+    """Return the workflow, marked as expired if it was unfinished for too long at ``now``."""
     if workflow.status in UNFINISHED and now >= workflow.expires_at:
         return replace(workflow, status=WorkflowStatus.EXPIRED)
     return workflow
 
 
 def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str, now: datetime) -> Resumed:
-    """Take the workflow up in ``thread_id``; also for one that is active there while its definition has changed.
+    """Continue the workflow in ``thread_id``, also if it is active there and its definition has changed.
 
     Raises ``WorkflowUnavailable`` for one that is finished or expired.
     """
@@ -149,7 +149,7 @@ def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str
 
 
 def missing(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
-    """The fields to collect before the workflow can go forward."""
+    """Return the fields that are required before the workflow can move forward."""
     state = definition.state(workflow.state)
     if state is None or state.collects is None:
         return ()
@@ -157,12 +157,12 @@ def missing(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ..
 
 
 def open_ways(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
-    """The states the workflow may go to with what it has collected."""
+    """Return the states that the workflow may move to with its collected data."""
     return _open(definition, workflow, workflow.data)
 
 
 def _standing(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowState:
-    """The state the workflow is in. Raises ``IllegalTransition`` where it cannot be advanced at all."""
+    """Return the workflow's state. Raises ``IllegalTransition`` if it cannot be advanced at all."""
     if workflow.status is not WorkflowStatus.ACTIVE:
         raise IllegalTransition(f"The workflow is {workflow.status.value}; it cannot be advanced.")
     state = definition.state(workflow.state)
@@ -172,10 +172,10 @@ def _standing(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowSta
 
 
 def _added(definition: WorkflowDefinition, workflow: Workflow, here: WorkflowState, data: Mapping[str, Any]) -> Data:
-    """All collected data with ``data`` added to that of the state. Raises ``IllegalTransition`` if they do not fit."""
+    """Return all data with ``data`` added to that of the state. Raises ``IllegalTransition`` if it does not fit."""
     legal = _open(definition, workflow, workflow.data)
     try:
-        # A copy, so that nobody else holds what the frozen workflow consists of.
+        # A copy, so that the caller cannot change the frozen workflow's data.
         given = json.loads(json.dumps(dict(data), allow_nan=False))
     except (ValueError, TypeError, RecursionError):
         raise IllegalTransition("data must be a JSON object.", legal=legal) from None
@@ -193,7 +193,7 @@ def _added(definition: WorkflowDefinition, workflow: Workflow, here: WorkflowSta
 def _check_way(
     definition: WorkflowDefinition, workflow: Workflow, here: WorkflowState, target: WorkflowState, data: Data
 ) -> None:
-    """Raise ``IllegalTransition`` unless the way from ``here`` to ``target`` is there and open."""
+    """Raise ``IllegalTransition`` unless the transition from ``here`` to ``target`` exists and is open."""
     legal = _open(definition, workflow, data)
     ways = [way for way in definition.ways(here.name) if way.to == target.name]
     if not ways:
@@ -210,7 +210,7 @@ def _check_way(
 
 
 def _open(definition: WorkflowDefinition, workflow: Workflow, data: Data) -> tuple[str, ...]:
-    """The states the workflow may go to with these data, in the order of the definition's ways."""
+    """Return the states that the workflow may move to with this data, in the definition's order."""
     here = definition.state(workflow.state)
     if here is None:
         return ()
@@ -225,7 +225,7 @@ def _open(definition: WorkflowDefinition, workflow: Workflow, data: Data) -> tup
 
 
 def _declared(state: WorkflowState, collected: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The state's data without fields that only an earlier definition had, where it takes no others."""
+    """Return the state's data without fields of an earlier definition, if the schema allows no others."""
     schema = state.collects or {}
     if schema.get("additionalProperties", True) is not False:
         return collected
@@ -238,7 +238,7 @@ def _missing(state: WorkflowState, collected: Mapping[str, Any]) -> tuple[str, .
 
 
 def _obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
-    """Why a workflow cannot go on in its state under another definition; None if it can."""
+    """Return why a workflow cannot stay in its state under a changed definition; None if it can."""
     here = definition.state(workflow.state)
     if here is None or here.final:
         return f"there is no state {workflow.state} any more"

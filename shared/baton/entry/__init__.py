@@ -1,1 +1,1 @@
-"""What arrives: WebSocket actions, queued turns, controls, the sweep."""
+"""Entry points: WebSocket actions, queued turns, controls, merges, the sweep."""

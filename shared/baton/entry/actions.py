@@ -1,4 +1,4 @@
-"""What a client may send over the WebSocket, and what is done about it at once."""
+"""The actions that a client may send over the WebSocket. Each is answered or queued at once."""
 
 from __future__ import annotations
 
@@ -30,17 +30,9 @@ from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
-from baton.requests.requests import (
-    ActionRequest,
-    integer,
-    interrupt_answer,
-    message_request,
-    named_thread,
-    optional_run_id,
-    queued,
-    queued_action,
-    queued_answer,
-)
+from baton.requests.parsing import integer, interrupt_answer, message_request, named_thread, optional_run_id
+from baton.requests.queue_mapping import queued_action, queued_answer, queued_message
+from baton.requests.turn_requests import ActionRequest
 from baton.sessions.thread_access import read_audited
 
 CONNECTION_LIFE = timedelta(hours=2)
@@ -51,7 +43,7 @@ ACTIONS = ("message", "resume", "cancel", "exit", "continue", "close", "answer",
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The connection a frame came by, and who is at the other end."""
+    """The connection of a frame, and its user."""
 
     scope: Scope
     connection_id: str
@@ -62,7 +54,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class ActionServices:
-    """The ports the actions need."""
+    """The ports and use cases that the actions need."""
 
     store: ThreadStore
     queue: TurnQueue
@@ -77,13 +69,13 @@ class ActionServices:
 
 
 class Actions:
-    """Takes frames. Answers and refusals go to the connection itself; a refusal ends no run and no connection."""
+    """Handles frames. Answers and refusals go to the frame's connection. A refusal ends no run and no connection."""
 
     def __init__(self, services: ActionServices) -> None:
         self._services = services
 
     async def handle(self, caller: Caller, frame: str) -> None:
-        """Do what the frame asks. Raises nothing a client could cause."""
+        """Handle a frame. Raises no error that a client can cause."""
         fields: dict[str, Any] = {}
         try:
             if self._services.clock.now() >= caller.token_expires_at:
@@ -126,7 +118,7 @@ class Actions:
                 raise InvalidRequest("action must be a string.")
 
     async def _advise(self, caller: Caller) -> None:
-        """Tell a client in good time to open a new connection, which may exist beside the old one."""
+        """Advise the client to open a new connection before this one expires. Both may exist for a while."""
         left = caller.connected_at + CONNECTION_LIFE - self._services.clock.now()
         if left < RECONNECT_BEFORE:
             advice = custom("reconnect", {"secondsLeft": max(0, int(left.total_seconds()))})
@@ -140,7 +132,7 @@ class Actions:
             content=fields.get("content"),
             agent_id=fields.get("agentId"),
         )
-        waiting = queued(
+        waiting = queued_message(
             caller.scope,
             request,
             connection_id=caller.connection_id,
@@ -167,8 +159,8 @@ class Actions:
         if replay.snapshot is not None:
             events.append(replay.snapshot)
         if not await send_to(services.connections, caller.connection_id, [*events, *replay.events]):
-            return  # to be attached without having seen what was before would only show it a gap
-        # Attached only now, so that nothing live overtakes the snapshot; what was said meanwhile is read afterwards.
+            return  # attached without the earlier events, the client would see a gap
+        # Attach after the snapshot, so that no live event overtakes it, then replay what was logged meanwhile.
         await services.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
         thread = await services.store.get_thread(scope, thread_id)
         if thread.run is not None or thread.last_seq > replay.last_seq:
@@ -220,7 +212,7 @@ class Actions:
             owner,
             thread_id,
             answer,
-            # Whoever may approve another user's calls may not therefore follow the conversation.
+            # The permission to approve another user's calls does not include following the conversation.
             connection_id=caller.connection_id if is_own else None,
             connection_expires_at=int(caller.token_expires_at.timestamp()),
             request_id=caller.request_id,
@@ -232,7 +224,7 @@ class Actions:
 
 
 def parse_frame(frame: str) -> dict[str, Any]:
-    """The frame's JSON object. Raises ``MalformedJson`` and ``MessageTooLarge`` (over 28 KB)."""
+    """Return the frame's JSON object. Raises ``MalformedJson`` and ``MessageTooLarge`` (over 28 KB)."""
     if len(frame.encode(errors="surrogatepass")) > MAX_FRAME_BYTES:
         raise MessageTooLarge
     try:
@@ -245,7 +237,7 @@ def parse_frame(frame: str) -> dict[str, Any]:
 
 
 def refusal(error: BatonError, caller: Caller, fields: dict[str, Any]) -> Event:
-    """The RUN_ERROR that answers a refused request; it belongs to no run."""
+    """Return the RUN_ERROR for a refused request. It belongs to no run."""
     echoed = {name: fields[name] for name in ("action", "messageId", "threadId") if _is_short_text(fields.get(name))}
     return unsequenced(run_error(error, requestId=caller.request_id), **echoed)
 

@@ -1,4 +1,4 @@
-"""What users do to a thread besides talking: stop a run, leave a specialist, take a workflow up, end the session."""
+"""Requests of users besides messages: cancel a run, exit a handoff, continue a workflow, close the session."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from baton.ports.audit import AuditLog
 from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
-from baton.requests.requests import ActionRequest, continue_request, exit_request, named_workflow
+from baton.requests.parsing import continue_request, exit_request, named_workflow
+from baton.requests.turn_requests import ActionRequest
 from baton.sessions.endings import Closed, last_episode
 
 
 class Controls:
-    """The user's hand on a thread; each act checks that the thread is the caller's own, and is audited."""
+    """Handles a user's requests about a thread. Each checks that the thread is the caller's own, and is audited."""
 
     def __init__(
         self, store: ThreadStore, live: LiveRegistry, queue: TurnQueue, conversations: Conversations, audit: AuditLog
@@ -33,9 +34,9 @@ class Controls:
         self._audit = audit
 
     async def cancel(self, scope: Scope, thread_id: str, run_id: str | None) -> str | None:
-        """Have the running turn stopped, or the named run when it comes; the id of the run that will stop.
+        """Cancel the run in progress, or the named run when it begins. Returns the id of the cancelled run.
 
-        None: nothing is running. Raises ``ThreadUnavailable``.
+        Returns None if no run is in progress. Raises ``ThreadUnavailable``.
         """
         thread = await self._own(scope, thread_id, "run.cancel")
         stopping = run_id or (thread.run.run_id if thread.run else None)
@@ -45,10 +46,10 @@ class Controls:
         return stopping
 
     async def leaving(self, scope: Scope, thread_id: str, *, request_id: str) -> ActionRequest:
-        """The request for the run that leaves the specialist. The specialist's run in progress is stopped.
+        """Return the request for the run that ends the handoff, and cancel the specialist's run in progress.
 
-        However often one handoff is left, it is the same request. Raises ``ThreadUnavailable``, and ``NotInHandoff``
-        unless a run in progress may yet hand over.
+        Repetitions for one handoff return the same request. Raises ``ThreadUnavailable``, and ``NotInHandoff`` unless a
+        run in progress may still hand over.
         """
         thread = await self._own(scope, thread_id, "thread.exit")
         place = thread.conversation.handoff
@@ -62,16 +63,16 @@ class Controls:
         return request
 
     async def continuing(self, scope: Scope, thread: ThreadRef, workflow_id: object) -> ActionRequest:
-        """The request for the run that takes up an unfinished workflow, in this thread or a new one.
+        """Return the request for the run that continues an unfinished workflow, in this thread or a new one.
 
-        Repeated before the workflow has changed, it is the same request. Raises ``InvalidRequest``,
+        Repetitions before the workflow changes return the same request. Raises ``InvalidRequest``,
         ``ThreadUnavailable``, ``WorkflowUnavailable`` and ``HandoffInProgress``.
         """
         named = named_workflow(workflow_id)
         try:
             known = await self._own_if_begun(scope, thread, "thread.continue")
         except ThreadUnavailable:
-            # Who has no such workflow is told so whatever the thread: else the answer tells a foreign one from none.
+            # Check the workflow first: the refusal must not depend on whether the thread exists in another tenant.
             await self._conversations.unfinished(scope, named)
             raise
         workflow = await self._conversations.unfinished(scope, named)
@@ -91,7 +92,7 @@ class Controls:
         connection_id: str | None = None,
         connection_expires_at: int = 0,
     ) -> Closed:
-        """Queue the closing behind the thread's queued turns; what it will come to, if nothing more is said.
+        """Queue the closing after the thread's queued turns. Returns the expected result.
 
         Raises ``ThreadUnavailable``, ``ThreadLed`` and ``StoreUnavailable``.
         """
@@ -108,21 +109,21 @@ class Controls:
             thread_id=thread_id,
             episode=thread.episode,
         )
-        # Also for a closed thread: a message that waits in the queue may be about to reopen it.
+        # Also for a closed thread, because a queued message may reopen it.
         await self._queue.send(scope, closing)
         if thread.status is ThreadStatus.CLOSED and thread.run is None:
             return Closed(thread_id, last_episode(thread))
         said = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
         if thread.parent_thread_id is not None:
-            said = False  # a fork makes no episode
+            said = False  # a fork has no episodes
         return Closed(thread_id, episode_id(thread_id, thread.episode) if said else None)
 
     async def revive(
         self, scope: Scope, thread: Thread, *, request_id: str, presumed_dead: LeaseMark | None = None
     ) -> None:
-        """Have the thread's run finished if its worker has died. The thread must be readable to the caller.
+        """Queue a takeover of the thread's run, in case its worker has died. The caller must be allowed to read it.
 
-        ``presumed_dead`` is the lease of a worker that gave no sign of life when it was asked for one.
+        ``presumed_dead`` is the lease of a worker that gave no sign of life when asked.
         """
         if not thread.is_interrupted and (thread.run is None or presumed_dead is None):
             return
@@ -130,7 +131,7 @@ class Controls:
         takeover = QueuedTakeover(
             tenant_id=scope.tenant_id,
             user_id=thread.user_id,
-            permissions=(),  # the reader's are not the author's
+            permissions=(),  # the reader's permissions are not those of the run's user
             connection_id=None,
             connection_expires_at=0,
             request_id=request_id,
@@ -145,7 +146,7 @@ class Controls:
         await self._audit.record(scope, "run.cancel", thread_id=thread_id, outcome="requested", detail=detail)
 
     async def _own_if_begun(self, scope: Scope, thread: ThreadRef, action: str) -> Thread | None:
-        """The caller's own thread; None if nobody has begun it yet and the caller may."""
+        """Return the caller's own thread; None if it does not exist and the caller may create it."""
         try:
             await self._store.check_writable(scope, thread.id)
         except ThreadUnavailable as refusal:
@@ -162,7 +163,7 @@ class Controls:
     async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
         try:
             thread = await self._store.get_thread(scope, thread_id)
-            if thread.user_id != scope.user_id:  # thread:read_all reads, it does not write
+            if thread.user_id != scope.user_id:  # thread:read_all grants reading only
                 raise ThreadUnavailable
         except ThreadUnavailable as refusal:
             await self._refused(scope, thread_id, action, refusal)

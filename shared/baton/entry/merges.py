@@ -1,4 +1,4 @@
-"""Merging a fork's answer into its parent, on request."""
+"""Merge a fork's answer into its parent."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from baton.domain.identity import Scope, derived_record_id
 from baton.domain.message import OutcomeType
 from baton.handoffs.forks import Forks
 from baton.ports.audit import AuditLog, Once
-from baton.requests.requests import merge_request
+from baton.requests.parsing import merge_request
 from baton.turns.committing import FinishedRun
 from baton.turns.turns import Turns
 
 
 class Merges:
-    """Takes answers of forks over into their parents, when somebody asks for it."""
+    """Merges answers of forks into their parents."""
 
     def __init__(self, turns: Turns, forks: Forks, audit: AuditLog) -> None:
         self._turns = turns

@@ -1,4 +1,4 @@
-"""Turns that waited in the queue: run, or given up for good."""
+"""Run queued turns, and end those that failed too often."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.queue_records import HeldRecord, QueueRecords
-from baton.requests.requests import from_queue
+from baton.requests.queue_mapping import from_queue
 from baton.turns.closing import Closer
 from baton.turns.turns import Turns
 
 logger = Logger(child=True)
 
 _TRY_AGAIN = (LeaseLost, StoreUnavailable, ThreadBusy)
-"""Failures that a later delivery may not meet; everything else is an outcome and is told to the client."""
+"""Failures that a later delivery may avoid. Every other failure is an outcome that the client gets."""
 PATIENCE_SECONDS = 20.0
-"""How long a worker waits for a thread that an HTTP caller is writing to, before the record goes back to the queue."""
+"""How long a worker waits for a busy thread before the record returns to the queue."""
 
 
 class QueuedTurns:
@@ -51,7 +51,7 @@ class QueuedTurns:
         self._clock = clock
 
     async def run(self, body: str, receipt_handle: str, delivery: RecordDelivery, *, seconds: float) -> None:
-        """Run one record's turn within ``seconds``. Raises when the record has to come again."""
+        """Run one record's turn within ``seconds``. Raises if the queue must deliver the record again."""
         queued = parse_queued(body)
         logger.append_keys(tenant=queued.tenant_id, thread_id=queued.thread_id, request_id=queued.request_id)
         async with self._records.hidden(receipt_handle, delivery) if self._records else nullcontext() as record:
@@ -93,7 +93,7 @@ class QueuedTurns:
         )
 
     async def give_up(self, body: str) -> None:
-        """End a turn that was tried too often, so that its thread goes on: its run ends as ``interrupted``."""
+        """End a turn that failed too often: its run ends as ``interrupted``, and the thread can continue."""
         queued = parse_queued(body)
         try:
             if isinstance(queued, QueuedMessage | QueuedAnswer | QueuedAction):

@@ -1,4 +1,4 @@
-"""The idle sweeper: closes sessions nobody writes to any more, and picks up what a dead worker left behind."""
+"""The sweeper: closes idle sessions, has runs of dead workers finished, restarts failed closings."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from baton.sessions.sessions import Sessions
 logger = Logger(child=True)
 
 LOOK_AGAIN = timedelta(minutes=1)
-"""When a thread that is busy right now is looked at again."""
+"""When a busy thread is checked again."""
 CLOSING_AGAIN = timedelta(minutes=5)
 MAX_PAUSE = timedelta(hours=6)
-"""Between two looks at a thread that cannot be looked at: each pause is twice the last."""
+"""The longest pause between two failing checks of a thread. Each pause is twice the last."""
 CONCURRENT = 32
 
 
 @dataclass(slots=True)
 class SweepReport:
-    """What one sweep did, as counts."""
+    """The counts of one sweep."""
 
     looked_at: int = 0
     closed: int = 0
@@ -39,11 +39,11 @@ class SweepReport:
     resumed: int = 0
     failed: int = 0
     is_complete: bool = True
-    """Whether every due thread was looked at; what is left is due for the next sweep."""
+    """Whether every due thread was checked. The others stay due for the next sweep."""
 
 
 class Sweeper:
-    """Looks at every thread that is due. Sweeps may overlap: each step is decided by a condition on the thread."""
+    """Checks every due thread. Sweeps may overlap, because each step depends on a condition on the thread."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Sweeper:
         self._clock = clock
 
     async def sweep(self, *, seconds: float) -> SweepReport:
-        """Look at due threads for at most ``seconds``."""
+        """Check due threads for at most ``seconds``."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         report = SweepReport()
@@ -94,14 +94,14 @@ class Sweeper:
         report.looked_at += 1
         try:
             await self._decide(due, due.read(), report)
-        except Exception:  # whatever it is, it is this thread's alone, and the others are waiting
+        except Exception:  # a failure of one thread must not stop the sweep of the others
             logger.exception("sweep of a thread failed", thread_id=due.thread_id, failures=due.failures + 1)
             count(Metric.SWEEP_FAILURES)
             report.failed += 1
             await self._put_off(due)
 
     async def _put_off(self, due: DueThread) -> None:
-        """Leave a thread alone that cannot be looked at, for longer each time."""
+        """Postpone a thread whose check failed, for longer each time."""
         pause = min(LOOK_AGAIN * 2 ** min(due.failures, 20), MAX_PAUSE)
         try:
             await self._idle.postpone(due, self._clock.now() + pause, failures=due.failures + 1)
@@ -117,7 +117,7 @@ class Sweeper:
             await self._idle.postpone(due, now + LOOK_AGAIN)
             report.postponed += 1
         elif thread.run is not None:
-            # Its worker died and nobody came: a worker finishes the run first, a later sweep closes the session.
+            # Its worker died. Another worker finishes the run first; a later sweep closes the session.
             await self._controls.revive(idle.scope, thread, request_id=self._clock.new_id())
             await self._idle.postpone(due, now + LOOK_AGAIN)
             report.resumed += 1
@@ -135,9 +135,9 @@ class Sweeper:
             report.postponed += 1
 
     async def _revive_closing(self, idle: IdleThread, report: SweepReport) -> bool:
-        """Start the pipeline again for the session before this one, if its episode never came.
+        """Start the pipeline again for the previous session if its episode is missing.
 
-        Returns whether there is nothing to wait for: the episode is there, or there was no such session.
+        Returns whether there is nothing left to do: the episode exists, or there was no such session.
         """
         number = idle.thread.episode - 1
         if (
@@ -153,5 +153,5 @@ class Sweeper:
         return ref is None
 
     def _attempt(self, ref: EpisodeRef) -> int:
-        """The number of this try: one every five minutes, however many sweeps look at it."""
+        """Return the number of this attempt: one every five minutes, however many sweeps check the thread."""
         return 2 + int((self._clock.now() - ref.ended_at) / CLOSING_AGAIN)

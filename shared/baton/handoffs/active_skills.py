@@ -1,4 +1,4 @@
-"""The skills that messages are answered with, remembered for a while."""
+"""A cache of agents' active skills."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from baton.ports.clock import Clock
 from baton.ports.skills import SkillStore
 
 MAX_KNOWN = 1_000
-"""Agents whose skills a worker remembers."""
+"""Agents whose skills a worker caches."""
 FRESH = timedelta(minutes=1)
-"""How long a conversation in progress may go on without skills that others activate meanwhile."""
+"""The age up to which a conversation in progress uses cached skills."""
 
 
 class ActiveSkills:
-    """Reads the skills of tenants' agents: once a minute, at the beginning of a session, and after a change in it."""
+    """Reads active skills: once a minute, at the beginning of a session, and after a change in the session."""
 
     def __init__(self, store: SkillStore, clock: Clock) -> None:
         self._store = store
@@ -25,7 +25,7 @@ class ActiveSkills:
         self._known: dict[tuple[str, str], tuple[datetime, Sequence[Skill]]] = {}
 
     async def of(self, scope: Scope, agent_id: str, *, since: datetime | None = None) -> Sequence[Skill]:
-        """The agent's active skills, as they were at ``since`` or later. Raises ``StoreUnavailable``."""
+        """Return the agent's active skills, as they were at ``since`` or later. Raises ``StoreUnavailable``."""
         key, now = (scope.tenant_id, agent_id), self._clock.now()
         read_at, skills = self._known.get(key, (None, ()))
         if read_at is None or now - read_at >= FRESH or (since is not None and read_at < since):

@@ -1,4 +1,4 @@
-"""Which agents a caller may talk to."""
+"""The agents that a caller may talk to."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from baton.ports.agent_catalog import AgentCatalog
 
 
 class AgentRegistry:
-    """The deployment's agents as one caller sees them: an agent that needs a missing permission does not exist."""
+    """The deployment's agents. For a caller who lacks a permission of an agent, that agent does not exist."""
 
     def __init__(self, catalog: AgentCatalog) -> None:
         self._catalog = catalog
 
     def visible(self, scope: Scope) -> list[AgentDefinition]:
-        """Every agent the caller may talk to, by id."""
+        """Return every agent the caller may talk to, by id."""
         return [agent for agent in self._catalog.all() if not missing_permissions(scope, agent)]
 
     def get(self, scope: Scope, agent_id: str) -> AgentDefinition:
-        """One agent. Raises ``UnknownAgent`` also where a permission is missing."""
+        """Return one agent. Raises ``UnknownAgent`` if there is none or the caller lacks a permission."""
         agent = self._catalog.get(agent_id)
         if agent is None:
             raise UnknownAgent
@@ -29,7 +29,7 @@ class AgentRegistry:
         return agent
 
     def for_new_thread(self, scope: Scope, agent_id: str | None) -> AgentDefinition:
-        """The main agent of a conversation that begins now. Raises ``UnknownAgent``."""
+        """Return the main agent of a new conversation. Raises ``UnknownAgent``."""
         agent = self.get(scope, agent_id or self._catalog.default_main().id)
         if not agent.main:
             raise UnknownAgent("A conversation cannot begin with this agent.")
@@ -40,28 +40,28 @@ class AgentRegistry:
         self.get(scope, thread.agent_id)
 
     def all(self) -> list[AgentDefinition]:
-        """Every agent of the deployment."""
+        """Return every agent of the deployment."""
         return self._catalog.all()
 
     def main(self, thread: Thread) -> AgentDefinition:
-        """The thread's main agent; the default one if it has left the deployment."""
+        """Return the thread's main agent, or the default one if it is no longer deployed."""
         return self._catalog.get(thread.agent_id) or self._catalog.default_main()
 
     def gone(self, agent_id: str) -> AgentDefinition:
-        """Stands for an agent that has left the deployment, in what is said about it."""
+        """Return a placeholder for an agent that is no longer deployed, for messages about it."""
         return AgentDefinition(id=agent_id, name=agent_id, description="No longer here.", system_prompt="-")
 
     def answering(self, thread: Thread) -> AgentDefinition:
-        """The agent to finish a run with that was begun; the default one if its own has left the deployment."""
+        """Return the active agent of a thread, or the default one if it is no longer deployed."""
         return self._catalog.get(thread.active_agent_id) or self._catalog.default_main()
 
     def sub_agents(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
-        """The agents that ``agent`` may ask on behalf of the caller."""
+        """Return the agents that ``agent`` may ask on behalf of the caller."""
         asked = (self._catalog.get(agent_id) for agent_id in agent.sub_agents if agent_id != agent.id)
         return [other for other in asked if other is not None and not missing_permissions(scope, other)]
 
     def describe(self, agent_id: str) -> AgentDefinition | None:
-        """The definition for showing a thread it takes part in, whatever the caller may use."""
+        """Return the definition for display in a thread, whatever the caller's permissions."""
         return self._catalog.get(agent_id)
 
 

@@ -1,4 +1,4 @@
-"""Keeping the conversation state between runs: read when a run begins, written before it is committed."""
+"""Load and store the conversation state: read when a run begins, written before it is committed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ logger = Logger(child=True)
 
 
 class Conversations:
-    """The conversation states of threads, and the handoffs and workflows they consist of."""
+    """The conversation states of threads, with their handoffs and workflows."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Conversations:
         self._clock = clock
 
     async def load(self, thread: Thread, scope: Scope) -> RunningConversation:
-        """The conversation state of a thread for a run of the scope's user. Raises ``StoreUnavailable``."""
+        """Load the conversation state of a thread for a run of the scope's user. Raises ``StoreUnavailable``."""
         conversation = await self._read(thread, scope)
         if thread.is_handed_over:
             return self._checked(conversation, scope)
@@ -68,7 +68,7 @@ class Conversations:
         return replace(conversation, offer=offer, resumable=tuple(resumable))
 
     async def handoff(self, thread: Thread, scope: Scope, change: ConversationChange | None) -> HandoffRequest | None:
-        """The handoff that a run with this ``change`` took place in, which has yet to be committed."""
+        """Return the handoff during which an uncommitted run with this ``change`` took place."""
         changed = change.handoffs if change is not None else ()
         begun = next((each for each in changed if each.outcome is None or each.child_thread_id is not None), None)
         place = thread.conversation.handoff
@@ -77,7 +77,7 @@ class Conversations:
         return await self._handoffs.get(scope, thread.id, place)
 
     async def unfinished(self, scope: Scope, workflow_id: str) -> Workflow:
-        """The caller's own workflow that can be continued, in whichever thread it is.
+        """Return the caller's own workflow that can be continued, in whichever thread it is.
 
         Raises ``WorkflowUnavailable``.
         """
@@ -87,15 +87,15 @@ class Conversations:
         return workflow
 
     async def is_in_session(self, thread: Thread, scope: Scope) -> bool:
-        """Whether a specialist really is active: not if its workflow has ended, or goes on in another thread."""
+        """Return whether a specialist is active whose workflow has neither ended nor moved to another thread."""
         if not thread.is_handed_over:
             return False
         return (await self.load(thread, scope)).trouble is not SpecialistProblem.LOST
 
     async def undo(self, lease: Lease, opening: StoredMessage, change: ConversationChange | None) -> None:
-        """End what an attempt has begun that died before its commit, as far as the run has come to another end.
+        """Roll back handoffs of an attempt that died before its commit, unless ``change`` repeats them.
 
-        ``opening`` is the run's first message, ``change`` what the run now does. Raises ``LeaseLost`` and
+        ``opening`` is the run's first message, ``change`` the outcome of the current attempt. Raises ``LeaseLost`` and
         ``StoreUnavailable``.
         """
         scope, thread_id, now = lease.scope, lease.thread_id, self._clock.now()
@@ -112,10 +112,10 @@ class Conversations:
             await self._workflows.put(lease, ended)
 
     async def keep(self, lease: Lease, change: ConversationChange) -> ConversationState:
-        """Write what a run has done to the conversation state; doing it again changes nothing.
+        """Apply a run's change: write its handoffs, workflows and skills. A repetition changes nothing.
 
-        Returns the conversation state to commit: a workflow that was continued elsewhere meanwhile is let go. Raises
-        ``LeaseLost`` and ``StoreUnavailable``.
+        Returns the conversation state to commit, without a workflow that was continued in another thread meanwhile.
+        Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
         conversation = change.conversation
         for workflow in change.workflows:
@@ -146,7 +146,7 @@ class Conversations:
     async def close(self, lease: Lease) -> tuple[Workflow, ...]:
         """Save the workflow of a thread that is being closed, and end its handoff.
 
-        Returns what can be continued in it afterwards.
+        Returns the workflows that can be continued in the thread afterwards.
         """
         resumable = lease.thread.conversation.resumable
         conversation = replace(await self._read(lease.thread, lease.scope), resumable=resumable)
@@ -154,9 +154,9 @@ class Conversations:
         return resumable if change is None else (await self.keep(lease, change)).resumable
 
     def news(self, thread: Thread, after: ConversationState) -> Iterable[BaseEvent]:
-        """What clients are shown of a conversation state that has changed outside a run."""
+        """Return the events that show clients a change of the conversation state outside a run."""
         before, state = thread.conversation, conversation_state(self._agents.describe, after, thread.agent_id)
-        # Not by what today's definitions say of it: clients have seen what those of before said.
+        # Not from today's definitions: clients have the state that the former ones produced.
         changed = {
             "activeAgent": before.agent_id != after.agent_id,
             "workflow": before.workflow != after.workflow,
@@ -218,7 +218,7 @@ class Conversations:
         if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
             try:
                 skill = await publish_skill(self._skills, lease.scope, lease.thread.agent_id, workflow)
-            except InvalidSkill:  # by rules that have changed since it was reviewed
+            except InvalidSkill:  # the rules have changed since the skill was reviewed
                 logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
                 count(Metric.SKILLS_NOT_PUBLISHED)
                 return
@@ -232,14 +232,14 @@ class Conversations:
             )
 
     def _as_committed(self, request: HandoffRequest, conversation: ConversationState) -> HandoffRequest:
-        """The request, ended if the conversation state was lost to another thread after all."""
+        """Return the request, ended if its workflow has moved to another thread after all."""
         if request.outcome is None and conversation.handoff != request.place:
             return request.ended(HandoffOutcome.CLOSED, self._clock.now())
         return request
 
     async def _record_end(self, scope: Scope, request: HandoffRequest) -> None:
         if request.outcome is None or request.outcome is HandoffOutcome.REFUSED or request.ended_at is None:
-            return  # its own record tells of it
+            return  # the request has a record of its own
         outcome = request.outcome.value
         once = Once(derived_record_id(request.thread_id, f"handoff.{outcome}", request.id), request.ended_at)
         detail = request.audit_detail

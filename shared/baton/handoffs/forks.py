@@ -1,4 +1,4 @@
-"""Forks: conversations branched from another one, which work apart from it and are merged back message by message."""
+"""Forks: conversations branched from a parent, whose answers can be merged back one by one."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from baton.ports.thread_store import (
 from baton.ports.token_counter import TokenCounter
 
 SPECIALIST = "specialist"
-"""The ``source`` of a message that was said in a fork and taken over."""
+"""The ``source`` of a message that was merged from a fork."""
 MAX_COPIED = 200
-"""Messages that a fork begins with."""
+"""Messages of the parent that a fork begins with, at most."""
 PAGE = 100
 MAX_READS = 3
 """Pages that are looked through for an answer of a fork; long messages fill one alone."""
 PATIENCE_SECONDS = 15.0
-"""For a fork that somebody holds; shorter than the lease of whoever waits, which nobody renews meanwhile."""
+"""Wait for a fork whose lease is held. It is shorter than the parent's lease, which is not renewed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForkedExchange:
-    """What a specialist did in the fork it works in: the user's message and all that answered it."""
+    """An exchange in a specialist's fork: the user's message and everything that answered it."""
 
     handoff: HandoffRequest
     agent: AgentDefinition
@@ -62,7 +62,7 @@ class ForkedExchange:
 
 
 class Forks:
-    """Makes forks and writes into them. A fork is listed under its parent only, and makes no episode."""
+    """Creates forks and writes into them. A fork is listed under its parent only and has no episodes."""
 
     def __init__(
         self, store: ThreadStore, agents: AgentRegistry, audit: AuditLog, counter: TokenCounter, clock: Clock
@@ -76,15 +76,14 @@ class Forks:
     async def fork(
         self, scope: Scope, parent_thread_id: str, *, agent_id: str, include_history_messages: int = 5
     ) -> Thread:
-        """Branch a conversation of the caller's: a new one, with ``agent_id`` as its main agent, which begins with the
-        last ``include_history_messages`` that users and agents have said to each other in the parent.
+        """Branch a conversation of the caller's. The fork's main agent is ``agent_id``.
 
         What happens in it never reaches the parent by itself: see ``entry.merges``. Raises ``ThreadUnavailable``
         (audited), ``UnknownAgent`` (also for one that runs elsewhere) and ``StoreUnavailable``.
         """
         try:
             parent = await self._store.get_thread(scope, parent_thread_id)
-            if parent.user_id != scope.user_id:  # thread:read_all reads, it does not write
+            if parent.user_id != scope.user_id:  # thread:read_all grants reading only
                 raise ThreadUnavailable
         except ThreadUnavailable as refusal:
             detail, outcome = {"agentId": agent_id}, refusal.audited_as
@@ -92,7 +91,7 @@ class Forks:
             raise
         agent = self._agents.get(scope, agent_id)
         if agent.remote is not None:
-            raise UnknownAgent("A fork cannot begin with an agent that runs elsewhere.")
+            raise UnknownAgent("A fork cannot begin with a remote agent.")
         child_id = self._clock.new_id()
         copied = await self._last(scope, parent, include_history_messages)
         lease = await self._begin(scope, child_id, parent.id, agent, copied)
@@ -101,12 +100,12 @@ class Forks:
         return await self._store.get_thread(scope, lease.thread_id)
 
     async def history(self, scope: Scope, handoff: HandoffRequest, *, token_budget: int) -> Sequence[StoredMessage]:
-        """What was said so far in the fork that a specialist works in."""
+        """Return the newest messages of a specialist's fork within ``token_budget``."""
         child = await self._store.get_thread(scope, fork_id(handoff))
         return await self._store.recent_messages(scope, child, token_budget=token_budget)
 
     async def extend(self, scope: Scope, exchange: ForkedExchange) -> None:
-        """Write an exchange into its fork, which is made if it is the first. Doing it again changes nothing.
+        """Write an exchange into its fork and create the fork if needed. A repetition changes nothing.
 
         Raises ``ThreadBusy``, ``LeaseLost`` and ``StoreUnavailable``.
         """
@@ -122,10 +121,10 @@ class Forks:
             await self._write(lease, exchange, copied, is_known=known is not None)
 
     async def extend_again(self, scope: Scope, handoff: HandoffRequest, messages: Sequence[StoredMessage]) -> None:
-        """Make up for a worker that died between an answer and its fork: ``messages`` are the run's, in the parent.
+        """Complete the fork after a worker died between the answer and the fork; ``messages`` are the parent's.
 
-        Of the specialist's work the fork then has what its parent has. Nothing if it is written already, or if none of
-        the messages was said in a fork.
+        The fork then contains the specialist's messages that the parent has. Does nothing if they are written already,
+        or if none of the messages comes from a fork.
         """
         said_there = [message for message in messages if message.source == SPECIALIST]
         agent = self._agents.describe(handoff.target_agent_id)
@@ -135,7 +134,7 @@ class Forks:
             await self.extend(scope, ForkedExchange(handoff, agent, run, messages[0], said_there))
 
     async def newest_answer(self, scope: Scope, fork_thread_id: str) -> tuple[Thread, StoredMessage]:
-        """A fork of the caller's, and the last thing an agent has said in it.
+        """Return a fork of the caller's and its last answer.
 
         Raises ``ThreadUnavailable``, ``NotAFork``, ``NothingToMerge``, and ``ThreadLed`` for a fork whose answers are
         merged anyway.
@@ -180,7 +179,7 @@ class Forks:
                 return
 
     async def _granted(self, scope: Scope, handoff: HandoffRequest) -> list[StoredMessage]:
-        """The messages of the parent that a handoff's fork begins with, tool calls among them where it shows them."""
+        """Return the parent's messages that a handoff's fork begins with, with tool calls if the handoff shows them."""
         parent = await self._store.get_thread(scope, handoff.thread_id)
         listed = set(handoff.recent_messages)
         found = await self._last(scope, parent, len(listed), before=handoff.ordinal)
@@ -193,7 +192,7 @@ class Forks:
     async def _last(
         self, scope: Scope, parent: Thread, count: int, *, before: int | None = None
     ) -> list[StoredMessage]:
-        """The last ``count`` messages that were said in the parent, or said ``before`` an ordinal."""
+        """Return the last ``count`` messages of the parent, or those ``before`` an ordinal."""
         found: list[StoredMessage] = []
         before = parent.next_ordinal if before is None else before
         wanted = min(count, MAX_COPIED)
@@ -229,7 +228,7 @@ class Forks:
     async def _write(
         self, lease: Lease, exchange: ForkedExchange, copied: Sequence[StoredMessage], *, is_known: bool
     ) -> None:
-        """Write the exchange behind what is there, and behind what is copied; all of it counts at once."""
+        """Write the exchange after the existing and the copied messages, and commit all of it at once."""
         question, run = exchange.question, exchange.run
         first = lease.thread.next_ordinal
         asked = first + len(copied)
@@ -257,7 +256,7 @@ class Forks:
         await self._store.commit(lease, commit)
 
     def _copy(self, message: StoredMessage, ordinal: int, *, keeps_calls: bool = False) -> StoredMessage:
-        """A message of the parent as the fork has it; its uploads stay the parent's."""
+        """Return the fork's copy of a parent's message. Uploads stay with the parent."""
         content = _without_uploads(message.content)
         tokens = message.tokens if content == message.content else message_tokens(content, self._counter)
         calls = message.tool_calls if keeps_calls else ()
@@ -265,12 +264,12 @@ class Forks:
 
 
 def fork_id(handoff: HandoffRequest) -> str:
-    """The id of the fork that the target of a handoff works in: the same for every attempt at it."""
+    """Return the id of a handoff's fork. It is the same in every attempt."""
     return str(uuid.uuid5(uuid.UUID(handoff.thread_id), f"fork\0{handoff.id}"))
 
 
 def is_led_by_parent(thread: Thread) -> bool:
-    """Whether a fork was made by a handoff: then it goes on by what is said in its parent, and takes no messages."""
+    """Return whether a handoff created the fork. Such a fork is written from its parent and accepts no messages."""
     return thread.parent_thread_id is not None and uuid.UUID(thread.id).version == 5
 
 

@@ -1,4 +1,4 @@
-"""Stretches of a thread's messages, however many pages they take."""
+"""Read a range of a thread's messages, page by page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = 100
 async def messages_between(
     store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
 ) -> list[StoredMessage]:
-    """Every message from ``first_ordinal`` on, below ``end_ordinal``."""
+    """Return every message from ``first_ordinal`` up to, but without, ``end_ordinal``."""
     found: list[StoredMessage] = []
     before: int | None = end_ordinal
     while before is not None and before > first_ordinal:

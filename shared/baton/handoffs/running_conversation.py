@@ -1,4 +1,4 @@
-"""The conversation state while a run goes on: the active agent, its workflow, and what has changed."""
+"""The conversation state during a run: the active agent, its workflow, and the changes so far."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from baton.domain.workflow_moves import DefinitionChanged, abandon, begin, save
 C = TypeVar("C")
 
 MAX_RESUMABLE = 3
-"""Workflows that a thread offers to continue: its item is read and written by every turn."""
+"""Workflows that a thread offers to continue. The number is small because every turn reads and writes them."""
 
 
 class SpecialistProblem(Enum):
-    """Why the active specialist cannot go on."""
+    """Why the active specialist cannot continue."""
 
     LOST = auto()
-    """Its workflow is over, or goes on in another thread; the user is not bothered with it."""
+    """Its workflow has ended or continues in another thread. The user is not told."""
     FORBIDDEN = auto()
     """The user may no longer talk to it."""
     UNAVAILABLE = auto()
-    """It is not in this deployment any more."""
+    """It is no longer deployed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,17 @@ class RunningConversation:
     """The active one."""
     describe: Describe
     handoff: HandoffRequest | None = None
-    """The one that lasts."""
+    """The handoff that made the agent active; None for the main agent."""
     workflow: Workflow | None = None
-    """The one the conversation is in, whole; a completed one until its specialist has returned."""
+    """The specialist's workflow with its data. A completed one stays until its specialist has returned."""
     resumable: tuple[Workflow, ...] = ()
     offer: Workflow | None = None
-    """The workflow that the user is to be offered to continue."""
+    """The workflow that Baton should offer to continue."""
     trouble: SpecialistProblem | None = None
     elsewhere: Workflow | None = None
-    """The workflow that the thread was in, if it goes on in another one."""
+    """The thread's former workflow, if it continues in another thread."""
     redefined: DefinitionChanged | None = None
-    """How the workflow's definition has changed since its last run."""
+    """How the workflow's definition has changed since the last run."""
     moved_from: Workflow | None = None
     """The workflow as it was found in another thread, if it is continued here."""
     begun_ids: frozenset[str] = frozenset()
@@ -113,11 +113,11 @@ class RunningConversation:
         return len(self.changed_handoffs)
 
     def was_handed_over_by(self, opening: StoredMessage) -> bool:
-        """Whether the specialist became active in the run that begins with ``opening``."""
+        """Return whether the specialist became active in the run that begins with ``opening``."""
         return self.handoff is not None and self.handoff.ordinal == opening.ordinal
 
     def new_workflow(self, target: AgentDefinition, ordinal: int, now: datetime) -> Workflow | None:
-        """The workflow that ``target`` leads through, in its first state; every attempt at the run gives it one id."""
+        """Return a new workflow of ``target``, in its first state. Its id is the same in every attempt at the run."""
         if target.workflow is None:
             return None
         name = f"workflow\0{ordinal}\0{len(self.changed_workflows)}"
@@ -169,7 +169,7 @@ class RunningConversation:
             return Returned(back._with_changed_workflow(abandon(workflow, now)), None)
         if specialist.workflow is not None:
             left = save(specialist.workflow, workflow, now)
-        else:  # its agent has left the deployment, perhaps for a while
+        else:  # its agent is not deployed at the moment
             left = replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
         back = back._with_changed_workflow(left)
         if left.status is not WorkflowStatus.SAVED:

@@ -1,4 +1,4 @@
-"""What skill creation makes of what it has collected: a SKILL.md, tried, saved and activated."""
+"""Make skills of the data that the skill creation workflow has collected."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NEEDED = frozenset({"name", "description", "triggers", "steps"})
 
 
 def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str | None]) -> str:
-    """What the model is told of the skill so far: the SKILL.md, and which sample messages start it.
+    """Return a review of the skill for the model: its SKILL.md, and which sample messages start it.
 
-    Empty while parts of it are missing. ``goes_to`` tells to whom the main agent would hand a message over, before any
-    skill could answer it. Raises ``IllegalTransition`` for something that is no skill, and for
+    The review is empty while parts of the skill are missing. ``goes_to`` returns the agent that a message would be
+    handed over to before any skill could answer it. Raises ``IllegalTransition`` for an invalid skill, and for
     completing one that was not tried or that the user may not create.
     """
     fields = collected_fields(workflow.data)
@@ -57,9 +57,9 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
 
 
 async def publish_skill(skills: SkillStore, scope: Scope, agent_id: str, workflow: Workflow) -> Skill:
-    """Save the skill of a completed workflow as its next version and answer the agent's messages with it.
+    """Save the skill of a completed workflow as its next version and activate it.
 
-    Doing it again changes nothing. Raises ``InvalidSkill``, which ``review_skill`` has ruled out.
+    A repetition changes nothing. Raises ``InvalidSkill``, which ``review_skill`` has ruled out.
     """
     draft: SkillDraft = draft_from(collected_fields(workflow.data))
     made = Skill(draft, scope.tenant_id, agent_id, created_by=scope.user_id, created_at=workflow.updated_at)

@@ -1,1 +1,1 @@
-"""What goes into a prompt besides the question: history today, retrieved memories as they come."""
+"""The context of a prompt besides the question: the history."""

@@ -1,4 +1,4 @@
-"""Working memory: the prompt of one model call, in its fixed order and within its budget."""
+"""Working memory: assemble the prompt of a model call in a fixed order and within a budget."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
 MESSAGE_FRAME_TOKENS = 4
-"""Tokens around each message: three of framing and one for the role (OpenAI's cookbook, "counting tokens")."""
+"""Tokens added to each message: three of framing and one for the role (OpenAI's cookbook, "counting tokens")."""
 REPLY_TOKENS = 3
-"""Every reply is primed with three tokens."""
+"""Tokens that prime every reply."""
 IMAGE_TOKENS = 765
-"""An image at high detail, 1024 x 1024 (OpenAI's vision guide). Its true size is not known before it is fetched."""
+"""An image at high detail, 1024 x 1024 (OpenAI's vision guide). The true size is unknown until it is fetched."""
 STOPPED_NOTE = "[This answer was stopped before it was complete.]"
 CUT_NOTE = "[This answer was cut because it was too long.]"
 DOCUMENT_TOKENS = 1_000
-"""Stand-in for a document that is not inline text; the model's own usage figures tell the truth afterwards."""
+"""An estimate for a document that is not inline text. The model's usage figures are exact, but come later."""
 CALLS_COUNTED_EACH = 32 * 1024
-"""Characters of all calls of an answer up to which each is counted by itself."""
+"""Characters of all calls of an answer up to which each call is counted separately."""
 
 
 SHORTENED_CHARS = 400
 SHORTENED_NOTE = "[Shortened: there is no room for the whole of it.]"
 NOT_CARRIED_OUT = "This call was not carried out: the conversation went on without it."
-"""The result of a call that has none: models want one for each call before anybody else speaks."""
+"""The result of a call that has none. Models require a result for each call before the next message."""
 
 
 REPORTED = (
@@ -42,7 +42,7 @@ REPORTED = (
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A user's message and everything that answered it, over as many runs as it took; pruned as a whole."""
+    """A user's message and everything that answered it, in one or more runs. It is pruned as a whole."""
 
     messages: tuple[StoredMessage, ...]
 
@@ -53,22 +53,22 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class AssembledContext:
-    """The prompt of a model call, and what was left out of it."""
+    """The prompt of a model call, and the exchanges left out of it."""
 
     prompts: tuple[Prompt, ...]
     tokens: int
     """Estimated tokens of the whole prompt."""
     included: tuple[Exchange, ...]
     pruned: tuple[Exchange, ...]
-    """Exchanges that were read but did not fit; older ones were not even read."""
+    """Exchanges that were read but did not fit. Older ones were not read."""
     current_from: int
-    """Index of the first prompt of what is being answered; between it and the system prompt stands the history."""
+    """Index of the first prompt of the current exchange. The history is between it and the system prompt."""
     budget: int
-    """Tokens that all prompts together may take."""
+    """Tokens available to all prompts together."""
 
 
 def message_tokens(content: Content, counter: TokenCounter) -> int:
-    """Tokens a message takes in a prompt, its framing included."""
+    """Return the tokens of a message in a prompt, its framing included."""
     if isinstance(content, str):
         return MESSAGE_FRAME_TOKENS + counter.count(content)
     tokens = MESSAGE_FRAME_TOKENS
@@ -81,10 +81,10 @@ def message_tokens(content: Content, counter: TokenCounter) -> int:
 
 
 def answer_tokens(text: str, calls: Sequence[ToolCall], counter: TokenCounter) -> int:
-    """Tokens an assistant message takes in a prompt, its tool calls included.
+    """Return the tokens of an assistant message in a prompt, its tool calls included.
 
-    Calls that are long together are counted as one text, which the counter may estimate: each by itself may be short
-    enough to be counted exactly, and all of them would take long.
+    Calls whose total is long are counted as one text, which the counter may estimate. Counting many short calls exactly
+    would take long.
     """
     texts = [part for call in calls for part in (call.name, call.arguments)]
     if sum(map(len, texts)) > CALLS_COUNTED_EACH:
@@ -93,10 +93,10 @@ def answer_tokens(text: str, calls: Sequence[ToolCall], counter: TokenCounter) -
 
 
 def exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) -> list[Exchange]:
-    """The history by the user's messages.
+    """Split the history into exchanges, each beginning with a user's message.
 
-    What precedes the first of them is left out where the history ``is_cut`` wherever the reader's budget ended, and
-    an exchange of its own otherwise.
+    If the history ``is_cut`` at the reader's budget, messages before the first user's message are dropped. Otherwise
+    they form an exchange of their own.
     """
     groups: list[list[StoredMessage]] = []
     for message in history:
@@ -108,7 +108,7 @@ def exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) -> list[
 
 
 def prune(history: Sequence[Exchange], budget: int) -> list[Exchange]:
-    """Keep the newest whole exchanges whose tokens fit ``budget``; a tool call and its result are never parted."""
+    """Keep the newest whole exchanges whose tokens fit ``budget``. A tool call and its result stay together."""
     kept: list[Exchange] = []
     for exchange in reversed(history):
         if exchange.tokens > budget:
@@ -119,7 +119,7 @@ def prune(history: Sequence[Exchange], budget: int) -> list[Exchange]:
 
 
 def history_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCounter) -> int:
-    """Tokens left for history beside the system prompt and the current message, at least 0."""
+    """Return the tokens left for the history after the system prompt and the current message, at least 0."""
     fixed = message_tokens(agent.system_prompt, counter) + current_tokens + REPLY_TOKENS
     return max(0, agent.memory.max_working_memory_tokens - fixed)
 
@@ -133,18 +133,17 @@ def assemble(
     reserved: int = 0,
     handoff: HandoffRequest | None = None,
 ) -> AssembledContext:
-    """Build the prompt: system prompt, then (as they come) procedure, knowledge and episodes, history, current message.
+    """Build the prompt: system prompt, history, current message.
 
-    ``current`` is what is being answered: the user's message, or all of an exchange that was interrupted and goes on.
-    The system prompt and it are always in the prompt, even when they alone exceed the budget. ``reserved`` tokens of
-    the budget are for what stands beside the messages, the tools. ``handoff`` is the one that made the agent active:
-    ``history`` is then what it may see.
+    ``current`` is the user's message, or the whole of an interrupted exchange that continues. It and the system prompt
+    are always included, even if they alone exceed the budget. ``reserved`` tokens of the budget are for the tools.
+    ``handoff`` is the one that made the agent active; ``history`` is then the part that the agent may see.
     """
     current_tokens = sum(message.tokens for message in current)
     whole = max(0, agent.memory.max_working_memory_tokens - reserved)
     budget = max(0, history_budget(agent, current_tokens, counter) - reserved)
     candidates = exchanges(history, is_cut=handoff is None or handoff.context_mode is ContextMode.FULL)
-    # A first exchange that was cut by the reader would part a question from its answer.
+    # A first exchange that the reader has cut would separate a question from its answer.
     included = prune(candidates, budget)
     pruned = candidates[: len(candidates) - len(included)]
     system = Prompt(Role.SYSTEM, agent.system_prompt)
@@ -160,7 +159,7 @@ def assemble(
 
 
 def prompt_tokens(prompt: Prompt, counter: TokenCounter) -> int:
-    """Tokens a prompt takes, its calls included."""
+    """Return the tokens of a prompt, its calls included."""
     return (
         answer_tokens("", prompt.tool_calls, counter) - MESSAGE_FRAME_TOKENS + message_tokens(prompt.content, counter)
     )
@@ -169,10 +168,10 @@ def prompt_tokens(prompt: Prompt, counter: TokenCounter) -> int:
 def fit(
     prompts: Sequence[Prompt], *, head: int, current_from: int, budget: int, counter: TokenCounter
 ) -> tuple[list[Prompt], int]:
-    """The prompts of a turn that has grown, within the budget again, and where what is being answered begins now.
+    """Prune the prompts of a growing turn to the budget. Returns them and the index of the current exchange.
 
-    The first ``head`` and the question stay. First the oldest exchanges of the history go, then the results of this
-    turn's calls are shortened, the oldest first: those the model has most likely read.
+    The first ``head`` prompts and the question stay. The oldest exchanges of the history are dropped first. Then the
+    results of this turn's calls are shortened, oldest first, because the model has most likely used those.
     """
     sizes = [prompt_tokens(prompt, counter) for prompt in prompts]
     total = sum(sizes) + REPLY_TOKENS
@@ -199,10 +198,10 @@ def fit(
 
 
 def as_prompts(messages: Sequence[StoredMessage], agent_id: str, *, shows_calls: bool = False) -> list[Prompt]:
-    """Messages as the model of ``agent_id`` is given them.
+    """Convert messages to prompts for the model of ``agent_id``.
 
-    Its own tool calls come with their results, in the order of the calls; those of other agents are left out, or told
-    as plain text (``shows_calls``, H3). What a specialist reported as it handed back, the others are told.
+    Its own tool calls come with their results, in the order of the calls. Calls of other agents are left out, or become
+    plain text with ``shows_calls``. A specialist's final report is given to the other agents.
     """
     results = {message.tool_call_id: message for message in messages if message.role is Role.TOOL}
     prompts: list[Prompt] = []
@@ -231,7 +230,7 @@ def as_prompts(messages: Sequence[StoredMessage], agent_id: str, *, shows_calls:
 
 
 def _told(call: ToolCall, result: StoredMessage | None) -> str:
-    """Another agent's call as plain text."""
+    """Return another agent's call as plain text."""
     came = result.text if result is not None else NOT_CARRIED_OUT
     if len(came) > SHORTENED_CHARS:
         came = f"{came[:SHORTENED_CHARS]} {SHORTENED_NOTE}"
@@ -241,7 +240,7 @@ def _told(call: ToolCall, result: StoredMessage | None) -> str:
 
 
 def _as_said(message: StoredMessage) -> Content:
-    """A message as the model sees it; an answer that was stopped or cut says so, lest it is taken for finished."""
+    """Return a message's content for the model, with a note if the answer was stopped or cut."""
     if message.is_cut and message.text:
         return f"{message.text}\n{CUT_NOTE}"
     if message.status is MessageStatus.CANCELLED and message.text:

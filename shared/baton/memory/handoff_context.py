@@ -1,4 +1,4 @@
-"""What a specialist is told of the conversation so far, by the context mode of its handoff."""
+"""Select the part of a conversation that a specialist gets, by the context mode of its handoff."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ HANDED_OVER = (
 
 
 def granted_ids(mode: ContextMode, count: int, history: Sequence[StoredMessage]) -> tuple[str, ...]:
-    """The messages before a handoff that its target is given besides the summary, the oldest first.
+    """Return the ids of the messages before a handoff that its target gets, oldest first.
 
-    ``count`` is how many messages ``recent`` and ``forked`` bring along. ``full`` grants whatever is there and is not
-    listed.
+    ``count`` is the number of messages in the modes ``recent`` and ``forked``. The mode ``full`` grants all messages
+    and lists none.
     """
     if mode not in (ContextMode.RECENT, ContextMode.FORKED):
         return ()
@@ -27,9 +27,9 @@ def granted_ids(mode: ContextMode, count: int, history: Sequence[StoredMessage])
 
 
 def granted(handoff: HandoffRequest, history: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """The part of a thread's history that the target of its handoff may see: its own session, and what its mode grants.
+    """Return the part of a thread's history that the handoff's target may see: its session and the granted messages.
 
-    Of what was said before, tool calls come along only where the handoff shows them.
+    Tool calls before the handoff are included only if the handoff shows them.
     """
     if handoff.context_mode is ContextMode.FULL:
         return list(history)
@@ -45,7 +45,7 @@ def granted(handoff: HandoffRequest, history: Sequence[StoredMessage]) -> list[S
 
 
 def handoff_notes(handoff: HandoffRequest) -> list[Prompt]:
-    """What its target is told in front of the messages: the summary, in the mode that has nothing else."""
+    """Return the system messages before the history: the summary, in the mode ``summary``."""
     if handoff.context_mode is not ContextMode.SUMMARY:
         return []
     told = HANDED_OVER.format(
@@ -55,5 +55,5 @@ def handoff_notes(handoff: HandoffRequest) -> list[Prompt]:
 
 
 def said(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """The messages that users and agents have said to each other."""
+    """Return the messages between users and agents, without tool calls and results."""
     return [message for message in messages if message.is_said]

@@ -1,1 +1,1 @@
-"""What the conversation needs from the outside world, one protocol a file."""
+"""Interfaces to everything outside the library, one Protocol a file."""

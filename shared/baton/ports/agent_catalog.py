@@ -11,13 +11,13 @@ class AgentCatalog(Protocol):
     """Agent definitions by id."""
 
     def get(self, agent_id: str) -> AgentDefinition | None:
-        """The definition, or None if there is no such agent."""
+        """Return the definition, or None if there is no such agent."""
         ...
 
     def all(self) -> list[AgentDefinition]:
-        """Every definition, sorted by id."""
+        """Return every definition, sorted by id."""
         ...
 
     def default_main(self) -> AgentDefinition:
-        """The agent a conversation begins with when its first message names none."""
+        """Return the main agent of conversations whose first message names none."""
         ...

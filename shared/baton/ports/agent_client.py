@@ -1,4 +1,4 @@
-"""Agents that run elsewhere, spoken to over A2A."""
+"""Remote agents, reached over A2A."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton.ports.chat_model import TextDelta
 
 
 class AgentFailed(Exception):
-    """A remote agent did not answer; ``reason`` is for records and for the asking model, without secrets."""
+    """A remote agent did not answer. Records and the asking model get ``reason``, which contains no secrets."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -22,21 +22,21 @@ class AgentFailed(Exception):
 
 
 class TaskLost(AgentFailed):
-    """The remote agent no longer knows the task that a message goes on with, or has ended it: nothing was sent."""
+    """The remote agent does not know the task of ``remote_task_id``, or has ended it. Nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """A conversation that another agent is given, with its first message."""
+    """A handoff to a remote agent, sent with its first message."""
 
     request: HandoffRequest
     recent_messages: tuple[tuple[str, str], ...] = ()
-    """Role and text of what its context mode grants, the oldest first."""
+    """Role and text of the messages that the context mode grants, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentReport:
-    """What another agent reports as it hands the conversation back."""
+    """The report of a specialist that ends its handoff."""
 
     summary: str
     outcome: str
@@ -44,37 +44,37 @@ class AgentReport:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """An image or a document that goes with a message: its bytes, or where they are."""
+    """An image or document of a message: its bytes or its address."""
 
     name: str | None
     media_type: str | None
     data: bytes | None = None
     url: str | None = None
-    """Whoever has it can read the file; that of an upload is good for some minutes."""
+    """Anyone who has the address can read the file. The address of an upload expires within minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTask:
-    """What another agent is asked to do."""
+    """A request to a remote agent."""
 
     scope: Scope
     thread_id: str
     task_id: str
-    """Ours: the id of the message that is sent, so that a repeated one is recognised."""
+    """The id of the message that is sent, so that the remote agent can recognise a repeated one."""
     parent_task_id: str
-    """The run it is done for."""
+    """The run that needs the answer."""
     message: str
     """Empty only where there are attachments."""
     remote_task_id: str | None = None
-    """The remote agent's own task that this message goes on with, if it had asked for more."""
+    """The remote agent's own task that this message continues, if it had asked for input."""
     handoff: HandedOver | None = None
-    """The handoff that this message begins; None: it is a consultation, or a later message."""
+    """The handoff that this message begins; None for a consultation or a later message."""
     attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AgentProgress:
-    """The remote agent is still at work; ``label`` is what it says about it, or empty."""
+    """The remote agent is still working; ``label`` is its status text, which may be empty."""
 
     label: str = ""
 
@@ -84,24 +84,23 @@ class AgentDone:
     """The end of a remote agent's answer."""
 
     remote_task_id: str | None = None
-    """Its task, if it waits for more input; None: it is done."""
+    """Its task, if it waits for more input; None if it is done."""
     usage: Usage | None = None
     report: AgentReport | None = None
-    """Set if it hands the conversation back to whoever handed it over."""
+    """Set if the agent ends its handoff."""
 
 
 AgentChunk = TextDelta | AgentProgress | AgentDone
 
 
 class AgentClient(Protocol):
-    """Speaks to the remote agents that ``AgentDefinition.remote`` describes."""
+    """Client of the remote agents that ``AgentDefinition.remote`` describes."""
 
     def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
-        """Yield the answer's text as it comes, then one ``AgentDone``.
+        """Yield the answer's text as it arrives, then one ``AgentDone``.
 
-        Closing the generator asks the remote agent to stop. Raises ``TaskLost`` before anything was sent if
-        ``remote_task_id`` takes no more messages, and ``AgentFailed`` for everything else that can go wrong:
-        unreachable, refused, not A2A, too large, an address that must not be called. How long the whole may take is
-        the caller's to limit.
+        Closing the generator asks the remote agent to stop. Raises ``TaskLost``, before anything is sent, if
+        ``remote_task_id`` accepts no more messages. Raises ``AgentFailed`` for every other failure: unreachable,
+        refused, not A2A, too large, a forbidden address. The caller limits the total time.
         """
         ...

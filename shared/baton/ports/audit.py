@@ -1,4 +1,4 @@
-"""The record of what was refused and decided."""
+"""The audit log: denials and decisions."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from baton.domain.times import iso
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """That a user did, or tried to do, something."""
+    """One action that a user did or tried to do."""
 
     id: str
     at: datetime
     tenant_id: str
     user_id: str
     thread_id: str | None
-    """None: it was about no thread."""
+    """None if the action was about no thread."""
     action: str
-    """What was asked for: ``thread.read``, ``thread.write``, ``thread.close``, ``run.cancel`` ..."""
+    """The requested action: ``thread.read``, ``thread.write``, ``thread.close``, ``run.cancel`` ..."""
     outcome: str
-    """What became of it: ``denied``, ``not_found``, ``closed``, ``requested`` ..."""
+    """The result: ``denied``, ``not_found``, ``closed``, ``requested`` ..."""
     detail: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:
@@ -42,16 +42,16 @@ class AuditRecord:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """Makes one record of every attempt to write it: the first is kept, the others change nothing."""
+    """Identifies a record that is written once: the first write is kept, repetitions change nothing."""
 
     key: str
-    """A UUID of what the record is about (``domain.identity.derived_record_id``)."""
+    """A UUID derived from the record's subject (``domain.identity.derived_record_id``)."""
     at: datetime
-    """When it happened, the same at every attempt."""
+    """When the action happened; the same in every attempt."""
 
 
 class AuditLog(Protocol):
-    """Audit records of a tenant; never another's."""
+    """Audit records, each in the tenant of the acting user."""
 
     async def record(
         self,
@@ -69,16 +69,16 @@ class AuditLog(Protocol):
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[AuditRecord], str | None]:
-        """A thread's records, the newest first, and the cursor of the next page. Raises ``InvalidRequest``."""
+        """Return a thread's records, the newest first, and the cursor of the next page. Raises ``InvalidRequest``."""
         ...
 
     async def of_tenant(
         self, scope: Scope, wanted: Mapping[str, str], *, limit: int, cursor: str | None
     ) -> tuple[Sequence[AuditRecord], str | None]:
-        """The tenant's records whose fields have the ``wanted`` values, the newest first, and the next cursor.
+        """Return the tenant's records whose fields have the ``wanted`` values, the newest first, and the next cursor.
 
         ``wanted`` may name ``action``, ``outcome``, ``user_id`` and ``thread_id``. A page may hold fewer than
-        ``limit``, or none, and still have a next one: one answer looks through so many records only. Raises
+        ``limit``, or none, and still have a next one, because a call reads a limited number of records. Raises
         ``InvalidRequest``.
         """
         ...

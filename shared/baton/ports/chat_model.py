@@ -13,12 +13,13 @@ from baton.domain.usage import Usage
 from baton.ports.files import ThreadFiles
 
 MAX_ANSWER_BYTES = 1024 * 1024
-"""Longest answer: its text, its calls and what the model thinks aloud, in UTF-8. As much as a user's message may have,
-and eight times what models give at most; a longer one is cut and ends as ``LENGTH``."""
+"""Bytes of an answer's text, calls and reasoning, in UTF-8. Longer answers are cut and end with ``LENGTH``.
+
+This is the limit of a user's message too, and eight times the longest output of current models."""
 
 
 class FinishReason(StrEnum):
-    """Why the model stopped, in the words of OpenAI's Chat Completions API."""
+    """Why the model stopped, by the values of OpenAI's Chat Completions API."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -33,7 +34,7 @@ class ToolSpec:
     """At most 64 letters, digits, ``_`` and ``-``."""
     description: str
     parameters: Mapping[str, Any]
-    """JSON Schema of the arguments, an object."""
+    """JSON Schema of the arguments, of type object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +45,20 @@ class Prompt:
     content: Content
     name: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
-    """What an assistant message called. Each call's result must follow before anyone else speaks."""
+    """The calls of an assistant message. The result of each call must follow before any other message."""
     tool_call_id: str | None = None
-    """The call that a tool message answers; without it the message is told as something the user passed on."""
+    """The call that a tool message answers. Without it, the message is sent as text of the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """Which model answers, and how."""
+    """The model and its parameters."""
 
     model: str
     temperature: float | None = None
     max_output_tokens: int | None = None
     timeout_seconds: float = 60.0
-    """The longest silence: until the first piece of the answer, and between two pieces."""
+    """The longest wait for the first chunk of the answer, and between two chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of the answer; ``usage`` is None when the endpoint does not count."""
+    """The end of the answer; ``usage`` is None if the endpoint reports none."""
 
     reason: FinishReason
     model: str
@@ -82,8 +83,7 @@ ModelChunk = TextDelta | ToolCall | Finished
 class ChatModel(Protocol):
     """A chat model. Failures are ``ModelError`` and its subclasses, nothing else.
 
-    What is safe to repeat (nothing of the answer was given out yet) has been repeated, with back-off, before an
-    error is raised.
+    As long as no chunk was yielded, the adapter retries with back-off before it raises an error.
     """
 
     def stream(
@@ -94,14 +94,14 @@ class ChatModel(Protocol):
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the answer's text as it comes, then its tool calls in the model's order, then one ``Finished``.
+        """Yield the answer's text as it arrives, then its tool calls in the model's order, then one ``Finished``.
 
         The ids of tool calls are unique within their answer, and never empty.
 
-        Closing the generator stops the model. No call is given out of an answer that broke off, and none that
+        Closing the generator stops the model. An answer that broke off yields no calls, and neither does one that
         ``FinishReason.LENGTH`` cut. ``Finished.reason`` is ``TOOL_CALLS`` after calls, unless the answer was cut.
 
-        ``thread_files`` reads the uploads that file parts refer to; ``tools`` are offered, the model chooses. Raises
+        ``thread_files`` reads the uploads that file parts refer to. The model may call any of ``tools``. Raises
         ``ModelRateLimited``, ``ModelTimeout``, ``ModelUnavailable``, ``ModelRefused`` (also when the model takes no
         tools) and ``ContentFiltered``.
         """

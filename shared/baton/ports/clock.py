@@ -1,4 +1,4 @@
-"""Time and chance, so that rules can be tested without either."""
+"""Time and random ids, behind a port so that tests can control them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ class Clock(Protocol):
     """Time and new ids."""
 
     def now(self) -> datetime:
-        """The current time, aware, in UTC."""
+        """Return the current time, aware, in UTC."""
         ...
 
     def new_id(self) -> str:
-        """A fresh random UUID (version 4)."""
+        """Return a fresh random UUID (version 4)."""
         ...
 
 
 class SystemClock:
-    """The machine's own clock and randomness."""
+    """The machine's clock and random generator."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)

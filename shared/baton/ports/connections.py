@@ -1,4 +1,4 @@
-"""Open WebSocket connections, from the side that sends."""
+"""Open WebSocket connections, for sending."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Protocol
 
 
 class ConnectionGone(Exception):
-    """The client has disconnected; forget the connection."""
+    """The client has disconnected. The caller should forget the connection."""
 
 
 class ConnectionBusy(Exception):
-    """The gateway throttles; post less often."""
+    """The gateway throttles. The caller should post less often."""
 
 
 class Connections(Protocol):
@@ -21,5 +21,5 @@ class Connections(Protocol):
         ...
 
     async def close(self, connection_id: str) -> None:
-        """Disconnect the client; a connection already gone is no error."""
+        """Disconnect the client. A connection that is gone already is no error."""
         ...

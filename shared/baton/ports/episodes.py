@@ -1,4 +1,4 @@
-"""Where episodes are kept, and what is done when a session ends."""
+"""Episodes, and the pipeline that closes sessions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Episodes(Protocol):
         ...
 
     async def get_ref(self, scope: Scope, thread_id: str, number: int) -> EpisodeRef | None:
-        """The session as it was recorded when it ended, whatever became of its episode."""
+        """Return the session as recorded at its end, whatever the state of its episode."""
         ...
 
     async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
-        """The episode; None while its closing is pending or if there is none."""
+        """Return the episode; None if there is none or its closing is pending."""
         ...
 
     async def complete(self, scope: Scope, episode: Episode) -> None:
-        """Keep the episode. Doing it again changes nothing."""
+        """Store the episode. A repetition changes nothing."""
         ...
 
     async def fail(self, scope: Scope, ref: EpisodeRef) -> None:
-        """Record that the closing was given up; a complete episode stays complete."""
+        """Record that the closing has failed. A complete episode stays complete."""
         ...
 
 
@@ -37,5 +37,5 @@ class Closings(Protocol):
     """Starts the closing pipeline of ended sessions (Step Functions)."""
 
     async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
-        """Start it; an attempt that was started before is no error. Raises ``StoreUnavailable``."""
+        """Start the pipeline. Repeating an ``attempt`` is no error. Raises ``StoreUnavailable``."""
         ...

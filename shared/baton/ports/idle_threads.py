@@ -1,4 +1,4 @@
-"""Threads that are due for a look: idle ones, ones whose run died, ones whose closing got stuck."""
+"""Threads that the sweeper must check: idle ones, those with a dead run, those with a failed closing."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from baton.domain.thread import Thread
 
 @dataclass(frozen=True, slots=True)
 class IdleThread:
-    """A thread to look at, with the scope of the user it belongs to."""
+    """A thread to check, with its user's scope."""
 
     scope: Scope
     thread: Thread
     closes_at: datetime
-    """When its idle time is over, by its last activity."""
+    """When the idle timeout ends, counted from the last activity."""
     has_last_episode: bool = False
-    """Whether the episode of the session before this one is known to be stored; if not, it has to be asked for."""
+    """Whether the previous session's episode is known to be stored. If not, the caller must read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DueThread:
-    """A thread whose check time has come, before anybody has made sense of its record."""
+    """A thread whose check time has come. Its record is not parsed yet."""
 
     tenant_id: str
     thread_id: str
     check_at: datetime
-    """When it was to be looked at; a change means that another sweep was quicker."""
+    """When the check was due. A changed value means that another sweep was faster."""
     failures: int
-    """Looks in a row that failed."""
+    """Consecutive failed checks."""
     read: Callable[[], IdleThread]
-    """Makes sense of the record. Raises whatever a record raises that cannot be read."""
+    """Parses the record. Raises any exception that an unreadable record causes."""
 
 
 class IdleThreads(Protocol):
-    """The index of open threads by the time they are to be looked at; of every tenant, for the sweeper alone."""
+    """The index of open threads by check time, across all tenants. Only the sweeper uses it."""
 
     def due(self, before: datetime) -> AsyncIterator[DueThread]:
-        """Threads whose check time has come, the longest overdue first; of every shard some, before more of any."""
+        """Yield threads whose check time has come, longest overdue first, one page of each shard in turn."""
         ...
 
     async def postpone(self, due: DueThread, until: datetime, *, failures: int = 0) -> bool:
-        """Move the check time forward; False if it had been moved already. ``failures`` is what ``due`` will say."""
+        """Move the check time forward; return False if it was moved already. ``failures`` is stored for ``due``."""
         ...

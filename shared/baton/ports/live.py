@@ -1,4 +1,4 @@
-"""Who is watching a thread right now, and who wants its run stopped."""
+"""Connections that watch a thread, cancellations of its run, and checks of its worker."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from baton.domain.thread import LeaseMark
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What one query of a thread's live items shows."""
+    """The live items of a thread, read by one query."""
 
     connections: dict[str, datetime]
-    """Connection id to the time its token expires."""
+    """Connection ids, and when the token of each expires."""
     cancelled_runs: frozenset[str] = frozenset()
     asked: frozenset[LeaseMark] = frozenset()
-    """Leases whose holders somebody has asked for a sign of life."""
+    """Leases whose holders were asked for a sign of life."""
 
 
 class LiveRegistry(Protocol):
-    """Connections attached to threads. Items vanish by themselves a little after two hours (API Gateway's limit)."""
+    """Connections attached to threads. Items expire a little after two hours (API Gateway's limit)."""
 
     async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
-        """Let the connection have the thread's events. The thread's ownership must have been checked before."""
+        """Send the thread's events to the connection. The thread's ownership must have been checked before."""
         ...
 
     async def live(self, scope: Scope, thread_id: str) -> Live:
-        """Who is attached, by a consistent read."""
+        """Return the thread's live items, by a consistent read."""
         ...
 
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
-        """Ask whoever carries out the run to stop it. The thread's ownership must have been checked before."""
+        """Ask the run's worker to stop it. The thread's ownership must have been checked before."""
         ...
 
     async def clear_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
-        """Forget that the run was to be stopped, now that it has ended: a later one may bear the same id."""
+        """Delete the cancellation of an ended run, because a later run may have the same id."""
         ...
 
     async def ask(self, scope: Scope, thread_id: str, lease: LeaseMark) -> None:
-        """Ask whoever holds the lease to renew it at once. The thread's ownership must have been checked before."""
+        """Ask the lease's holder to renew it at once. The thread's ownership must have been checked before."""
         ...
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
-        """Forget the connection for this thread."""
+        """Detach the connection from this thread."""
         ...
 
     async def disconnect(self, connection_id: str) -> None:
-        """Forget the connection wherever it is attached."""
+        """Detach the connection from every thread."""
         ...

@@ -1,4 +1,4 @@
-"""A queued record while it is being worked on."""
+"""Queue records in progress."""
 
 from __future__ import annotations
 
@@ -9,31 +9,28 @@ from baton.domain.queued import RecordDelivery
 
 
 class HeldRecord(Protocol):
-    """A record that its worker hides from the others, a few seconds at a time."""
+    """A record that its worker hides from other workers, a few seconds at a time."""
 
     @property
     def delivery(self) -> RecordDelivery:
-        """Which record it is, and how often it has come."""
+        """The record's id and how often it was delivered."""
         ...
 
     def seconds_left(self) -> float:
-        """For how long nobody else is given the record, by all that is known; negative once somebody may have it."""
+        """Return for how long the record stays hidden; negative if another worker may have it already."""
         ...
 
     def attempting(self, attempt: int) -> None:
-        """Tell which attempt at its run this is: from the second on the record is hidden for longer at a time.
+        """Report which attempt at the run this is. From the second on, the record is hidden for longer at a time.
 
-        A worker that is only held up must not lose its record again and again.
+        A slow worker must not lose its record repeatedly.
         """
         ...
 
 
 class QueueRecords(Protocol):
-    """How long the queue hides records from other workers."""
+    """Visibility of queue records."""
 
     def hidden(self, receipt_handle: str, delivery: RecordDelivery) -> AbstractAsyncContextManager[HeldRecord]:
-        """Hide the record while the block runs; one that fails comes back within seconds, to be tried again.
-
-        A record whose worker dies comes again within seconds, too.
-        """
+        """Hide the record while the block runs. It returns within seconds if the block fails or the worker dies."""
         ...

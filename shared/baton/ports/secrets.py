@@ -8,14 +8,14 @@ from typing import Protocol
 class Secrets(Protocol):
     """Secrets by name. Thread-safe; blocks for a network call when the value is not cached.
 
-    Every method raises ``NotFound`` for a secret without a value and ``StoreUnavailable`` when the store does not
-    answer and no recent value is known.
+    Every method raises ``NotFound`` for a secret without a value, and ``StoreUnavailable`` if the store does not
+    answer and no recent value is cached.
     """
 
     def get(self, name: str) -> str:
-        """The value, at most some minutes old."""
+        """Return the value, at most some minutes old."""
         ...
 
     def renewed(self, name: str) -> str:
-        """The value, at most some seconds old: for a caller to whom the known one no longer fits (rotation)."""
+        """Return the value, at most some seconds old, for a caller whose value stopped working (rotation)."""
         ...

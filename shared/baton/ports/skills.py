@@ -1,4 +1,4 @@
-"""Where skills are kept."""
+"""Storage of skills."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from baton.domain.skill import Skill
 
 
 class SkillStore(Protocol):
-    """The skills of tenants, every version of them. Permissions are the caller's to check.
+    """The skills of tenants, in all versions. The caller checks permissions.
 
-    A skill is named by its agent and its slug within the scope's tenant. ``StoreUnavailable`` when the table does not
-    answer.
+    A skill is identified by its agent and its slug within the scope's tenant. Methods raise ``StoreUnavailable`` if the
+    table does not answer.
     """
 
     async def put(self, scope: Scope, skill: Skill) -> Skill:
         """Save the skill as its next version and return it with its number.
 
-        What says the same as the newest version is that version: saving it again makes no other.
+        Saving a skill that equals the newest version returns that version.
         """
         ...
 
     async def get(self, scope: Scope, agent_id: str, slug: str, *, version: int | None = None) -> Skill | None:
-        """One version of a skill, or its newest."""
+        """Return one version of a skill, or its newest."""
         ...
 
     async def activate(self, scope: Scope, agent_id: str, slug: str, *, version: int) -> Skill | None:
-        """Answer messages with this version from now on, in place of any other; None if there is no such version."""
+        """Make this the version that answers messages; return None if there is no such version."""
         ...
 
     async def deactivate(self, scope: Scope, agent_id: str, slug: str) -> None:
-        """Answer messages with no version of the skill; every version is kept."""
+        """Stop answering messages with the skill. All versions are kept."""
         ...
 
     async def active(self, scope: Scope, agent_id: str) -> Sequence[Skill]:
-        """The skills that messages to the agent are answered with, by slug."""
+        """Return the agent's active skills, ordered by slug."""
         ...

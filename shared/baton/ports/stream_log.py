@@ -1,4 +1,4 @@
-"""The durable log of a thread's events, kept for a day, for clients that were away."""
+"""The durable log of a thread's events, kept for a day, for clients that reconnect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class LogPiece:
     """Consecutive events of one attempt at a run, without their metadata."""
 
     run_id: str | None
-    """None: the events belong to no run."""
+    """None if the events belong to no run."""
     attempt: int
     first_seq: int
     events: tuple[dict[str, Any], ...]
@@ -29,9 +29,9 @@ class StreamLog(Protocol):
     """Pieces of events, in the order of their sequence numbers."""
 
     async def append(self, lease: Lease, piece: LogPiece) -> None:
-        """Write a piece. Raises ``LeaseLost`` where a higher fence has written."""
+        """Write a piece. Raises ``LeaseLost`` if a higher fence has written."""
         ...
 
     async def read(self, scope: Scope, thread_id: str, *, after: int) -> Sequence[LogPiece]:
-        """The pieces that hold events beyond ``after``. The thread's ownership must have been checked before."""
+        """Return the pieces that hold events beyond ``after``. The thread's ownership must have been checked before."""
         ...

@@ -7,7 +7,7 @@ class TokenCounter(Protocol):
     """Counts tokens as the configured models do (``o200k_base``)."""
 
     def count(self, text: str) -> int:
-        """The number of tokens of ``text``; special-token spellings count as ordinary text.
+        """Return the number of tokens of ``text``; special-token spellings count as ordinary text.
 
         Takes some milliseconds at most: long texts may be estimated.
         """

@@ -1,4 +1,4 @@
-"""Tokens and whom they speak for."""
+"""Verification of tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton.domain.identity import Scope
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom a token speaks for, and until when."""
+    """The user that a token identifies, and its expiry."""
 
     scope: Scope
     expires_at: datetime
@@ -22,10 +22,10 @@ class TokenVerifier(Protocol):
     """Decides whether a token can be trusted."""
 
     def verify(self, token: str) -> Identity:
-        """The identity that ``token`` proves.
+        """Return the identity that ``token`` proves.
 
-        Raises ``TokenExpired`` for a good token whose time is over, ``Unauthorized`` for every other bad one, and
-        ``StoreUnavailable`` while the keys to judge by cannot be read. Thread-safe. Blocks for some seconds when keys
-        must be fetched: asynchronous code calls it in a thread (FastAPI does so for a plain ``def`` dependency).
+        Raises ``TokenExpired`` for an otherwise valid token that has expired, ``Unauthorized`` for every other invalid
+        one, and ``StoreUnavailable`` if the keys cannot be read. Thread-safe. It may block for some seconds to fetch
+        keys, so asynchronous code calls it in a thread (FastAPI does so for a plain ``def`` dependency).
         """
         ...

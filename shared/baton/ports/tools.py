@@ -1,4 +1,4 @@
-"""Tools of an agent that live outside Baton: MCP servers, HTTP operations, functions shipped with the deployment."""
+"""External tools of an agent: MCP servers, HTTP operations, functions shipped with the deployment."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from baton.ports.chat_model import ToolSpec
 
 
 class ToolFailed(Exception):
-    """A call came to nothing; ``message`` is told to the model, so it says what could be tried instead.
+    """A call failed. The model gets ``message``, which says what it could try instead.
 
-    ``is_outage``: the tool could not be reached or did not answer in time, which is nobody's fault here; else it
-    answered, with an error. ``is_refused``: it was not even called, for the call made no sense or is not allowed.
+    ``is_outage``: the tool could not be reached or did not answer in time; otherwise it answered with an error.
+    ``is_refused``: the tool was not called, because the call is invalid or not allowed.
     """
 
     def __init__(self, message: str, *, is_outage: bool = False, is_refused: bool = False) -> None:
@@ -27,7 +27,7 @@ class ToolFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as the agent's model sees it, and what Baton must know about it."""
+    """A tool as the agent's model sees it, and how Baton must treat it."""
 
     spec: ToolSpec
     """Its name is unique among the agent's tools; ``parameters`` is a valid JSON Schema of type object."""
@@ -40,7 +40,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class MissingTools:
-    """Tools that an agent should have and that cannot be had right now."""
+    """Tools of an agent that are unavailable right now."""
 
     origin: str
     reason: str
@@ -48,7 +48,7 @@ class MissingTools:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTools:
-    """What an agent may call in this turn."""
+    """The tools that an agent may call in this turn."""
 
     tools: tuple[Tool, ...] = ()
     missing: tuple[MissingTools, ...] = ()
@@ -56,7 +56,7 @@ class OfferedTools:
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """On whose behalf, and in which turn, a tool is called."""
+    """The user and the turn that a tool is called for."""
 
     scope: Scope
     thread_id: str
@@ -64,24 +64,24 @@ class CallContext:
     agent_id: str
     call_id: str
     idempotency_key: str
-    """The same for every attempt at this very call, also by another worker after a crash."""
+    """The same in every attempt at this call, also by another worker after a crash."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered."""
+    """The answer of a tool."""
 
     text: str
-    """For the model, whole: it is capped elsewhere."""
+    """The complete text for the model. The caller caps it."""
     sources: tuple[Mapping[str, Any], ...] = ()
-    """``{kind, id, title, url?}`` of what the answer rests on, where the tool says."""
+    """``{kind, id, title, url?}`` of the answer's sources, if the tool names them."""
 
 
 class Tools(Protocol):
-    """All tools outside Baton."""
+    """All external tools."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
-        """The agent's tools that the scope's user may use. A source that cannot be reached is missing, not an error."""
+        """Return the agent's tools that the scope's user may use. An unreachable source is reported as missing."""
         ...
 
     async def call(
@@ -89,6 +89,6 @@ class Tools(Protocol):
     ) -> ToolResult:
         """Call a tool that was offered, with arguments that fit its schema.
 
-        Cancelling stops the call. Raises ``ToolFailed``, also when the tool's time is over.
+        Cancelling stops the call. Raises ``ToolFailed``, also after the tool's timeout.
         """
         ...

@@ -9,8 +9,8 @@ from baton.domain.queued import Queued
 
 
 class TurnQueue(Protocol):
-    """Messages waiting for their turn: in order within a thread, at least once."""
+    """Queued messages, delivered at least once and in order within a thread."""
 
     async def send(self, scope: Scope, message: Queued) -> None:
-        """Queue the message; once this returns the message is accepted. Raises ``StoreUnavailable``."""
+        """Queue the message. Once this returns, the message is accepted. Raises ``StoreUnavailable``."""
         ...

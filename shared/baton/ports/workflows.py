@@ -1,4 +1,4 @@
-"""Where guided workflows are kept."""
+"""Storage of guided workflows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton.ports.thread_store import Lease
 
 
 class WorkflowElsewhere(Exception):
-    """The workflow was continued in another thread, ``thread_id``: this one must let go of it."""
+    """The workflow was continued in another thread, ``thread_id``. This thread must drop it."""
 
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
@@ -23,32 +23,32 @@ class UnfinishedWorkflow(NamedTuple):
 
     workflow: Workflow
     is_offered: bool
-    """Whether its user was offered to continue it since it was last changed."""
+    """Whether its user was offered to continue it since its last change."""
 
 
 class WorkflowStore(Protocol):
     """Workflows, in the lists of their users.
 
-    A workflow belongs to one thread at a time; whoever writes it for another is refused.
+    A workflow belongs to one thread at a time. Writes for another thread are refused.
     """
 
     async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
-        """Keep the workflow as it is now; its ``thread_id`` is the lease's.
+        """Store the workflow. Its ``thread_id`` is the lease's.
 
-        ``moved_from`` is the workflow as it was found in the thread where it was until now, for one that is continued
-        in another. Doing it again changes nothing. Raises ``LeaseLost`` where a higher fence of this thread has written
-        it, and ``WorkflowElsewhere`` where it belongs to a thread that is neither, or has changed in that one since.
+        ``moved_from`` is the workflow as it was read in its former thread, if it is continued in this one. A repetition
+        changes nothing. Raises ``LeaseLost`` if a higher fence of this thread has written it, and
+        ``WorkflowElsewhere`` if it belongs to a third thread or has changed in the former one since.
         """
         ...
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
-        """The caller's own workflow, wherever it is; finished ones are forgotten some time after their end."""
+        """Return the caller's own workflow, in whichever thread it is. Finished ones are deleted after some time."""
         ...
 
     async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
-        """The caller's workflows that go on or can be taken up again, the one changed last first."""
+        """Return the caller's workflows that are active or can be continued, latest change first."""
         ...
 
     async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
-        """Remember that its user was offered to continue it; until it is written again. Nothing if it is gone."""
+        """Record that its user was offered to continue it. The next write clears the mark. No error if it is gone."""
         ...

@@ -1,1 +1,1 @@
-"""What a turn can be asked for, parsed."""
+"""Requests for a turn: their types, their parsing, and their form in the queue."""

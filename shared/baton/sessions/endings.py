@@ -1,4 +1,4 @@
-"""Ending a session under a lease, whoever asks: written down, committed, told to everybody, its pipeline started."""
+"""End a session under a lease: record it, close the thread, notify clients, start the closing pipeline."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from baton.sessions.sessions import Sessions
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What closing a thread came to."""
+    """The result of closing a thread."""
 
     thread_id: str
     episode_id: str | None
-    """None if nothing had been said since the last end."""
+    """None if the session had no messages."""
 
     def as_json(self) -> dict[str, str | None]:
         return {"threadId": self.thread_id, "status": ThreadStatus.CLOSED.value, "episodeId": self.episode_id}
@@ -41,7 +41,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Endings:
-    """Ends sessions of threads that are leased, or that nobody uses."""
+    """Ends sessions of leased threads and of idle ones."""
 
     store: ThreadStore
     log: StreamLog
@@ -52,21 +52,21 @@ class Endings:
     clock: Clock
 
     async def end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None = None) -> Closed:
-        """End the session and the lease, and tell ``subscriber`` too. Raises ``LeaseLost``."""
+        """End the session, release the lease and notify ``subscriber`` too. Raises ``LeaseLost``."""
         async with holding(self.store, lease):
             return await self._end(lease, reason, subscriber)
 
     async def end_idle(self, scope: Scope, seen: Thread) -> Closed | None:
-        """End the session of an idle thread by timeout; None, with nothing changed, if it is not as it was ``seen``.
+        """End the session of an idle thread. Return None, without changes, if the thread differs from ``seen``.
 
-        Whoever wrote to it in between, or is about to, has the lease, or has left a trace that is read with it.
+        A worker that has written to it since either holds the lease or has changed the thread that comes with it.
         """
         try:
             lease = await self.store.acquire(scope, LeaseRequest(seen.id))
         except (LeaseBusy, NoSuchThread, ThreadUnavailable):
             return None
         if lease.thread.run is not None:
-            await self.store.abandon(lease)  # somebody died with it meanwhile: it stays to be taken over
+            await self.store.abandon(lease)  # a worker died during a run: the next worker takes the run over
             return None
         if replace(lease.thread, reserved_seq=seen.reserved_seq) != seen:
             await self.store.release(lease)
@@ -105,7 +105,7 @@ class Endings:
             lease_until=lambda: lease.until,
         )
         try:
-            with contextlib.suppress(BatonError):  # the thread is closed; who is not reached now reads it in the log
+            with contextlib.suppress(BatonError):  # the thread is closed; clients that miss this read it in the log
                 if subscriber is not None:
                     await delivery.join(subscriber.connection_id, subscriber.token_expires_at)
                 await delivery.refresh(logged_seq)
@@ -116,5 +116,5 @@ class Endings:
 
 
 def last_episode(thread: Thread) -> str | None:
-    """The episode a closed thread ended with, if it ever had one."""
+    """Return the episode of a closed thread's last session, if there is one."""
     return episode_id(thread.id, thread.episode - 1) if thread.episode > 1 else None

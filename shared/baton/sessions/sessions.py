@@ -1,4 +1,4 @@
-"""What happens to a session once it has ended: it is recorded under the lease, then its pipeline is started."""
+"""The end of a session: recorded under the lease, then audited and passed to the closing pipeline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = Logger(child=True)
 
 
 class Sessions:
-    """The ends of sessions, whoever brings them about: the user, the agent or the sweeper."""
+    """Records ends of sessions, caused by the user, the agent or the sweeper."""
 
     def __init__(self, episodes: Episodes, closings: Closings, audit: AuditLog) -> None:
         self._episodes = episodes
@@ -25,14 +25,14 @@ class Sessions:
         self._audit = audit
 
     async def record(self, lease: Lease, ended: EpisodeRef) -> None:
-        """Write down that the session is ending; it has ended once the thread is committed so. Raises ``LeaseLost``."""
+        """Record that the session is ending. The commit of the thread ends it. Raises ``LeaseLost``."""
         await self._episodes.begin(lease, ended)
 
     async def finish(self, scope: Scope, thread_id: str, ended: EpisodeRef | None, reason: str) -> None:
-        """Audit the end and start the pipeline; ``ended`` is None if nothing had been said in the session.
+        """Audit the end and start the pipeline. ``ended`` is None if the session had no messages.
 
         A pipeline that does not start is no error: the thread stays in the idle index, and the sweeper starts it.
-        Doing it again, for the same session, changes nothing.
+        A repetition for the same session changes nothing.
         """
         await self._record(scope, thread_id, ended, reason)
         if ended is None:
@@ -44,7 +44,7 @@ class Sessions:
             count(Metric.CLOSINGS_NOT_STARTED)
 
     async def finish_again(self, scope: Scope, thread_id: str, number: int) -> None:
-        """Make up for a worker that died between the end of the ``number``-th session and ``finish``."""
+        """Finish the end of the ``number``-th session, whose worker may have died before ``finish``."""
         if number < 1 or await self._episodes.get(scope, thread_id, number) is not None:
             return
         ended = await self._episodes.get_ref(scope, thread_id, number)
@@ -52,7 +52,7 @@ class Sessions:
             await self.finish(scope, thread_id, ended, ended.reason.value)
 
     async def restart(self, scope: Scope, ended: EpisodeRef, *, attempt: int) -> None:
-        """Start the pipeline of a session whose episode never came. Raises ``StoreUnavailable``."""
+        """Start the pipeline again for a session that has no episode. Raises ``StoreUnavailable``."""
         await self._record(scope, ended.thread_id, ended, ended.reason.value)
         await self._closings.start(scope, ended, attempt=attempt)
 
@@ -62,6 +62,6 @@ class Sessions:
         await self._audit.record(scope, "thread.close", thread_id=thread_id, outcome="closed", detail=detail, once=once)
 
     async def last_reason(self, scope: Scope, thread: Thread) -> EndReason:
-        """Why a closed thread was closed."""
+        """Return the reason for which a closed thread was closed."""
         ended = await self._episodes.get_ref(scope, thread.id, thread.episode - 1)
         return ended.reason if ended is not None else EndReason.USER_CLOSED

@@ -1,4 +1,4 @@
-"""Who may read a thread, and what is said to those who may not."""
+"""Check who may read a thread, and audit refusals."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from baton.ports.thread_store import NoSuchThread, ThreadStore
 
 
 async def read_audited(store: ThreadStore, audit: AuditLog, scope: Scope, thread_id: str, action: str) -> Thread:
-    """The thread, for its owner or a holder of ``thread:read_all``.
+    """Return the thread, for its owner or a holder of ``thread:read_all``.
 
-    A refusal and a look at another user's thread are audited as ``action``. Raises ``ThreadUnavailable``.
+    Refusals and reads of another user's thread are audited as ``action``. Raises ``ThreadUnavailable``.
     """
     try:
         thread = await store.get_thread(scope, thread_id)
@@ -24,7 +24,7 @@ async def read_audited(store: ThreadStore, audit: AuditLog, scope: Scope, thread
 
 
 async def audit_read(audit: AuditLog, scope: Scope, thread_id: str, owner_id: str, action: str) -> None:
-    """Record that the caller is shown another user's thread; one's own leaves no record."""
+    """Audit that the caller reads another user's thread. Reads of one's own thread leave no record."""
     if owner_id != scope.user_id:
         await audit.record(scope, action, thread_id=thread_id, outcome="allowed", detail={"userId": owner_id})
 
@@ -32,7 +32,7 @@ async def audit_read(audit: AuditLog, scope: Scope, thread_id: str, owner_id: st
 async def distinguish_unavailable(
     store: ThreadStore, scope: Scope, thread_id: str, error: NoSuchThread | ThreadUnavailable
 ) -> ThreadUnavailable:
-    """The refusal that ``error`` comes to. What this tenant lacks may be another tenant's: only looking tells."""
+    """Return ``error`` as a refusal that says, for the audit only, whether the thread id is unused."""
     if isinstance(error, ThreadUnavailable):
         return error
     try:

@@ -18,7 +18,7 @@ from baton.domain.errors import (
 )
 from baton.handoffs.forks import is_led_by_parent
 from baton.ports.thread_store import Lease
-from baton.requests.requests import ActionRequest, AnswerRequest, ConversationAction, TurnRequest
+from baton.requests.turn_requests import ActionRequest, AnswerRequest, ConversationAction, TurnRequest
 from baton.turns.turn_call import StillWaiting
 from baton.turns.turn_services import TurnServices
 

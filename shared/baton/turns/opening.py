@@ -12,7 +12,7 @@ from baton.domain.tool_call import CallEnd, ToolCallRecord
 from baton.memory.context import NOT_CARRIED_OUT, message_tokens
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
-from baton.requests.requests import ActionRequest, TurnRequest
+from baton.requests.turn_requests import ActionRequest, TurnRequest
 from baton.turns.turn_services import TurnServices
 
 

@@ -8,7 +8,7 @@ from baton.domain.identity import Scope, ThreadRef
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Run, Thread
 from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
-from baton.requests.requests import AnswerRequest, MessageRequest, TurnRequest, action_request_again
+from baton.requests.turn_requests import ActionRequest, AnswerRequest, MessageRequest, TurnRequest
 
 
 async def adoptable(store: ThreadStore, lease: Lease, known: TurnRecord) -> tuple[StoredMessage, ...] | None:
@@ -60,7 +60,7 @@ def _again(thread: Thread, run: Run, opening: StoredMessage) -> TurnRequest | No
     ref = ThreadRef(thread.id, may_create=False)
     if opening.role is Role.USER:
         return MessageRequest(ref, run.message_id, run.run_id, opening.content)
-    action = action_request_again(ref, run.message_id, run.run_id, opening.source)
+    action = ActionRequest.from_source(ref, run.message_id, run.run_id, opening.source)
     if action is not None:
         return action
     pending = thread.pending

@@ -27,7 +27,7 @@ from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Lease, TurnRecord
-from baton.requests.requests import AnswerRequest, MessageRequest
+from baton.requests.turn_requests import AnswerRequest, MessageRequest
 from baton.turns.committing import FinishedRun, RunCommit
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
 from baton.turns.opening import calls_before, dated_as_before, opening_message

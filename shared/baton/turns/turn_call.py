@@ -10,7 +10,7 @@ from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
 from baton.outbox.subscriber import Subscriber
 from baton.ports.queue_records import HeldRecord
-from baton.requests.requests import TurnRequest
+from baton.requests.turn_requests import TurnRequest
 
 Emit = Callable[[Event], None]
 

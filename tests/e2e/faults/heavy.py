@@ -23,7 +23,7 @@ from baton.composition.aws import AwsPorts
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.outbox.subscriber import Subscriber
-from baton.requests.requests import message_request
+from baton.requests.parsing import message_request
 from local.engines.clients import client
 from local.resources import create_bucket
 from local.settings import ROOT

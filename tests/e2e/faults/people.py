@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from baton.domain.errors import BatonError, MessageIdConflict
 from baton.domain.events import Event
 from baton.entry.actions import Caller as SocketCaller
-from baton.requests.requests import message_request
+from baton.requests.parsing import message_request
 from tests.e2e.faults.actors import START, Killed, current
 from tests.e2e.faults.client import Json, Screen
 

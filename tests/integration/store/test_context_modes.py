@@ -6,7 +6,7 @@ import pytest
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool_call import ToolCall
-from baton.requests.requests import message_request
+from baton.requests.parsing import message_request
 from tests.contracts.conversing import Worker
 from tests.contracts.handoff_agents import AGENTS, ASSISTANT
 from tests.contracts.stores import Stores, new_thread_id

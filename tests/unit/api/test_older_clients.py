@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import baton
-from baton.api.older_clients import as_it_is, how_to_tell, in_older_words, upgraded
+from baton.api.older_clients import conversion_for, downgraded, unchanged, upgraded
 from baton.domain.content import content_as_json, parse_content
 from baton.domain.events import Event
 from tests.e2e.agui_clients import OLDER, AgUiClient, clients_folder, running_clients
@@ -32,7 +32,7 @@ __all__ = ["clients_folder", "running_clients"]
 async def test_an_older_client_takes_whatever_baton_can_emit(
     running_clients: dict[str, AgUiClient], version: str, emitted: list[Event]
 ) -> None:
-    told = [in_older_words(event).body for event in emitted]
+    told = [downgraded(event).body for event in emitted]
     assert await running_clients[version].complaints(told) == []
 
 
@@ -100,40 +100,40 @@ async def test_what_an_older_client_lacks_is_told_in_its_own_words(
 ) -> None:
     if body["type"] == "RUN_STARTED":  # as it was logged by a release that left out what was empty
         body, told = ({**each, "input": {"threadId": "t-1", "runId": "r-1", **each["input"]}} for each in (body, told))
-    assert in_older_words(Event(body)).body == told
+    assert downgraded(Event(body)).body == told
     for version in OLDER:
         assert await running_clients[version].complaints([told]) == []
 
 
 @given(events)
 def test_every_event_becomes_one_of_the_same_number_and_about_the_same(event: Event) -> None:
-    told = in_older_words(event)
+    told = downgraded(event)
     assert told.seq == event.seq
     assert told.body.get("metadata") == event.body.get("metadata")
-    assert in_older_words(told) == told
+    assert downgraded(told) == told
     assert json.loads(told.json()) == told.body
 
 
 @given(events)
 def test_to_translate_an_event_changes_nothing_of_it(event: Event) -> None:
     before = json.dumps(event.body)
-    in_older_words(event)
+    downgraded(event)
     assert json.dumps(event.body) == before
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.7", "2.0", "10.0", "1", "next", ""])
 def test_whoever_sends_a_version_from_1_0_on_or_an_unknown_one_is_told_it_as_it_is(version: str) -> None:
-    assert how_to_tell(version) is as_it_is
+    assert conversion_for(version) is unchanged
 
 
 @pytest.mark.parametrize("version", [None, "0.9", "0.0"])
 def test_whoever_sends_none_is_told_it_in_older_words(version: str | None) -> None:
-    assert how_to_tell(version) is in_older_words
+    assert conversion_for(version) is downgraded
 
 
 @given(questions)
 def test_a_message_that_comes_back_from_an_older_client_is_the_same_message(question: Any) -> None:
-    shown = in_older_words(Event({"type": "MESSAGES_SNAPSHOT", "messages": [_json(question)]})).body["messages"][0]
+    shown = downgraded(Event({"type": "MESSAGES_SNAPSHOT", "messages": [_json(question)]})).body["messages"][0]
     content = upgraded(shown)["content"]
     assert parse_content(content) == question.content
 

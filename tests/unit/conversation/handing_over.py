@@ -8,7 +8,7 @@ from typing import Any
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ToolCall
-from baton.requests.requests import continue_request, exit_request
+from baton.requests.parsing import continue_request, exit_request
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.unit.conversation.harness import ASSISTANT, Harness, Said
 

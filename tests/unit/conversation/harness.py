@@ -13,7 +13,8 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.outbox.subscriber import Subscriber
-from baton.requests.requests import MessageRequest, message_request
+from baton.requests.parsing import message_request
+from baton.requests.turn_requests import MessageRequest
 from baton.turns.committing import FinishedRun
 from tests.contracts.stores import Stores
 from tests.fakes.agent_catalog import FakeAgentCatalog

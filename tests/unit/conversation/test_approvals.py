@@ -9,7 +9,7 @@ import pytest
 
 from baton.domain.errors import InterruptUnavailable, InvalidRequest
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer
-from baton.requests.requests import answer_request, interrupt_answer
+from baton.requests.parsing import answer_request, interrupt_answer
 from tests.unit.conversation.harness import Harness
 from tests.unit.conversation.wiki import answer, interrupted, no, told_of_calls, wiki, yes
 

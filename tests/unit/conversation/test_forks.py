@@ -8,7 +8,7 @@ from baton.domain.errors import ModelUnavailable, StoreUnavailable, ThreadLed, T
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
-from baton.requests.requests import merge_request
+from baton.requests.parsing import merge_request
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.failing import failing_once

@@ -13,7 +13,7 @@ from baton.domain.episode import EndReason
 from baton.domain.errors import HandoffInProgress, WorkflowUnavailable
 from baton.domain.identity import Scope
 from baton.domain.workflow import WorkflowStatus
-from baton.requests.requests import continue_request
+from baton.requests.parsing import continue_request
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.handing_over import MAKER, HandoffHarness, advance, texts, transfer

@@ -12,7 +12,7 @@ from baton.domain.errors import InterruptUnavailable, StoreUnavailable
 from baton.domain.tool_call import ToolCall
 from baton.memory.context import NOT_CARRIED_OUT
 from baton.ports.thread_store import LeaseRequest
-from baton.requests.requests import queued_answer
+from baton.requests.queue_mapping import queued_answer
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.failing import failing_once
 from tests.unit.conversation.harness import Harness

@@ -12,7 +12,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer
 from baton.domain.tool_call import ToolCall
-from baton.requests.requests import answer_request
+from baton.requests.parsing import answer_request
 from baton.turns.committing import FinishedRun
 from tests.fakes.chat_model import Answer
 from tests.unit.conversation.harness import ASSISTANT, Harness, Said

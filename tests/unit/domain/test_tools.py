@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from baton.adapters.agent_files import AgentFileError, load_agent
 from baton.adapters.tool_names import assigned
 from baton.domain.agent import AgentDefinition
-from baton.domain.tool import OWN_TOOLS
+from baton.domain.tool import BUILTIN_TOOLS
 
 MCP = {"type": "mcp", "name": "files", "url": "https://mcp.example.com/mcp"}
 HTTP = {"type": "http", "name": "fetch", "description": "Fetches.", "url": "https://api.example.com/x"}
@@ -166,5 +166,5 @@ def test_every_listed_tool_gets_a_name_of_its_own_that_a_model_accepts(
     assert not set(names.values()) & declared
     for name in names.values():
         assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name)
-        assert OWN_TOOLS.fullmatch(name) is None
+        assert BUILTIN_TOOLS.fullmatch(name) is None
     assert assigned(declared, listed[::-1]) == names

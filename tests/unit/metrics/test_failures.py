@@ -32,7 +32,7 @@ from baton.ports.agent_client import AgentFailed
 from baton.ports.chat_model import ModelSettings, Prompt
 from baton.ports.connections import ConnectionBusy
 from baton.ports.tools import ToolFailed
-from baton.requests.requests import message_request
+from baton.requests.parsing import message_request
 from tests.contracts.agent_client import a_task
 from tests.fakes.chat_model import Answer
 from tests.fakes.clock import FakeClock

@@ -1,7 +1,6 @@
-"""What a remote agent says, put together from A2A's messages, status updates, artifacts and tasks.
+"""Assemble a remote agent's answer from A2A's messages, status updates, artifacts and tasks.
 
-The same words may come several times: in pieces, again with a status, and once more in the task as a whole. Each is
-given out once.
+The same text may arrive several times: in pieces, with a status, and in the complete task. It is yielded once.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from baton.ports.agent_client import AgentDone, AgentFailed, AgentProgress, Agen
 from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
 
 MAX_LABEL = 200
-"""Characters of what an agent says about its progress."""
+"""Characters of an agent's progress label."""
 
 _AT_WORK = (TaskState.TASK_STATE_UNSPECIFIED, TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
 _ENDED = (
@@ -36,39 +35,39 @@ _FAILURES = {
 
 
 class Answer:
-    """One answer while its pieces come in; ``task_id`` is the remote task's, as soon as it is known."""
+    """One answer in progress; ``task_id`` is the remote task's, once it is known."""
 
     def __init__(self, task_id: str | None) -> None:
         self.task_id = task_id
         self._state: TaskState | None = None
         self._begun = False
         self._said: dict[str, str] = {}
-        """All that each message and artifact has said so far, by kind and id."""
+        """The text of each message and artifact so far, by kind and id."""
         self._earlier: set[str] = set()
-        """Whose words belong to an earlier answer."""
+        """Messages and artifacts of an earlier answer."""
         self._earlier_status: TaskStatus | None = None
         self._asides: dict[str, str] = {}
-        """What was said while at work, by message."""
+        """Texts of progress updates, by message."""
         self._bytes = 0
         self._report: AgentReport | None = None
 
     @property
     def has_begun(self) -> bool:
-        """Whether the agent has taken the message up."""
+        """Whether the agent has started to work on the message."""
         return self._begun
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come: the task ended, or waits for its asker."""
+        """Whether the answer is complete: the task has ended or waits for input."""
         return self._state is not None and self._state not in _AT_WORK
 
     def done(self) -> AgentDone:
-        """The end of an answer that is over."""
+        """Return the end of a complete answer."""
         waits = self._state == TaskState.TASK_STATE_INPUT_REQUIRED
         return AgentDone(self.task_id if waits else None, report=self._report)
 
     def skip(self, task: Task) -> None:
-        """Take everything in ``task`` as said before: it belongs to an earlier answer."""
+        """Ignore everything in ``task``, because it belongs to an earlier answer."""
         for artifact in task.artifacts:
             self._said[_key(artifact)] = _text(artifact)
         for message in (*task.history, task.status.message):
@@ -78,7 +77,7 @@ class Answer:
             self._earlier_status = task.status
 
     def take(self, response: StreamResponse) -> Iterator[TextDelta | AgentProgress]:
-        """What is new in one event. Raises ``AgentFailed``."""
+        """Yield the new parts of one event. Raises ``AgentFailed``."""
         if response.HasField("message"):
             yield from self._say(response.message)
             self._note_report(response.message.metadata)
@@ -96,7 +95,7 @@ class Answer:
             raise AgentFailed("The agent's answer is neither a message nor a task.")
 
     def take_task(self, task: Task) -> Iterator[TextDelta | AgentProgress]:
-        """What is new in the task as a whole. Raises ``AgentFailed``."""
+        """Yield the new parts of the complete task. Raises ``AgentFailed``."""
         self._belongs_to(task.id)
         self._note_report(task.metadata)
         for artifact in task.artifacts:
@@ -112,7 +111,7 @@ class Answer:
 
     def _status(self, status: TaskStatus) -> Iterator[TextDelta | AgentProgress]:
         if status == self._earlier_status:
-            # The task as it was before the agent took the message up.
+            # The state of the task before the agent started on the message.
             yield AgentProgress()
             return
         self._begun, self._state = True, status.state
@@ -128,11 +127,11 @@ class Answer:
         yield from self._say(status.message)
         self._note_report(status.message.metadata)
         if not self._bytes:
-            # Some agents say everything while at work, and end without another word.
+            # Some agents send all text as progress and end without more.
             yield from self._give("".join(self._asides.values()))
 
     def _note_report(self, metadata: Struct) -> None:
-        """Remember that the agent hands the conversation back, once its answer is over."""
+        """Record that the agent ends its handoff after the answer."""
         self._report = report_in(metadata) or self._report
 
     def _artifact(self, event: TaskArtifactUpdateEvent) -> Iterator[TextDelta]:
@@ -152,13 +151,13 @@ class Answer:
         yield from self._tell(key, text)
 
     def _tell(self, key: str, text: str) -> Iterator[TextDelta]:
-        """Give out what ``key`` now says and had not said."""
+        """Yield the new text of ``key``."""
         before = self._said.get(key, "")
         if before.startswith(text):
-            return  # Said already, or an older state of the task.
+            return  # It was yielded before, or it is an older state of the task.
         self._said[key] = text
         if not text.startswith(before) or not before:
-            # Another speaker, or one who begins anew.
+            # The text of another message, or a replaced one.
             yield from self._give(text, apart=True)
         else:
             yield from self._give(text[len(before) :])
@@ -170,7 +169,7 @@ class Answer:
             text = f"\n\n{text}"
         self._bytes += len(text.encode())
         yield TextDelta(text)
-        if self._bytes > MAX_ANSWER_BYTES:  # whoever asked has left before this, with what there was room for
+        if self._bytes > MAX_ANSWER_BYTES:  # the caller has stopped at the limit before this
             raise AgentFailed(f"The agent's answer is longer than {MAX_ANSWER_BYTES // 1024} KiB.")
 
     def _is_a_repetition(self, text: str) -> bool:
@@ -179,7 +178,7 @@ class Answer:
 
 
 def has_ended(task: Task) -> bool:
-    """Whether the task takes no more messages (A2A, section 6.3: terminal states)."""
+    """Return whether the task accepts no more messages (A2A, section 6.3: terminal states)."""
     return task.status.state in _ENDED
 
 
@@ -188,6 +187,6 @@ def _key(whole: Message | Artifact) -> str:
 
 
 def _text(whole: Message | Artifact) -> str:
-    # The parts of a message are paragraphs; those of an artifact are the chunks it came in.
+    # The parts of a message are paragraphs. Those of an artifact are chunks of one text.
     texts = get_text_parts(whole.parts)
     return "".join(texts) if isinstance(whole, Artifact) else "\n".join(texts)

@@ -1,4 +1,4 @@
-"""Agent cards: where an agent says how it is spoken to."""
+"""Agent cards, which describe how to reach an agent."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from a2a.client.errors import AgentCardResolutionError
 from a2a.types import AgentCard
 
 CARD_SECONDS = 600.0
-"""How long a card is believed."""
+"""How long a card is cached."""
 WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
-"""RFC 8615 paths: that of A2A since v0.3, and that of before."""
+"""RFC 8615 paths: the one of A2A since v0.3, and the one before."""
 
 
 class AgentCards:
-    """Cards by the address they were asked at, kept for ten minutes. ``monotonic`` is the clock, in seconds."""
+    """Cards by address, cached for ten minutes. ``monotonic`` is the clock, in seconds."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._cards: dict[str, tuple[float, AgentCard]] = {}
 
     async def get(self, address: str, client: httpx.AsyncClient) -> AgentCard:
-        """The card at ``address``, which is its own (``.json``) or the base of the well-known paths.
+        """Return the card at ``address``, which is its own (``.json``) or the base of the well-known paths.
 
-        Raises ``AgentCardResolutionError`` and whatever else comes of reading a stranger's JSON.
+        Raises ``AgentCardResolutionError`` and the errors of parsing untrusted JSON.
         """
         until, card = self._cards.get(address, (0.0, None))
         if card is None or self._monotonic() >= until:
@@ -35,7 +35,7 @@ class AgentCards:
         return card
 
     def forget(self, address: str) -> None:
-        """Ask again next time: what the card says may have been the reason of a failure."""
+        """Remove the card from the cache, because it may have caused a failure."""
         self._cards.pop(address, None)
 
 

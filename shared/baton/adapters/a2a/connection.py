@@ -1,4 +1,4 @@
-"""One HTTP client for one conversation with a stranger: credentials stay at home, and answers have an end."""
+"""Prepare HTTP clients for remote agents: limit credentials to one origin and answers in size."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from baton.adapters.stream_limits import StreamLimits, StreamTooLong, metered
 from baton.ports.agent_client import AgentFailed
 
 LIMITS = StreamLimits(stream_bytes=8 * 1024 * 1024, event_bytes=2 * 1024 * 1024, event_values=10_000)
-"""Of one response, a whole stream of events included. An event is parsed in Python, value by value."""
+"""The limits of one response or stream. Events are parsed by Python code, value by value."""
 CONNECT_SECONDS = 5.0
 
 
 def prepare(client: httpx.AsyncClient, home: str, credentials: Mapping[str, str], silence_seconds: float) -> None:
-    """Make ``client`` fit to speak to a remote agent.
+    """Configure ``client`` for requests to a remote agent.
 
-    ``credentials`` (headers) go to the origin of ``home`` alone, whatever addresses the agent's card names. A silence
-    longer than ``silence_seconds`` is a timeout. Responses that are too large raise ``AgentFailed`` while they are
-    read.
+    ``credentials`` (headers) are sent to the origin of ``home`` only, whatever addresses the agent's card contains.
+    ``silence_seconds`` is the read timeout. Reading a response that is too large raises ``AgentFailed``.
     """
     origin = httpx.URL(home)
 
@@ -33,7 +32,7 @@ def prepare(client: httpx.AsyncClient, home: str, credentials: Mapping[str, str]
         "request": [*client.event_hooks["request"], keep_credentials_at_home],
         "response": [*client.event_hooks["response"], _limit],
     }
-    # A compressed answer may be a thousand times larger than what was counted.
+    # A compressed answer may be a thousand times larger than its counted bytes.
     client.headers["Accept-Encoding"] = "identity"
     client.timeout = httpx.Timeout(silence_seconds, connect=min(CONNECT_SECONDS, silence_seconds))
     client.follow_redirects = False
@@ -46,7 +45,7 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 async def _limit(response: httpx.Response) -> None:
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise AgentFailed("The agent's answer is compressed, which was not asked for.")
-    assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - an AsyncClient has no others
+    assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - an AsyncClient has no other streams
     response.stream = _Limited(response.stream)
 
 

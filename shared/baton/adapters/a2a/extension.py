@@ -21,12 +21,12 @@ from baton.ports.agent_client import AgentReport, AgentTask
 
 EXTENSION_URI = "https://baton.dev/a2a/extensions/conversation/v1"
 MAX_SUMMARY = 4_000
-"""Characters of a report that are taken, as of one of an agent of this deployment."""
+"""Characters of a report that are kept. It is the limit of reports of local agents too."""
 MAX_OUTCOME = 200
 
 
 def conversation_metadata(task: AgentTask) -> dict[str, Any]:
-    """The metadata of the message that asks for ``task``; keys in snake case, as everywhere in A2A's metadata."""
+    """Return the metadata of the message for ``task``. Keys are in snake case, as in all metadata of A2A."""
     conversation: dict[str, Any] = {
         "thread_id": task.thread_id,
         "tenant_id": task.scope.tenant_id,
@@ -40,7 +40,7 @@ def conversation_metadata(task: AgentTask) -> dict[str, Any]:
 
 
 def report_in(metadata: Struct) -> AgentReport | None:
-    """The report with which an agent hands the conversation back; None if it does not.
+    """Return the report with which an agent hands the conversation back; None if it does not.
 
     What it leaves out of the report is empty; what is not of the shape is no report.
     """

@@ -1,4 +1,4 @@
-"""From what a remote agent did to the one error a caller is told, in words without secrets."""
+"""Map failures of remote agents to ``AgentFailed``, with a reason that contains no secrets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from a2a.utils.errors import A2AError, InternalError, InvalidAgentResponseError
 from baton.ports.agent_client import AgentFailed
 
 MAX_WORDS = 300
-"""Characters of an agent's own words in a reason."""
+"""Characters of an agent's text in a reason."""
 
 
 class AgentRefused(AgentFailed):
-    """The agent is well and said no, or said that it failed: no reason to leave it alone."""
+    """The agent answered with a refusal or a failure, which does not open its circuit."""
 
 
 def agent_failed(error: Exception) -> AgentFailed:
-    """What ``error`` of the SDK, the HTTP client or the parsing between them means."""
+    """Return the failure for an ``error`` of the SDK, the HTTP client or a parser."""
     if isinstance(error, AgentFailed):
         return error
     for cause in _causes(error):
@@ -44,8 +44,8 @@ def agent_failed(error: Exception) -> AgentFailed:
 
 
 def shortened(text: str, most: int = MAX_WORDS) -> str:
-    """``text`` on one line of at most ``most`` characters."""
-    # Cut first: what a stranger sends may be long.
+    """Return ``text`` on one line of at most ``most`` characters."""
+    # Cut first, because the text may be long.
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
@@ -69,7 +69,7 @@ def _from_json_rpc(error: A2AError) -> AgentFailed:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """``error`` and what it came from, the nearest first."""
+    """Yield ``error`` and its causes, nearest first."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:

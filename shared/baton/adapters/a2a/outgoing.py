@@ -1,4 +1,4 @@
-"""The A2A message that a task becomes: what the agent is told of the conversation, the files, the words."""
+"""Build the A2A message of a task: the conversation's metadata, files and text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from baton.ports.agent_client import AgentTask, Attachment, HandedOver
 SUMMARY = "The conversation was handed over to you. About it so far: {summary}"
 MESSAGES = "The conversation was handed over to you. What was said in it last:"
 CONTEXT = {EXTENSION_URI: {"context": True}}
-"""Metadata of the part that repeats in words what the handoff in the message's metadata says."""
+"""Metadata of the text part that repeats the handoff's metadata in words."""
 
 
 def outgoing(task: AgentTask) -> SendMessageRequest:
-    """The request that sends ``task``'s message; its last text part is the message itself."""
+    """Return the request that sends ``task``'s message. Its last text part is the message itself."""
     message = Message(
         message_id=task.task_id,
         context_id=task.thread_id,
@@ -41,7 +41,7 @@ def _parts(task: AgentTask) -> Iterator[Part]:
 
 
 def _context(handed: HandedOver, message: str) -> str:
-    """What the handoff's context mode grants, in words: most agents read no metadata."""
+    """Return the granted context of the handoff as text, because most agents ignore metadata."""
     if handed.request.context_mode is ContextMode.SUMMARY:
         summary = handed.request.context_summary.strip()
         return SUMMARY.format(summary=summary) if summary and summary != message.strip() else ""

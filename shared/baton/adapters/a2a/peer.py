@@ -1,4 +1,4 @@
-"""One remote agent, spoken to with the SDK's client."""
+"""The connection to one remote agent, by the SDK's client."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from baton.ports.agent_client import AgentFailed, AgentProgress, AgentTask, Task
 from baton.ports.chat_model import TextDelta
 
 CANCEL_SECONDS = 2.0
-"""How long a remote agent may take to hear that it should stop."""
+"""The time limit of a request to stop a task."""
 SLOWEST_POLL_SECONDS = 5.0
 HISTORY_LENGTH = 50
-"""Messages of a task that are asked for."""
+"""Messages of a task that are requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Peer:
 
     @classmethod
     def behind(cls, card: AgentCard, http: httpx.AsyncClient) -> Peer:
-        """Speak to the agent that ``card`` describes. Raises ``AgentFailed`` if it names no address for JSON-RPC."""
+        """Connect to the agent of ``card``. Raises ``AgentFailed`` if the card has no address for JSON-RPC."""
         streams = card.capabilities.streaming
         config = ClientConfig(
             streaming=streams,
@@ -69,9 +69,9 @@ class Peer:
         after ``poll_seconds``. Raises ``TaskLost``, ``AgentFailed`` and whatever the SDK makes of what is no A2A.
         """
         if task.remote_task_id is not None:
-            # The task's words so far were told when it asked for more.
+            # The task's text so far was yielded when it asked for input.
             answer.skip(await self._unfinished(task.remote_task_id))
-        # The SDK promises an iterator, and gives a generator.
+        # The SDK declares an iterator but returns a generator.
         sent = cast(
             "AsyncGenerator[StreamResponse, None]", self.client.send_message(outgoing(task), context=self.context)
         )
@@ -91,7 +91,7 @@ class Peer:
                 yield chunk
 
     async def _unfinished(self, task_id: str) -> Task:
-        """The task as it is. Raises ``TaskLost`` if it takes no more messages."""
+        """Read the task. Raises ``TaskLost`` if it accepts no more messages."""
         try:
             task = await self.client.get_task(_look(task_id), context=self.context)
         except TaskNotFoundError:
@@ -101,11 +101,11 @@ class Peer:
         return task
 
     async def cancel(self, task_id: str) -> None:
-        """Ask the agent to stop, for two seconds at most; what it says to that changes nothing."""
+        """Ask the agent to stop, for two seconds at most. Its answer is ignored."""
         try:
             async with asyncio.timeout(CANCEL_SECONDS):
                 await self.client.cancel_task(CancelTaskRequest(id=task_id), context=self.context)
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes do to three libraries: nobody waits for it
+        except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything, and the result is not needed
             Logger(child=True).info("A remote agent did not take a cancel", extra={"failure": type(error).__name__})
 
 

@@ -1,4 +1,4 @@
-"""Remote agents as peers: asked over A2A, with the official SDK's client."""
+"""Remote agents over A2A, by the official SDK's client."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from baton.ports.agent_client import (
 from baton.ports.chat_model import TextDelta
 
 FAILURES_BEFORE_OPEN = 3
-"""Failures in a row after which a remote agent is left alone for a while."""
+"""Consecutive failures after which the circuit of a remote agent opens."""
 CHECK_SECONDS = 5.0
-"""How long a start waits for an agent's card."""
+"""How long the check at the start waits for an agent's card."""
 SHARE_OF_SILENCE = 0.9
-"""Of ``consult_seconds``: a silent agent fails here, where it counts, before its asker's patience ends."""
+"""A share of ``consult_seconds``. A silent agent fails here first, so that the circuit breaker counts it."""
 
 Resolve = Callable[[Mapping[str, HeaderValue]], Awaitable[dict[str, str]]]
 
@@ -68,7 +68,7 @@ class RemoteAgents:
         self._logger = Logger(child=True)
 
     async def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
-        """Yield the answer's text as it comes, then one ``AgentDone``; see the port."""
+        """Yield the answer's text as it arrives, then one ``AgentDone``; see the port."""
         remote = agent.remote
         if remote is None:
             raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
@@ -92,7 +92,7 @@ class RemoteAgents:
         yield self._reported(answer.done())
 
     async def check(self, agent: AgentDefinition) -> str | None:
-        """What keeps ``agent`` from being asked right now, as far as its card tells; None: nothing."""
+        """Return why ``agent`` cannot be reached, judged by its card; None if it can."""
         remote = agent.remote
         if remote is None:
             return None
@@ -101,7 +101,7 @@ class RemoteAgents:
             async with asyncio.timeout(CHECK_SECONDS), self._http() as http:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
                 Peer.behind(await self._cards.get(remote.card_url, http), http)
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes do to three libraries
+        except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
             return self._redacted(agent_failed(error).reason)
         return None
 
@@ -122,14 +122,14 @@ class RemoteAgents:
         async with self._http() as http:
             prepare(http, remote.card_url, credentials, silence)
             peer: Peer | None = None
-            to_be_stopped = True  # if the asker leaves
+            to_be_stopped = True  # if the caller stops early
             try:
                 peer = Peer.behind(await self._cards.get(remote.card_url, http), http)
                 async with aclosing(peer.answers(task, answer, self._poll_seconds)) as chunks:
                     async for chunk in chunks:
                         yield chunk
-            except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes do to three libraries
-                # A task that waits for its asker goes on waiting if the answer did not reach it.
+            except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
+                # A task that waits for input keeps waiting if the message did not reach it.
                 to_be_stopped = answer.has_begun
                 self._cards.forget(remote.card_url)
                 failure = agent_failed(error)

@@ -1,4 +1,4 @@
-"""Audit records on DynamoDB, in the partition of the thread they are about."""
+"""Audit records on DynamoDB, in the partition of their thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ logger = Logger()
 
 PAGE = 50
 MAX_PAGES = 20
-"""Pages that one answer looks through for records that match."""
+"""Pages that one call searches for matching records."""
 
 
 class DynamoAuditLog:
@@ -100,7 +100,7 @@ class DynamoAuditLog:
 
 
 async def _some(entries: AsyncIterator[Item], most: int) -> list[Item]:
-    """The next entries, at ``most`` so many."""
+    """Return the next entries, at most ``most``."""
     taken: list[Item] = []
     async for entry in entries:
         taken.append(entry)

@@ -1,4 +1,4 @@
-"""The part of an item that no key or condition needs: in the item itself, or in S3 if it is large."""
+"""Packed bodies of items, stored in the item or, if large, in S3."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
 
 MAX_INLINE = 300 * 1024
-"""Bytes of packed bodies kept in an item, which may have 400 KB with everything."""
+"""Bytes of packed bodies in an item. DynamoDB's limit of a whole item is 400 KB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class ItemBodies:
     async def kept(
         self, scope: Scope, thread_id: str, packed: bytes, *, name: str = "body", room: int = MAX_INLINE
     ) -> Item:
-        """The attribute for an item that keeps ``packed``: the bytes, or their checksum if ``room`` is too small."""
+        """Return the attribute for ``packed``: the bytes, or their checksum in S3 if they exceed ``room``."""
         if len(packed) > room:
             return {f"{name}_sha256": await self.s3.put(scope, thread_id, packed)}
         return {name: packed}
 
     async def read(self, scope: Scope, thread_id: str, item: Item, *, name: str = "body") -> bytes:
-        """What ``kept`` kept. Raises ``StoreUnavailable`` when it is damaged."""
+        """Read the body of an item. Raises ``StoreUnavailable`` if it is damaged."""
         if name in item:
             packed: bytes = item[name]
             return packed

@@ -97,7 +97,7 @@ def pack_message(message: StoredMessage) -> bytes:
 def unpack_message(
     packed: bytes, *, message_id: str, ordinal: int, run_id: str, tokens: int, fence: int = 0
 ) -> StoredMessage:
-    """The message whose keyed attributes are given and whose rest was packed."""
+    """Return the message whose keyed attributes are given and whose rest was packed."""
     body = unpack(packed)
     end = body.get("e")
     return StoredMessage(
@@ -165,7 +165,7 @@ def unpack_conversation(agent_id: str, packed: bytes | None) -> ConversationStat
 
 
 def interrupt_as_json(interrupt: Interrupt) -> dict[str, Any]:
-    """An interrupt, with its answer if it has one."""
+    """Return an interrupt, with its answer if it has one."""
     answer = interrupt.answer
     return {
         "i": interrupt.id,

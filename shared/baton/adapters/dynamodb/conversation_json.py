@@ -11,7 +11,7 @@ from baton.domain.workflow import Workflow, WorkflowStatus
 
 
 def handoff_as_json(request: HandoffRequest) -> dict[str, Any]:
-    """A handoff without its thread, tenant and place."""
+    """Return a handoff without its thread, tenant and place."""
     body: dict[str, Any] = {
         "u": request.user_id,
         "s": request.source_agent_id,
@@ -59,7 +59,7 @@ def handoff_from_json(body: dict[str, Any], *, thread_id: str, tenant_id: str, p
 
 
 def workflow_as_json(workflow: Workflow) -> dict[str, Any]:
-    """A workflow without its id and thread."""
+    """Return a workflow without its id and thread."""
     return {
         "a": workflow.agent_id,
         "n": workflow.name,
@@ -89,7 +89,7 @@ def workflow_from_json(body: dict[str, Any], *, workflow_id: str, thread_id: str
 
 
 def conversation_as_json(conversation: ConversationState) -> dict[str, Any]:
-    """The conversation state without the agent that has it."""
+    """Return the conversation state without the agent that has it."""
     body = {
         "h": list(conversation.handoff) if conversation.handoff is not None else None,
         "w": _named(conversation.workflow) if conversation.workflow is not None else None,

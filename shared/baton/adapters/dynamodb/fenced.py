@@ -1,4 +1,4 @@
-"""Writing items of a run, which only the latest holder of the thread's lease may do."""
+"""Write items of a run under its fence. Only the latest holder of the lease succeeds."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from baton.ports.thread_store import Lease
 
 
 async def put_fenced(table: Table, lease: Lease, item: Item) -> None:
-    """Write an item under the lease's fence. Raises ``LeaseLost`` where a higher fence has written.
+    """Write an item under the lease's fence. Raises ``LeaseLost`` if a higher fence has written.
 
-    Repeating the write is harmless: what is there then bears the same fence.
+    Repeating the write is harmless, because the existing item then has the same fence.
     """
     try:
         await table.put(

@@ -16,27 +16,27 @@ from baton.domain.workflow import Workflow
 
 
 def pack_handoff(request: HandoffRequest) -> bytes:
-    """A handoff without its thread, tenant and place."""
+    """Return a handoff without its thread, tenant and place."""
     return pack(handoff_as_json(request))
 
 
 def unpack_handoff(packed: bytes, *, thread_id: str, tenant_id: str, place: HandoffPlace) -> HandoffRequest:
-    """The handoff whose keyed attributes are given and whose rest was packed."""
+    """Return the handoff whose keyed attributes are given and whose rest was packed."""
     return handoff_from_json(unpack(packed), thread_id=thread_id, tenant_id=tenant_id, place=place)
 
 
 def pack_workflow(workflow: Workflow) -> bytes:
-    """A workflow without its id and thread."""
+    """Return a workflow without its id and thread."""
     return pack(workflow_as_json(workflow))
 
 
 def unpack_workflow(packed: bytes, *, workflow_id: str, thread_id: str) -> Workflow:
-    """The workflow whose keyed attributes are given and whose rest was packed."""
+    """Return the workflow whose keyed attributes are given and whose rest was packed."""
     return workflow_from_json(unpack(packed), workflow_id=workflow_id, thread_id=thread_id)
 
 
 def pack_skill(skill: Skill) -> bytes:
-    """A skill without its tenant, agent and version, and without its status, which is a question of another item."""
+    """Pack a skill without its tenant, agent and version, and without its status, which another item has."""
     draft = skill.draft
     return pack(
         {
@@ -52,7 +52,7 @@ def pack_skill(skill: Skill) -> bytes:
 
 
 def unpack_skill(packed: bytes, *, tenant_id: str, agent_id: str, version: int, status: SkillStatus) -> Skill:
-    """The skill whose keyed attributes are given and whose rest was packed."""
+    """Return the skill whose keyed attributes are given and whose rest was packed."""
     body = unpack(packed)
     return Skill(
         draft=SkillDraft(

@@ -1,4 +1,4 @@
-"""Handoffs on DynamoDB: records of the audit log, in the partition of their thread, that bear the whole request."""
+"""Handoffs on DynamoDB: audit records in the partition of their thread that contain the whole request."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from baton.domain.identity import Scope
 from baton.ports.thread_store import Lease
 
 AUDITED = "handoff"
-"""What the audit log calls it."""
+"""The action of its audit record."""
 
 
 class DynamoHandoffs:
     """``HandoffStore`` on the conversation table, with large bodies in S3.
 
-    A record of its own beside the audit log's would cost every handoff a third write unit.
+    A separate record besides the audit record would cost every handoff a third write unit.
     """
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
@@ -77,5 +77,5 @@ class DynamoHandoffs:
 
 
 def _sortable_id(thread_id: str, place: HandoffPlace) -> str:
-    # The number keeps those of one run, which began with the same message, in order.
+    # The number orders the handoffs of one run, which have the same time.
     return f"{place.started:015d}#{place.number:02d}-{handoff_id(thread_id, place.ordinal, place.number)}"

@@ -1,4 +1,4 @@
-"""The idle index on DynamoDB: sharded, keys only, never on a turn's path to being correct."""
+"""The idle index on DynamoDB: sharded and keys only. Turns do not depend on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from baton.ports.idle_threads import DueThread, IdleThread
 
 _INDEX = ("idle", "idle_shard", "idle_check_at")
 PAGE = 25
-"""Entries of one shard at a time: those of all shards, read together, are a few requests' worth of threads."""
+"""Entries of a page of one shard. The threads of one page of all shards are read in a few requests."""
 MAX_AT_ONCE = 100
 """DynamoDB's limit for BatchGetItem."""
 
@@ -37,7 +37,7 @@ class DynamoIdleThreads:
                 for shard in keys.idle_shards()
             ]
             while shards:
-                # A page of every shard before a second one of any: no shard waits for the end of another.
+                # One page of every shard in turn, so that no shard waits for the end of another.
                 pages = await asyncio.gather(*(anext(shard, None) for shard in shards))
                 shards = [shard for shard, page in zip(shards, pages, strict=True) if page is not None]
                 entries = sorted((entry for page in pages if page for entry in page), key=_check_at)
@@ -66,7 +66,7 @@ class DynamoIdleThreads:
         return self._table.query(shard, last=to_millis(before), limit=PAGE, index=_INDEX)
 
     async def _load(self, entries: list[Item]) -> list[DueThread]:
-        """The threads themselves, read consistently: the index may be behind, and name a thread that moves twice."""
+        """Read the threads consistently. The index may be behind, and may list a moving thread twice."""
         found_keys = dict.fromkeys((entry["PK"], entry["SK"]) for entry in entries)
         wanted = [{"PK": partition, "SK": sort} for partition, sort in found_keys]
         items = {item["PK"]: item for item in await self._table.get_many(wanted, consistent=True)}
@@ -76,7 +76,7 @@ class DynamoIdleThreads:
         for entry in entries:
             item = items.get(entry["PK"])
             if item is None or item.get("idle_check_at") != entry["idle_check_at"]:
-                continue  # gone, or another sweep was quicker
+                continue  # it is gone, or another sweep was faster
             if item.get("thread_status") == "deleted":
                 continue
             tenant_id, _, thread_id = entry["PK"].partition("#")
@@ -92,7 +92,7 @@ class DynamoIdleThreads:
         return found
 
     async def _with_last_episode(self, items: Iterable[Item]) -> set[str]:
-        """The partitions of the threads whose session before this one has its episode."""
+        """Return the partitions of the threads whose previous session has its episode."""
         numbers = {item["PK"]: item["episode"] - 1 for item in items if isinstance(item.get("episode"), int)}
         wanted = [{"PK": key, "SK": keys.episode_sort(number)} for key, number in numbers.items() if number > 0]
         episodes = await self._table.get_many(wanted, consistent=True) if wanted else []

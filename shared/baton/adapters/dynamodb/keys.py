@@ -1,4 +1,4 @@
-"""The table's keys. Only this module knows how a tenant's things are named."""
+"""The table's keys. Only this module builds them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ AUDIT = "AUDIT#"
 FLOW = "FLOW#"
 _MAX_ENCODED_USER = 512
 IDLE_SHARDS = 8
-"""The idle index is written once a session; eight partitions take 8,000 new sessions a second."""
+"""Partitions of the idle index. It is written once a session, so eight take 8,000 new sessions a second."""
 LISTING_SHARDS = 8
-"""One partition of an index takes 1,000 writes a second, however busy the table; a tenant's lists take so many more."""
+"""Partitions of a tenant's lists. One partition of an index takes 1,000 writes a second."""
 
 
 def partition(scope: Scope, thread_id: str) -> str:
-    """The partition of everything that belongs to one thread."""
+    """Return the partition of everything that belongs to one thread."""
     return f"{scope.tenant_id}#{thread_id}"
 
 
@@ -69,78 +69,78 @@ def episode_sort(number: int) -> str:
 
 
 def call(scope: Scope, thread_id: str, first_ordinal: int, call_id: str) -> Key:
-    """A tool call, below the first ordinal of its run: the same for every attempt, and runs sort by time."""
+    """Return the key of a tool call, below the first ordinal of its run. It is the same in every attempt."""
     return {"PK": partition(scope, thread_id), "SK": f"{call_sort(first_ordinal)}#{call_id}"}
 
 
 def call_sort(first_ordinal: int) -> str:
-    """Just before the calls of the run that begins at ``first_ordinal``."""
+    """Return the sort key just before the calls of the run that begins at ``first_ordinal``."""
     return f"CALL#{first_ordinal:012d}"
 
 
 def task(scope: Scope, thread_id: str, first_ordinal: int, task_id: str) -> Key:
-    """A sub-task, below the first ordinal of its run."""
+    """Return the key of a sub-task, below the first ordinal of its run."""
     return {"PK": partition(scope, thread_id), "SK": f"{task_sort(first_ordinal)}#{task_id}"}
 
 
 def task_sort(first_ordinal: int) -> str:
-    """Just before the sub-tasks of the run that begins at ``first_ordinal``."""
+    """Return the sort key just before the sub-tasks of the run that begins at ``first_ordinal``."""
     return f"TASK#{first_ordinal:012d}"
 
 
 def task_place(scope: Scope, thread_id: str, task_id: str) -> Key:
-    """Where a sub-task's run begins: finds it by its id alone."""
+    """Return the key of the item that maps a sub-task's id to its run."""
     return {"PK": partition(scope, thread_id), "SK": f"TASKAT#{task_id}"}
 
 
 def user_flow(scope: Scope, workflow_id: str) -> Key:
-    """A workflow in its user's list, whichever thread it is in."""
+    """Return the key of a workflow in its user's list."""
     return {"PK": user_listing(scope), "SK": f"{FLOW}{workflow_id}"}
 
 
 def skills(scope: Scope) -> str:
-    """The partition of a tenant's skills."""
+    """Return the partition of a tenant's skills."""
     return f"{scope.tenant_id}#~SKILLS"
 
 
 def skill_version(scope: Scope, agent_id: str, slug: str, version: int) -> Key:
-    """One version of a skill; the newest sorts last."""
+    """Return the key of one version of a skill. The newest sorts last."""
     return {"PK": skills(scope), "SK": f"{skill_versions(agent_id, slug)}{version:06d}"}
 
 
 def skill_versions(agent_id: str, slug: str) -> str:
-    """What the sort keys of a skill's versions begin with."""
+    """Return the prefix of the sort keys of a skill's versions."""
     return f"SKILL#{agent_id}#{slug}#"
 
 
 def active_skill(scope: Scope, agent_id: str, slug: str) -> Key:
-    """The version of a skill that messages are answered with."""
+    """Return the key of the active version of a skill."""
     return {"PK": skills(scope), "SK": f"{active_skills(agent_id)}{slug}"}
 
 
 def active_skills(agent_id: str) -> str:
-    """What the sort keys of an agent's active skills begin with."""
+    """Return the prefix of the sort keys of an agent's active skills."""
     return f"ACTIVE#{agent_id}#"
 
 
 def audit(scope: Scope, thread_id: str | None, sortable_id: str) -> Key:
-    """An audit record, in its thread's partition or in one of the tenant's own."""
+    """Return the key of an audit record, in its thread's partition or in one of the tenant."""
     hash_key = audit_listing(scope, sortable_id) if thread_id is None else partition(scope, thread_id)
     return {"PK": hash_key, "SK": f"{AUDIT}{sortable_id}"}
 
 
 def owner(thread_id: str) -> Key:
-    """Which tenant uses a thread id. Partitions that belong to no tenant start with ``~``."""
+    """Return the key of the item that names a thread id's tenant. Partitions of no tenant start with ``~``."""
     return {"PK": f"~THREAD#{thread_id}", "SK": "OWNER"}
 
 
 def connection(connection_id: str, attachment: str = "") -> Key:
-    """Where a connection is attached: one item a thread below the connection's own partition."""
+    """Return the key of a connection's attachment to a thread, in the connection's partition."""
     return {"PK": f"~CONN#{connection_id}", "SK": f"AT#{attachment}"}
 
 
 def user_listing(scope: Scope) -> str:
-    """Partition of the ``listing`` index that holds a user's threads; also where the user's workflows are."""
+    """Return the partition of the ``listing`` index with a user's threads. The user's workflows are there too."""
     encoded = quote(scope.user_id, safe="")
     if len(encoded) > _MAX_ENCODED_USER:  # an index key holds 2,048 bytes
         encoded = "~" + hashlib.sha256(scope.user_id.encode()).hexdigest()
@@ -148,40 +148,40 @@ def user_listing(scope: Scope) -> str:
 
 
 def fork_listing(scope: Scope, parent_thread_id: str) -> str:
-    """Partition of the ``listing`` index that holds a thread's forks."""
+    """Return the partition of the ``listing`` index with a thread's forks."""
     return f"{scope.tenant_id}#~FORKS#{parent_thread_id}"
 
 
 def tenant_listing(scope: Scope, thread_id: str) -> str:
-    """Partition of the ``listing`` index that holds a thread among its tenant's, by creation."""
+    """Return the partition of the ``listing`` index with a thread in its tenant's list, by creation."""
     return tenant_listings(scope)[_shard(thread_id, LISTING_SHARDS)]
 
 
 def tenant_listings(scope: Scope) -> list[str]:
-    """Every partition of the ``listing`` index with threads of a tenant."""
+    """Return every partition of the ``listing`` index with threads of a tenant."""
     return [f"{scope.tenant_id}#~THREADS#{number}" for number in range(LISTING_SHARDS)]
 
 
 def audit_listing(scope: Scope, sortable_id: str) -> str:
-    """Partition of the ``listing`` index that holds an audit record; also where one of no thread is."""
+    """Return the partition of the ``listing`` index with an audit record. Records of no thread are there too."""
     return audit_listings(scope)[_shard(sortable_id, LISTING_SHARDS)]
 
 
 def audit_listings(scope: Scope) -> list[str]:
-    """Every partition of the ``listing`` index with audit records of a tenant."""
+    """Return every partition of the ``listing`` index with audit records of a tenant."""
     return [f"{scope.tenant_id}#~AUDIT#{number}" for number in range(LISTING_SHARDS)]
 
 
 def idle_shards() -> list[str]:
-    """Every partition of the ``idle`` index."""
+    """Return every partition of the ``idle`` index."""
     return [f"~IDLE#{number}" for number in range(IDLE_SHARDS)]
 
 
 def idle_shard(thread_id: str) -> str:
-    """Partition of the ``idle`` index a thread is watched in."""
+    """Return the partition of the ``idle`` index for a thread."""
     return idle_shards()[_shard(thread_id, IDLE_SHARDS)]
 
 
 def _shard(name: str, shards: int) -> int:
-    """The shard of a name, the same for ever. Of all of it: ids that clients make may begin with the time."""
+    """Return the shard of a name. It never changes. The whole name counts, because ids may begin with the time."""
     return zlib.crc32(name.encode()) % shards

@@ -1,4 +1,4 @@
-"""The lease, the fence and the pointer: who may write to a thread, and when what was written counts."""
+"""The lease, the fence and the pointer: who may write to a thread, and which messages readers see."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, NoS
 LEASE_SECONDS = 30
 RESERVED_SEQS = 10_000
 CLOSING_MS = 5 * 60 * 1000
-"""A closing that has not been carried through by then is started again by the sweeper."""
+"""After this time the sweeper restarts an incomplete closing."""
 LOW_SEQS = 5_000
-"""A renewal that finds fewer reserved numbers than this left reserves more."""
+"""A renewal reserves more sequence numbers if fewer than this are left."""
 
 _MY_THREAD = "user_id = :user AND thread_status <> :deleted"
 _FREE = "attribute_not_exists(lease_until) OR lease_until < :now"
@@ -62,12 +62,12 @@ _MINE = "fence = :fence AND lease_owner = :owner"
 
 
 def _end_of_lease(now: datetime) -> datetime:
-    """As the table keeps it, in whole milliseconds: whoever asks about a lease names it by its end."""
+    """Return the end of a new lease in whole milliseconds, as in the table. Leases are compared by their end."""
     return from_millis(to_millis(now + timedelta(seconds=LEASE_SECONDS)))
 
 
 class Leases:
-    """The part of the thread store that decides who writes."""
+    """The part of the thread store that manages leases and commits."""
 
     def __init__(self, table: Table, clock: Clock) -> None:
         self._table = table
@@ -136,7 +136,7 @@ class Leases:
         return replace(lease, until=until, end_seq=lease.end_seq + more, delivery=delivery)
 
     async def release(self, lease: Lease) -> None:
-        # The reservation goes back too, so that a refused message leaves no gap; but only this lease's own numbers.
+        # Return this lease's reserved numbers too, so that a refused message leaves no gap.
         values = {":next": lease.first_seq, ":fence": lease.fence, ":owner": lease.owner}
         with contextlib.suppress(LeaseLost):
             await self._update_mine(lease, "SET next_seq = :next" + _END_RUN, values)
@@ -147,7 +147,7 @@ class Leases:
             await self._update_mine(lease, "SET lease_until = :zero", values)
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
-        # Not a first attempt: the run that is forgotten may have used up numbers, and clients allow the jump for it.
+        # Not a first attempt: the dropped run may have used numbers, and clients accept the jump for later attempts.
         values = {":run": run_id, ":message": message_id, ":two": 2, ":fence": lease.fence, ":owner": lease.owner}
         expression = "SET run_id = :run, run_message_id = :message, run_attempt = :two"
         await self._update_mine(lease, expression, values)
@@ -184,7 +184,7 @@ class Leases:
             "committed_fence = :fence"
         )
         if listed_at(now) != listed_at(lease.thread.last_activity_at):
-            # A coarse time: most commits leave the index alone, whose every change costs two write units.
+            # The time is coarse, because every change of the index costs two write units.
             expression += ", listed_at = :listed"
             values[":listed"] = listed_at(now)
         if commit.ended is not None:
@@ -269,11 +269,11 @@ class Leases:
             await self._table.update(keys.thread(lease.scope, lease.thread_id), expression, values, condition=_MINE)
         except ConditionFailed as failure:
             if commits and (failure.item or {}).get("committed_fence") == lease.fence:
-                return  # the answer to an earlier, successful try of this very commit was lost
+                return  # an earlier try of this commit succeeded, and its response was lost
             raise LeaseLost from None
 
     async def _claim_id(self, scope: Scope, thread_id: str, item: Item, now: datetime) -> None:
-        """Make sure no other tenant uses this thread id; undo the thread's creation if one does."""
+        """Claim the thread id for the tenant. If another tenant has it, undo the thread's creation."""
         claim: Item = {**keys.owner(thread_id), "tenant_id": scope.tenant_id}
         if "parent_thread_id" not in item:
             claim |= {
@@ -295,12 +295,12 @@ class Leases:
 
 
 def listed_at(moment: datetime) -> str:
-    """The hour a thread is listed under."""
+    """Return the hour a thread is listed under."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H")
 
 
 def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
-    """The thread an item holds; a run whose lease has passed shows as interrupted."""
+    """Return the thread of an item. A run whose lease has expired is interrupted."""
     run = None
     if "run_id" in item:
         alive = item.get("lease_until", 0) >= to_millis(now)
@@ -360,7 +360,7 @@ def _creation_values(scope: Scope, request: LeaseRequest, now: datetime) -> dict
 
 
 def _own_retry_or_raise(item: Item, scope: Scope, owner: str, now: datetime) -> Item:
-    """The item, if this very request had already taken the lease; else the reason why it could not."""
+    """Return the item if an earlier try of this request took the lease. Otherwise raise the reason of the refusal."""
     if item.get("lease_owner") == owner:
         return item
     if item["user_id"] != scope.user_id or item["thread_status"] == "deleted":

@@ -1,4 +1,4 @@
-"""Attached connections on DynamoDB: one item in the thread's partition, one in the connection's own."""
+"""Attached connections on DynamoDB: one item in the thread's partition, one in the connection's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEPT_SECONDS = 2 * 3600 + 600
 """API Gateway ends every WebSocket after two hours."""
 
 CANCEL_KEPT_SECONDS = 3600
-"""Longer than any run. A run that has ended clears its own; this is for those that never begin."""
+"""Longer than any run. Ended runs delete their cancellations; this is for runs that never begin."""
 
 ASK_KEPT_SECONDS = 60
 """Longer than any lease."""
@@ -37,7 +37,7 @@ class DynamoLiveRegistry:
     async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
         expires_at = int(self._clock.now().timestamp()) + KEPT_SECONDS
         partition = keys.partition(scope, thread_id)
-        # The connection's own record goes first: a disconnect in between still finds what it has to clean up.
+        # Write the connection's item first, so that a disconnect in between finds what it must delete.
         await self._table.put({**keys.connection(connection_id, partition), "expires_at": expires_at})
         await self._table.put(
             {

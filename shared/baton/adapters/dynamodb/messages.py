@@ -1,4 +1,4 @@
-"""Messages at their ordinals: written once, read from the newest backwards."""
+"""Messages on DynamoDB, by ordinal, read from the newest backwards."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from baton.ports.thread_store import Lease, Page
 
 MAX_QUERY = 200
 PAGE_SIZE = 1024 * 1024
-"""Characters, or bytes as they are stored, from which on a page of messages is full, however many were asked for."""
+"""Characters, or stored bytes, after which a page of messages ends, whatever its limit."""
 
 
 class Messages(Leases):
-    """The part of the thread store that keeps what was said."""
+    """The part of the thread store that stores messages."""
 
     def __init__(self, table: Table, bodies: S3Bodies, clock: Clock) -> None:
         super().__init__(table, clock)
@@ -50,7 +50,7 @@ class Messages(Leases):
         if top <= 0:
             return ()
         mean = max(1, thread.stored_tokens // max(1, thread.next_ordinal))
-        # As many as the budget will probably take, and a few more: one request a turn, whatever the thread's length.
+        # Somewhat more than the budget probably takes, so that one request a turn is enough for any thread.
         limit = min(MAX_QUERY, math.ceil(token_budget / mean) + 4)
         items: list[Item] = []
         tokens = 0
@@ -126,14 +126,14 @@ class Messages(Leases):
 
 
 def _size(message: StoredMessage) -> int:
-    """About how much work it is to pack and show it: characters of its content and calls."""
+    """Return the characters of its content and calls, which determine the work of packing it."""
     content = message.content
     length = len(content) if isinstance(content, str) else sum(len(part.model_dump_json()) for part in content)
     return length + sum(len(call.arguments) for call in message.tool_calls)
 
 
 def _one_run(messages: list[StoredMessage]) -> list[StoredMessage]:
-    """The messages up to the run's end: the next run may bear the same id, which is the client's choice."""
+    """Return the messages up to the run's end. The next run may have the same id, because clients choose it."""
     for index, message in enumerate(messages):
         if message.end is not None:
             return messages[: index + 1]

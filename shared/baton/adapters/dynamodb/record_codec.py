@@ -16,7 +16,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def pack_call(call: ToolCallRecord) -> bytes:
-    """A tool call without its id, run and time, which its item tells. Fields at their defaults are left out."""
+    """Return a tool call without its id, run and time, which its item tells. Fields at their defaults are left out."""
     body: dict[str, Any] = {
         "a": call.agent_id,
         "n": call.tool_name,
@@ -31,7 +31,7 @@ def pack_call(call: ToolCallRecord) -> bytes:
 
 
 def unpack_call(packed: bytes, *, call_id: str, run_id: str, called_at: datetime) -> ToolCallRecord:
-    """The call whose keyed attributes are given and whose rest was packed."""
+    """Return the call whose keyed attributes are given and whose rest was packed."""
     body = unpack(packed)
     return ToolCallRecord(
         id=call_id,
@@ -49,7 +49,7 @@ def unpack_call(packed: bytes, *, call_id: str, run_id: str, called_at: datetime
 
 
 def pack_task(task: Task) -> bytes:
-    """A sub-task without its id, run, start and messages."""
+    """Return a sub-task without its id, run, start and messages."""
     body: dict[str, Any] = {
         "c": task.tool_call_id,
         "a": task.agent_id,
@@ -66,7 +66,7 @@ def pack_task(task: Task) -> bytes:
 def unpack_task(
     packed: bytes, *, task_id: str, run_id: str, started_at: datetime, messages: tuple[TaskMessage, ...] = ()
 ) -> Task:
-    """The sub-task whose keyed attributes are given and whose rest was packed."""
+    """Return the sub-task whose keyed attributes are given and whose rest was packed."""
     body = unpack(packed)
     return Task(
         id=task_id,
@@ -95,7 +95,7 @@ def unpack_task_messages(packed: bytes) -> tuple[TaskMessage, ...]:
 
 
 def _standard(arguments: dict[str, Any]) -> dict[str, Any] | str:
-    """The arguments; as text where they hold NaN or an infinity, which Python reads and JSON does not know."""
+    """Return the arguments; as text where they hold NaN or an infinity, which Python reads and JSON does not know."""
     try:
         json.dumps(arguments, allow_nan=False)
     except ValueError:

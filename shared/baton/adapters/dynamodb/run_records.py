@@ -32,14 +32,14 @@ _BEYOND = 10**12 - 1
 """Above every ordinal."""
 
 _Place = tuple[int, int, str]
-"""Where a record stands in its thread: first ordinal of its run, time in milliseconds, id."""
+"""The position of a record in its thread: first ordinal of its run, time in milliseconds, id."""
 
 
 class DynamoRunRecords:
     """``RunRecords`` on the conversation table, with large bodies in S3.
 
-    A record's key must be the same for every attempt, whose calls come at other times and in another order. So keys
-    sort by run only, and within a run records are put in order when they are read: a page reads whole runs.
+    A record's key must be the same in every attempt, but attempts make calls at other times and in another order. So
+    keys sort by run only, and readers sort the records of a run: a page reads whole runs.
     """
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
@@ -130,13 +130,13 @@ class DynamoRunRecords:
         )
 
     async def _between(self, scope: Scope, thread_id: str, first_ordinal: int, end_ordinal: int) -> list[Item]:
-        """The items of calls of runs that begin in the range, in order."""
+        """Return the items of calls of runs that begin in the range, in order."""
         found: list[Item] = []
         if first_ordinal < end_ordinal:
             async for page in self._table.query(
                 keys.partition(scope, thread_id),
                 first=keys.call_sort(first_ordinal),
-                last=keys.call_sort(end_ordinal),  # which itself is no key: every key goes on behind it
+                last=keys.call_sort(end_ordinal),  # a prefix of keys, and not a key itself
             ):
                 found += page
         return sorted(found, key=_place)
@@ -144,7 +144,7 @@ class DynamoRunRecords:
     async def _newest(
         self, scope: Scope, thread_id: str, sort: Callable[[int], str], limit: int, cursor: str | None
     ) -> tuple[list[Item], str | None]:
-        """A page of items, the newest first, and the next cursor; no run is read after those that fill the page.
+        """Return a page of items, newest first, and the next cursor. Reading stops with the run that fills the page.
 
         Raises ``InvalidRequest``.
         """
@@ -190,7 +190,7 @@ def _id(item: Item) -> str:
 
 
 def _newest_below(items: list[Item], below: _Place | None) -> list[Item]:
-    """The items of a run that lie before the cursor, the newest first."""
+    """Return the items of a run before the cursor, newest first."""
     return sorted((item for item in items if below is None or _place(item) < below), key=_place, reverse=True)
 
 
@@ -202,18 +202,18 @@ def _page(found: list[Item], limit: int) -> tuple[list[Item], str | None]:
 
 
 def _stored_size(item: Item) -> int:
-    """How many bytes its bodies take, as far as they are in the item."""
+    """Return the size of the bodies in the item, in bytes."""
     return sum(len(value) for value in item.values() if isinstance(value, bytes))
 
 
 def _cursor(last: Item) -> str:
-    """The cursor of the page after the one that ends with ``last``."""
+    """Return the cursor of the page after the one that ends with ``last``."""
     first_ordinal, at, record_id = _place(last)
     return encode({"run": first_ordinal, "at": at, "id": record_id})
 
 
 def _call_size(call: ToolCallRecord) -> int:
-    """About how many characters it takes."""
+    """Return roughly how many characters it has."""
     given = len(call.input) if isinstance(call.input, str) else sum(len(str(value)) for value in call.input.values())
     return given + len(call.output or "") + len(call.error_message or "")
 

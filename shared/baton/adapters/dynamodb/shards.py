@@ -1,4 +1,4 @@
-"""One list over several partitions of an index."""
+"""Merge several partitions of an index into one list."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SMALLEST_PAGE = 10
 
 @dataclass(slots=True)
 class _Shard:
-    """The entries of one partition that were read and not yet given out."""
+    """The entries of one partition that were read but not yet yielded."""
 
     pages: AsyncIterator[list[Item]]
     read: deque[Item] = field(default_factory=deque)
 
     async def fill(self) -> None:
-        """Read until there is an entry, or there are no more."""
+        """Read until there is an entry or the partition ends."""
         while not self.read and (page := await anext(self.pages, None)) is not None:
             self.read.extend(page)
 
@@ -31,11 +31,11 @@ class _Shard:
 async def newest_first(
     table: Table, partitions: Sequence[str], *, before: str | None, limit: int
 ) -> AsyncGenerator[Item, None]:
-    """Entries of the partitions of ``listing`` as one list, the newest first, older than ``before``.
+    """Yield the entries of several partitions as one list, newest first, older than ``before``.
 
-    ``limit`` is how many will be wanted, if all goes well: each partition is asked for its share and some more, all at
-    the same time, and again when they are used up. Sort keys are unique (they end with an id), so that one of them says
-    where a next page begins, in every partition.
+    ``limit`` is the expected number of entries. Each partition is first asked for somewhat more than its share, all in
+    parallel, and again when its entries are used up. Sort keys are unique (they end with an id), so one of them marks
+    the beginning of the next page in every partition.
     """
     share = max(SMALLEST_PAGE, 2 * limit // len(partitions))
     async with AsyncExitStack() as reading:

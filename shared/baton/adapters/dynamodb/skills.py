@@ -1,4 +1,4 @@
-"""Skills on DynamoDB, in a partition of each tenant's own."""
+"""Skills on DynamoDB, in one partition for each tenant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.skill import Skill, SkillStatus, saved
 
 MAX_TRIES = 5
-"""Versions that others may save while one is being saved."""
+"""Attempts to save a version while others save versions too."""
 
 
 class DynamoSkills:
@@ -35,7 +35,7 @@ class DynamoSkills:
             try:
                 await self._table.put(item, condition="attribute_not_exists(PK)")
             except ConditionFailed as failure:
-                # Somebody else's, or this very one, whose answer was lost.
+                # A version of another writer, or this one after a lost response.
                 newest = _skill(scope, failure.item) if failure.item else newest
                 continue
             return next_one
@@ -57,7 +57,7 @@ class DynamoSkills:
         item = await self._table.get(keys.skill_version(scope, agent_id, slug, version))
         if item is None:
             return None
-        # A copy, so that a turn reads all of an agent's active skills at once.
+        # A copy, so that a turn reads all active skills of an agent in one query.
         key = keys.active_skill(scope, agent_id, slug)
         await self._table.put({**key, "version": version, "body": item["body"]})
         return replace(_skill(scope, item), status=SkillStatus.ACTIVE)

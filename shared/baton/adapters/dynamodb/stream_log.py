@@ -49,7 +49,7 @@ class DynamoStreamLog:
             break
         async for page in self._table.query(partition, first=first, last=keys.log_sort(10**12 - 1)):
             for item in page:
-                # TTL only collects garbage, late and in any order: nothing relies on it.
+                # TTL deletes late and in any order, so check the time.
                 if item["last_seq"] <= after or item["expires_at"] <= now:
                     continue
                 pieces.append(
@@ -60,5 +60,5 @@ class DynamoStreamLog:
                         events=tuple(unpack(item["body"])),
                     )
                 )
-                await asyncio.sleep(0)  # a piece holds up to 256 KB of events
+                await asyncio.sleep(0)  # unpacking a piece of up to 256 KB takes time
         return pieces

@@ -1,4 +1,4 @@
-"""One DynamoDB table as plain Python values: the few operations Baton needs, asynchronous and with typed failures."""
+"""Asynchronous access to one DynamoDB table with plain Python values and typed failures."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ Item = dict[str, Any]
 FIRST_PAUSE_SECONDS = 0.05
 MAX_IN_VAIN = 6
 MAX_SECONDS = 8.0
-"""For one request with all its tries. While a lease lasts (30 s, renewed every 10) a request under way and the renewal
-after it may both take so long."""
+"""The time limit of one request with all its retries.
+
+A lease (30 s, renewed every 10) must outlast a request in progress and the renewal after it."""
 STEP_SECONDS = 1.0
 
 
 class ConditionFailed(Exception):
-    """A conditional write found the item otherwise; ``item`` is the item as it is, None if there is none."""
+    """A conditional write failed; ``item`` is the existing item, or None."""
 
     def __init__(self, item: Item | None) -> None:
         self.item = item
@@ -60,9 +61,9 @@ class Table:
     client: DynamoDBClient
     name: str
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    """Waits between the tries of one request, in seconds."""
+    """Waits between the retries of a request, in seconds."""
     seconds: float = MAX_SECONDS
-    """Patience with one request, waiting for a thread included. After that it may still take effect."""
+    """The time limit of one request, including the wait for a thread. It may still take effect later."""
 
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:
         answer = await self._ask(
@@ -71,17 +72,17 @@ class Table:
         return deserialize(answer["Item"]) if "Item" in answer else None
 
     async def put(self, item: Item, *, condition: str | None = None, values: Item | None = None) -> None:
-        """Write an item. Raises ``ConditionFailed`` with the item that is there."""
+        """Write an item. Raises ``ConditionFailed`` with the existing item."""
         request: dict[str, Any] = {"TableName": self.name, "Item": serialize(item)}
         await self._write(self.client.put_item, request, condition, values)
 
     async def update(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> Item:
-        """Update an item and return all of it. Raises ``ConditionFailed`` with the item that is there."""
+        """Update an item and return all of it. Raises ``ConditionFailed`` with the existing item."""
         answer = await self._update(key, expression, values, condition, "ALL_NEW")
         return deserialize(answer["Attributes"])
 
     async def change(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> None:
-        """Update an item that nobody wants to see, which saves reading it. Raises ``ConditionFailed``."""
+        """Update an item without returning it, which saves reading it. Raises ``ConditionFailed``."""
         await self._update(key, expression, values, condition, "NONE")
 
     async def _update(
@@ -96,7 +97,7 @@ class Table:
         return await self._write(self.client.update_item, request, condition, values)
 
     async def delete(self, key: Mapping[str, str], *, condition: str | None = None, values: Item | None = None) -> None:
-        """Delete an item; deleting what is not there is no error. Raises ``ConditionFailed``."""
+        """Delete an item. A missing item is no error. Raises ``ConditionFailed``."""
         await self._write(self.client.delete_item, {"TableName": self.name, "Key": serialize(key)}, condition, values)
 
     async def query(
@@ -110,9 +111,9 @@ class Table:
         limit: int | None = None,
         index: tuple[str, str, str] | None = None,
     ) -> AsyncGenerator[list[Item], None]:
-        """Pages of a partition's items between two sort keys (both included), or with a prefix.
+        """Yield pages of a partition's items between two sort keys (both included), or with a prefix.
 
-        ``index`` names a secondary index, its hash and its range key; only there is the read eventually consistent.
+        ``index`` names a secondary index, its hash and its range key. Only reads of an index are eventually consistent.
         """
         name, hash_key, range_key = index or (None, "PK", "SK")
         expression = f"{hash_key} = :partition"
@@ -146,10 +147,10 @@ class Table:
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     async def get_many(self, keys: list[dict[str, str]], *, consistent: bool = False) -> list[Item]:
-        """Up to 100 items by key, in no order; those that do not exist are left out.
+        """Return up to 100 items by key, in no order, without those that do not exist.
 
-        What the table leaves undone (it is throttled, or the answer would be over 16 MB) is asked for again, ever more
-        slowly. Raises ``StoreUnavailable`` when it does nothing of what is asked six times in a row.
+        Unprocessed keys (the table throttles, or the answer would exceed 16 MB) are requested again with back-off.
+        Raises ``StoreUnavailable`` after six responses in a row without any item.
         """
         found: list[Item] = []
         wanted: dict[str, Any] = {self.name: {"Keys": [serialize(key) for key in keys], "ConsistentRead": consistent}}
@@ -167,12 +168,12 @@ class Table:
             await self.sleep(FIRST_PAUSE_SECONDS * 2**in_vain)
 
     async def _ask(self, operation: Callable[..., Any], **request: Any) -> Any:
-        """Raises ``StoreUnavailable`` for an outage, and where there is no answer in time."""
+        """Send a request. Raises ``StoreUnavailable`` for an outage and after the time limit."""
         asked = asyncio.ensure_future(aws.call(operation, **request))
         try:
             waited = 0.0
             while waited < self.seconds:
-                # In steps: a process that stood still finds its answer afterwards, and has waited for one step only.
+                # Wait in steps: a process that was paused then finds its answer after one step.
                 await asyncio.wait([asked], timeout=STEP_SECONDS)
                 if asked.done():
                     return asked.result()

@@ -26,7 +26,7 @@ class DynamoThreadStore(Messages):
         begun = item if item is not None and "user_id" in item else None
         may_read = begun is not None and (begun["user_id"] == scope.user_id or scope.has(Permission.THREAD_READ_ALL))
         if begun is None or not may_read or begun["thread_status"] == "deleted":
-            # Looked up for every refusal: by the time it takes, nobody can tell a foreign thread from none.
+            # Read for every refusal, so that the response time does not show whether another tenant has the thread.
             owner = await self._table.get(keys.owner(thread_id))
             is_foreign = not may_read if begun is not None else owner is not None
             raise ThreadUnavailable(is_unused=not is_foreign)
@@ -71,7 +71,7 @@ class DynamoThreadStore(Messages):
             index=LISTING,
         ):
             for item in page:
-                # The index knows only the hour, so whole hours are read and put in order here.
+                # The index has only the hour, so whole hours are read and sorted here.
                 if item["listed_at"] != hour and len(found) + len(batch) > limit:
                     found += await self._load(scope, batch, below)
                     batch = []
@@ -101,7 +101,7 @@ class DynamoThreadStore(Messages):
         return threads, encode_text(shown[-1]["listed_at"]) if more else None
 
     async def _load(self, scope: Scope, thread_ids: list[str], below: tuple[int, str] | None) -> list[Thread]:
-        """The threads, newest activity first, those at or above the cursor left out."""
+        """Return the threads after the cursor, newest activity first."""
         now = self._clock.now()
         items: list[Item] = []
         for start in range(0, len(thread_ids), 100):

@@ -18,7 +18,7 @@ from baton.ports.thread_store import Lease
 from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere
 
 KEPT_AFTER_ITS_END = timedelta(days=1)
-"""How long a finished workflow stays in the user's list, where it refuses what a dead worker may still write."""
+"""How long a finished workflow stays in the user's list, where it makes late writes of dead workers fail."""
 _MINE = "attribute_not_exists(PK) OR (thread_id = :thread AND fence <= :fence)"
 
 

@@ -38,7 +38,7 @@ def http_client(
     tls: ssl.SSLContext | None = None,
     resolve: Resolver = addresses_of,
 ) -> httpx.AsyncClient:
-    """A client for what ``policy`` allows. It follows no redirects unless told to, and then checks each of them.
+    """Return a client for what ``policy`` allows. It follows no redirects unless told to, and then checks each of them.
 
     Besides httpx's own errors a request raises ``EgressRefused`` (an ``httpx.ConnectError`` too) for an address that
     must not be called, and ``ResponseTooLarge`` (an ``httpx.ReadError`` too) while reading. ``timeout_seconds`` is

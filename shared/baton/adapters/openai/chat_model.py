@@ -47,9 +47,9 @@ from baton.ports.files import ThreadFiles
 
 MAX_BACKOFF_SECONDS = 8.0
 MAX_RETRY_AFTER_SECONDS = 20.0
-"""A longer ``Retry-After`` is not waited for: the user is told instead, and may send the message again."""
+"""A longer ``Retry-After`` ends the run with an error, and the user may send the message again."""
 USAGE_GRACE_SECONDS = 5.0
-"""How long the token counts may take to follow a complete answer."""
+"""How long to wait for the token counts after a complete answer."""
 
 _REASONS = {
     "length": FinishReason.LENGTH,
@@ -61,7 +61,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What is asked, in the words of Chat Completions."""
+    """A request to Chat Completions."""
 
     settings: ModelSettings
     messages: list[ChatCompletionMessageParam]
@@ -70,14 +70,14 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """What an endpoint turned out not to understand for a model."""
+    """Parameters that an endpoint does not support for a model, as found out by requests."""
 
     counts_usage: bool = True
     completion_limit: bool = False
-    """Reasoning models refuse ``max_tokens`` and want ``max_completion_tokens``, which older servers do not know."""
+    """Reasoning models reject ``max_tokens`` and require ``max_completion_tokens``, which older servers do not know."""
 
     def after(self, error: BadRequestError | UnprocessableEntityError) -> _Dialect | None:
-        """The dialect to try next, or None if ``error`` is about something else."""
+        """Return the dialect to try next, or None if ``error`` is about something else."""
         said = f"{error.param} {error.message}"
         if self.counts_usage and ("stream_options" in said or "include_usage" in said):
             return replace(self, counts_usage=False)
@@ -89,15 +89,15 @@ class _Dialect:
 class OpenAIChatModel:
     """``ports.chat_model.ChatModel`` over Chat Completions of any base URL.
 
-    One policy for everything that can be repeated: as long as nothing of the answer was given out, a 429, 408, 5xx, a
-    connection error and a stream that breaks are tried ``max_retries`` times more, with back-off and ``Retry-After``,
-    within ``ModelSettings.timeout_seconds``. (The SDK's own retries are off: they end where the stream begins.)
+    As long as no chunk was yielded, a 429, 408, 5xx, a connection error and a broken stream are retried ``max_retries``
+    times, with back-off and ``Retry-After``, within ``ModelSettings.timeout_seconds``. The SDK's own retries are off,
+    because they end where the stream begins.
 
-    A model (of this endpoint) that failed so for ``breakers``' number of answers in a row is left alone for a while:
-    ``ModelUnavailable`` at once. Too many requests, refusals and filters are answers of a model that is well.
+    If several answers in a row fail, the circuit of ``breakers`` opens and requests raise ``ModelUnavailable`` at once.
+    Rate limits, refusals and content filters do not count as failures.
 
-    The client is made at the first request, one an event loop. ``api_key`` may be an async callable, asked before each
-    request; what it raises is passed on.
+    The client is created with the first request, one for each event loop. ``api_key`` may be an async callable, which
+    is called before each request; its errors are passed on.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class OpenAIChatModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the answer's text as it comes, its tool calls and one ``Finished`` last; see the port.
+        """Yield the answer's text as it arrives, then its tool calls, then one ``Finished``; see the port.
 
         Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
         """
@@ -163,7 +163,7 @@ class OpenAIChatModel:
                 last = answering or attempt == self._max_retries or delay is None or loop.time() + delay >= deadline
                 self._log(failure, settings.model, attempt, last)
                 if last or delay is None:
-                    # The cause is in the log; its text may quote the request, so it does not travel further.
+                    # The cause is logged only, because its text may quote the request.
                     raise model_error(failure) from None
             await asyncio.sleep(delay)
 
@@ -194,7 +194,7 @@ class OpenAIChatModel:
                 except (OpenAIError, TimeoutError, ValueError):
                     if answer.reason is None:
                         raise
-                    break  # The answer is complete; only its token counts are missing.
+                    break  # The answer is complete. Only its token counts are missing.
                 if chunk is None:
                     break
                 was_finished, size = answer.reason is not None, answer.size
@@ -241,9 +241,9 @@ class OpenAIChatModel:
                 api_key=self._key,
                 base_url=self._base_url,
                 max_retries=0,
-                # Silence is timed in _answer: the SDK's read timeout would count a gateway's keep-alive comments.
+                # _answer enforces the timeout, because a gateway's keep-alive comments reset the SDK's read timeout.
                 timeout=Timeout(None, connect=self._connect_timeout_seconds),
-                # What is compressed may be a thousand times larger than what was counted of it.
+                # A compressed answer may be a thousand times larger than its counted bytes.
                 default_headers={"Accept-Encoding": "identity"},
                 http_client=DefaultAsyncHttpxClient(event_hooks={"response": [limit_response]}),
             )
@@ -251,10 +251,10 @@ class OpenAIChatModel:
 
     async def _key(self) -> str:
         key = self._api_key if isinstance(self._api_key, str) else await self._api_key()
-        return key or "none"  # Endpoints without keys still get a well-formed header.
+        return key or "none"  # Endpoints without keys get a well-formed header too.
 
     def _delay(self, failure: Failure, attempt: int) -> float | None:
-        """Seconds to wait before trying again; None if that is of no use."""
+        """Return the seconds to wait before a retry; None if a retry is useless."""
         if not is_worth_repeating(failure):
             return None
         asked = retry_after(failure)
@@ -276,12 +276,12 @@ def _is_outage(error: Exception) -> bool:
 
 
 class _Answer:
-    """What is known of one answer while its chunks come in."""
+    """One answer in progress."""
 
     def __init__(self, model: str) -> None:
         self.reason: FinishReason | None = None
         self.is_cut = False
-        """Whether it was too long, and nothing more is taken of it."""
+        """Whether it was cut at the length limit."""
         self._said = 0
         self._model = model
         self._usage: Usage | None = None
@@ -290,16 +290,16 @@ class _Answer:
 
     @property
     def size(self) -> int:
-        """Bytes of everything that the model has given: text, calls, and what it thinks aloud."""
+        """Bytes of the model's output: text, calls and reasoning."""
         return self._said + self._fragments.size
 
     def cut(self) -> None:
-        """Take nothing more: the answer ends here, whatever the model still has to say."""
+        """End the answer here and ignore the rest."""
         self.is_cut, self.reason = True, FinishReason.LENGTH
 
     def take(self, chunk: object) -> str:
-        """The text in ``chunk``. Raises ``ContentFiltered``, and ``ModelUnavailable`` if it is none."""
-        # The SDK does not validate what it parses, so nothing of a chunk's shape is certain.
+        """Return the text in ``chunk``. Raises ``ContentFiltered``, and ``ModelUnavailable`` if it is none."""
+        # The SDK does not validate responses, so a chunk may have any shape.
         if not isinstance(chunk, ChatCompletionChunk):
             raise ModelUnavailable
         if isinstance(chunk.model, str) and chunk.model:
@@ -326,7 +326,7 @@ class _Answer:
         return self._fitting(text if isinstance(text, str) else "")
 
     def _fitting(self, text: str) -> str:
-        """As much of ``text`` as the answer may still have."""
+        """Return ``text``, cut to the remaining length of the answer."""
         room = MAX_ANSWER_BYTES - self.size
         fitting = first_bytes(text, room)
         self._said += utf8_size(fitting)
@@ -335,7 +335,7 @@ class _Answer:
         return fitting
 
     def take_calls(self) -> list[ToolCall]:
-        """The tool calls, once, when the answer is complete. Raises ``ModelUnavailable`` if one names no tool."""
+        """Return the tool calls of a complete answer, once. Raises ``ModelUnavailable`` if one names no tool."""
         if self.reason is None:
             return []
         calls = self._fragments.take(cut=self.reason is FinishReason.LENGTH)
@@ -346,18 +346,18 @@ class _Answer:
         return calls
 
     def finished(self) -> Finished:
-        """The end. Raises ``ModelUnavailable`` if the model never said that it had finished."""
+        """Return the end. Raises ``ModelUnavailable`` if the stream had no finish reason."""
         if self.reason is None:
             raise ModelUnavailable
         return Finished(self.reason, self._model, self._usage)
 
     def _take_usage(self, chunk: ChatCompletionChunk) -> None:
-        # Some endpoints send running counts with every chunk; the last ones are the totals.
+        # Some endpoints send cumulative counts with every chunk, so the last ones are the totals.
         counts = (getattr(chunk.usage, "prompt_tokens", None), getattr(chunk.usage, "completion_tokens", None))
         if isinstance(counts[0], int) and isinstance(counts[1], int):
             self._usage = Usage(counts[0], counts[1])
 
 
 def _thought(extra: object) -> int:
-    """The size of what endpoints give besides text and calls: ``reasoning``, ``reasoning_content``. Nobody keeps it."""
+    """Return the size of ``reasoning`` and ``reasoning_content``, which are not kept."""
     return sum(len(value) for value in extra.values() if isinstance(value, str)) if isinstance(extra, dict) else 0

@@ -1,4 +1,4 @@
-"""From what a model endpoint did to the error a caller is told."""
+"""Map failures of a model endpoint to ``ModelError``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from baton.domain.errors import (
 )
 
 Failure = OpenAIError | TimeoutError | ValueError | ModelError
-"""What can come out of the SDK: its own errors, our deadline, unreadable JSON or UTF-8, and our own verdicts."""
+"""The exceptions of a request: the SDK's errors, a timeout, invalid JSON or UTF-8, and errors raised here."""
 
 _FILTER_CODES = {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
 _REFUSAL_TYPES = {"invalid_request_error", "authentication_error", "permission_error", "not_found_error"}
 
 
 def model_error(failure: Failure) -> ModelError:
-    """The one error of the tree that stands for ``failure``; it carries nothing of the provider's own words."""
+    """Return the ``ModelError`` for ``failure``. It contains no text of the provider."""
     if isinstance(failure, ModelError):
         return failure
     if isinstance(failure, TimeoutError):
@@ -41,7 +41,7 @@ def model_error(failure: Failure) -> ModelError:
 
 
 def is_worth_repeating(failure: Failure) -> bool:
-    """Whether the same request may succeed in a moment. A spent deadline and an empty account are not."""
+    """Return whether a retry may succeed. After a timeout or with an empty account it cannot."""
     if isinstance(failure, TimeoutError):
         return False
     if isinstance(failure, APIError):
@@ -53,7 +53,7 @@ def is_worth_repeating(failure: Failure) -> bool:
 
 
 def retry_after(failure: Failure) -> float | None:
-    """The seconds the endpoint asks to be left alone (``Retry-After``, RFC 9110 10.2.3, or ``retry-after-ms``)."""
+    """Return the seconds of ``Retry-After`` (RFC 9110 10.2.3) or ``retry-after-ms``; None without them."""
     if not isinstance(failure, APIStatusError):
         return None
     headers = failure.response.headers
@@ -72,7 +72,7 @@ def retry_after(failure: Failure) -> float | None:
 
 
 def describe(failure: Failure, secret: str) -> dict[str, object]:
-    """What the log keeps of ``failure``: enough to find the cause, without ``secret``."""
+    """Return the log fields of ``failure``, without ``secret``."""
     described: dict[str, object] = {"failure": type(failure).__name__}
     if isinstance(failure, APIError):
         described |= {"provider_code": failure.code, "provider_type": failure.type}
@@ -96,7 +96,7 @@ def _is_content_filter(error: APIError) -> bool:
 def _status(error: APIError) -> int | None:
     if isinstance(error, APIStatusError):
         return error.status_code
-    # Gateways put the upstream's HTTP status into an error object inside a stream that began with 200.
+    # Gateways put the upstream's HTTP status into an error object inside a stream with status 200.
     return int(error.code) if error.code is not None and error.code.isdecimal() and len(error.code) == 3 else None
 
 

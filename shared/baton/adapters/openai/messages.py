@@ -1,7 +1,7 @@
-"""Prompts in the words of Chat Completions.
+"""Convert prompts to messages of Chat Completions.
 
-Images go as ``image_url``, text-like documents as text with their name, other documents as ``file`` parts. Tools go
-as functions.
+Images become ``image_url`` parts, text documents become text with their name, other documents ``file`` parts. Tools
+become functions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from baton.ports.chat_model import Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 
 MAX_INLINED_CHARACTERS = 200_000
-"""Longest text taken from one document (about 50,000 tokens); the model is told what was left out."""
+"""Characters of one document (about 50,000 tokens). A note tells the model if the rest was cut."""
 
 _TEXT_TYPES = re.compile(
     r"text/.+|application/(.+\+)?(json|xml|yaml)"
@@ -50,16 +50,16 @@ _IMAGE_MAGIC = (
 
 
 async def wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[ChatCompletionMessageParam]:
-    """The request's messages; reads the uploads they refer to.
+    """Return the request's messages, including the uploads that they refer to.
 
-    An upload that was announced but never came becomes a sentence that says so: it must not fail every later turn.
-    Raises what ``files`` raises, except ``NotFound``.
+    A missing upload becomes a sentence that says so, because it must not fail every later turn. Raises the errors of
+    ``files`` except ``NotFound``.
     """
     return list(await asyncio.gather(*(_message(prompt, files) for prompt in prompts)))
 
 
 def wire_tools(tools: Sequence[ToolSpec]) -> list[ChatCompletionFunctionToolParam]:
-    """The request's tools."""
+    """Return the request's tools."""
     return [
         {
             "type": "function",
@@ -78,7 +78,7 @@ async def _message(prompt: Prompt, files: ThreadFiles) -> ChatCompletionMessageP
         return ChatCompletionToolMessageParam(
             role="tool", tool_call_id=prompt.tool_call_id, content=_text(prompt.content)
         )
-    # A tool's output without its call is something the model is told about, with a user's authority only.
+    # A tool's output without its call is sent as a user's message.
     question = ChatCompletionUserMessageParam(role="user", content=await _user_content(prompt.content, files))
     if prompt.name:
         question["name"] = _name(prompt.name)
@@ -90,7 +90,7 @@ def _answer(prompt: Prompt) -> ChatCompletionAssistantMessageParam:
     if prompt.name:
         answer["name"] = _name(prompt.name)
     if prompt.tool_calls:
-        # Some endpoints refuse empty text; OpenAI itself writes null beside calls.
+        # Some endpoints reject empty text; OpenAI uses null for messages with calls.
         answer["content"] = answer["content"] or None
         answer["tool_calls"] = [_tool_call(call) for call in prompt.tool_calls]
     return answer
@@ -101,7 +101,7 @@ def _tool_call(call: ToolCall) -> ChatCompletionMessageFunctionToolCallParam:
 
 
 def _arguments(call: ToolCall) -> str:
-    """What the model wrote. Endpoints that parse it would refuse the whole conversation for a malformed call."""
+    """Return valid JSON arguments. Some endpoints parse them and would reject every request with a malformed call."""
     if call.parsed() is not None:
         return call.arguments
     return json.dumps({"malformed": call.arguments}, ensure_ascii=False)
@@ -114,7 +114,7 @@ def _text(content: Content) -> str:
 
 
 def _name(name: str) -> str:
-    # OpenAI takes names of up to 64 letters, digits, _ and - only.
+    # OpenAI accepts names of up to 64 letters, digits, _ and - only.
     return re.sub(r"[^a-zA-Z0-9_-]+", "_", name)[:64]
 
 
@@ -123,7 +123,7 @@ async def _user_content(content: Content, files: ThreadFiles) -> str | list[Chat
         return content
     parts = [await _part(part, files) for part in content]
     texts = [part["text"] for part in parts if part["type"] == "text"]
-    # Small servers know plain strings only, so a list is sent only where it is needed.
+    # Some servers accept plain strings only, so a list is sent only if it is needed.
     return "\n\n".join(texts) if len(texts) == len(parts) else parts
 
 
@@ -148,7 +148,7 @@ async def _part(part: Part, files: ThreadFiles) -> ChatCompletionContentPartPara
 def _linked(part: ImagePart | DocumentPart, url: str) -> ChatCompletionContentPartParam:
     if isinstance(part, ImagePart):
         return {"type": "image_url", "image_url": {"url": url}}
-    # Chat Completions takes no document by its address, and fetching a caller's URL from here would open our network.
+    # Chat Completions accepts no document by URL, and fetching a caller's URL here would expose our network.
     name = part_name(part)
     return {"type": "text", "text": f"[Document{f' {name}' if name else ''} at {url}]"}
 

@@ -1,4 +1,4 @@
-"""How much of a model endpoint's answers is read."""
+"""Limits on the size of a model endpoint's responses."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import httpx2
 from baton.adapters.stream_limits import StreamLimits, metered
 
 LIMITS = StreamLimits(stream_bytes=64 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=10_000)
-"""Models send some tokens in an event of 250 bytes: sixty times as many bytes as text. An event may hold an answer
-whole, with every character escaped."""
+"""Models send a few tokens in an event of 250 bytes, which is sixty times as many bytes as text. An event may contain a
+whole answer with every character escaped."""
 MAX_ERROR_BYTES = 64 * 1024
-"""Of the body of a refusal, of which the log keeps 500 characters."""
+"""Bytes of an error's body that are read. The log keeps 500 characters."""
 
 
 async def limit_response(response: httpx2.Response) -> None:
-    """An event hook of the client: nothing of a response is read beyond the limits."""
+    """Apply the limits to a response. This is an event hook of the client."""
     stream = response.stream
-    assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - an AsyncClient has no others
+    assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - an AsyncClient has no other streams
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         await stream.aclose()
         raise httpx2.DecodingError("The endpoint answers compressed although it was asked not to.")
@@ -38,7 +38,7 @@ class _Metered(httpx2.AsyncByteStream):
 
 
 class _Refusal(httpx2.AsyncByteStream):
-    """The beginning of a body that says why a request was refused."""
+    """The beginning of an error's body."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream

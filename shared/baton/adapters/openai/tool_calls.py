@@ -1,4 +1,4 @@
-"""Tool calls put together from the fragments in which they are streamed."""
+"""Assemble tool calls from streamed fragments."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from baton.domain.text import utf8_size
 from baton.domain.tool_call import ToolCall
 
 MAX_CALLS = 1000
-"""Calls of one answer; whoever looks for the one that a fragment belongs to looks through all of them."""
+"""Calls of one answer. Each fragment is compared with all of them."""
 MAX_PARSED = 4 * 1024 * 1024
-"""Characters that are parsed to find out where calls end, for endpoints that do not say it."""
+"""Characters that are parsed to find the ends of calls, for endpoints that do not mark them."""
 
 
 class TooManyCalls(Exception):
-    """The answer has more calls, or puts them together in more pieces, than anybody would carry out."""
+    """The answer has too many calls or fragments."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class _Draft:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the arguments are a complete object, which nothing can follow."""
+        """Whether the arguments are a complete JSON object."""
         if self.pieces and not self.pieces[-1].rstrip().endswith("}"):
             return False
         try:
@@ -46,16 +46,16 @@ class _Draft:
 class ToolCallFragments:
     """The tool calls of one answer.
 
-    OpenAI gives each call an ``index``, its id and name in the first fragment, and then pieces of its arguments. Other
-    endpoints leave out the index or the id, send every call whole under index 0, repeat the name in each fragment,
-    send the arguments as an object, or write ``null`` for none.
+    OpenAI sends each call with an ``index``, its id and name in the first fragment, and then pieces of its arguments.
+    Other endpoints omit the index or the id, send every call complete under index 0, repeat the name in each fragment,
+    send the arguments as an object, or send ``null`` for none.
     """
 
     def __init__(self) -> None:
         self._drafts: list[_Draft] = []
         self._parsed = 0
         self.size = 0
-        """Bytes of all that the calls are made of."""
+        """Bytes of all fragments."""
 
     def add(self, fragments: object) -> None:
         """Take a delta's ``tool_calls``; ``TypeError`` if it is no list. Raises ``TooManyCalls``."""
@@ -70,7 +70,7 @@ class ToolCallFragments:
                 raise TooManyCalls
 
     def take(self, *, cut: bool) -> list[ToolCall]:
-        """The calls, in order; they are then forgotten. Without those that were ``cut`` off in their arguments.
+        """Return and clear the calls, in order, without those whose arguments were ``cut`` off.
 
         Raises ``ModelUnavailable`` if a call has no name.
         """
@@ -82,7 +82,7 @@ class ToolCallFragments:
                 continue
             if not draft.name:
                 raise ModelUnavailable
-            # Ids must tell results apart; some endpoints send none, or the same for every call.
+            # Results are matched by unique ids, but some endpoints send none or the same one for every call.
             identity = draft.id if draft.id and draft.id not in taken else f"call_{uuid.uuid4().hex[:24]}"
             taken.add(identity)
             arguments = "{}" if draft.arguments in ("", "null") else draft.arguments
@@ -108,7 +108,7 @@ class ToolCallFragments:
             self.size += utf8_size(piece)
 
     def _draft(self, index: object, identity: str, name: str) -> _Draft | None:
-        """The newest call that the fragment may belong to."""
+        """Return the newest call that the fragment may belong to."""
         if index is not None:
             return next((draft for draft in reversed(self._drafts) if draft.index == index), None)
         if identity:
@@ -118,14 +118,14 @@ class ToolCallFragments:
         return self._drafts[-1] if self._drafts else None
 
     def _begins_another(self, draft: _Draft, identity: str, name: str, arguments: object) -> bool:
-        """Whether a fragment with a name opens a new call, though its index is that of ``draft``."""
+        """Return whether a fragment with a name opens a new call, though its index is that of ``draft``."""
         if draft.name and name != draft.name:
             return True
         if identity and draft.id and identity != draft.id:
             return True
         if not arguments:
             return False
-        # Endpoints that number nothing send the same tool's calls one after the other, each of them whole.
+        # Endpoints without indices send the calls of one tool one after the other, each complete.
         self._parsed += draft.length
         return draft.is_whole
 

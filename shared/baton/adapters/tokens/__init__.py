@@ -1,4 +1,4 @@
-"""JSON Web Tokens: OIDC issuers by JWKS, and the embed tokens that host applications sign themselves."""
+"""Verification of JSON Web Tokens: of OIDC issuers, by JWKS, and embed tokens, which host applications sign."""
 
 from baton.adapters.tokens.embed_keys import EMBED_ISSUER, EmbedKeys, read_embed_keys
 from baton.adapters.tokens.verifier import JwtVerifier

@@ -1,4 +1,4 @@
-"""The keys by which host applications sign tokens for their own users."""
+"""The keys with which host applications sign tokens for their users."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class EmbedKey:
     tenant: str
     algorithm: str
     key: Any = field(repr=False)
-    """What PyJWT prepared from the secret's text."""
+    """The key as PyJWT has prepared it."""
 
     def speaks_for(self, tenant: object) -> bool:
-        """Whether a token under this key may name ``tenant``."""
+        """Return whether a token signed with this key may name ``tenant``."""
         return self.tenant in (ANY_TENANT, tenant)
 
 
@@ -49,7 +49,7 @@ class EmbedKeys:
         self._parsed: tuple[str | None, dict[str, EmbedKey]] = (None, {})
 
     def find(self, kid: str) -> EmbedKey | None:
-        """The key with id ``kid``; an unknown one makes the secret be read again, at most every 30 s.
+        """Return the key ``kid``. For an unknown id the secret is read again, at most every 30 s.
 
         Raises ``StoreUnavailable`` if the secret cannot be read.
         """
@@ -83,9 +83,9 @@ class EmbedKeys:
 
 
 def read_embed_keys(text: str, *, allow_any_tenant: bool = False) -> tuple[dict[str, EmbedKey], dict[str, str]]:
-    """The keys of a secret that can be used, and of the others what is wrong; both by key id.
+    """Return the usable keys of a secret, and the problems of the others, both by key id.
 
-    Raises ``ValueError`` where the text is not a JSON object.
+    Raises ``ValueError`` if the text is not a JSON object.
     """
     entries = json.loads(text)
     if not isinstance(entries, dict):
@@ -111,7 +111,7 @@ def _key(entry: dict[str, str], allow_any_tenant: bool) -> EmbedKey:
     if algorithm not in ALGORITHMS:
         raise ValueError(f"algorithm must be one of {', '.join(sorted(ALGORITHMS))}")
     signer = jwt.get_algorithm_by_name(algorithm)
-    # Refuses a public key as an HMAC secret, the other half of "HS256 with the public key".
+    # PyJWT refuses a public key as an HMAC secret, which is an algorithm confusion attack.
     key = signer.prepare_key(entry["key"])
     too_short = signer.check_key_length(key)
     if too_short:

@@ -1,4 +1,4 @@
-"""OpenID Connect issuers: which are trusted for what, and their public keys."""
+"""OpenID Connect issuers and their public keys."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Keys = dict[tuple[str, str], jwt.PyJWK]
 class IssuerKeys:
     """The signing keys of one issuer, cached (``adapters.cached``).
 
-    An unknown key id makes the keys be fetched again, for issuers rotate them; invented ids cannot make that happen
-    more than every 30 s.
+    For an unknown key id the keys are fetched again, because issuers rotate them, but at most every 30 s, so that
+    invented ids cause no load.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class IssuerKeys:
         self._keys: Cached[Keys] = Cached(self._fetch_keys, monotonic=monotonic)
 
     def find(self, kid: str, algorithm: str) -> jwt.PyJWK | None:
-        """The key with id ``kid``, for ``algorithm`` only. Raises ``StoreUnavailable`` if no keys can be fetched."""
+        """Return the key ``kid``, for ``algorithm`` only. Raises ``StoreUnavailable`` if no keys can be fetched."""
         if algorithm not in self._issuer.algorithms:
             return None
         wanted = (kid, algorithm)
         return self._keys.get().get(wanted) or self._keys.renewed().get(wanted)
 
     def unreadable(self) -> str | None:
-        """Why the keys cannot be read right now; None: they can."""
+        """Return why the keys cannot be read; None if they can."""
         try:
             self._keys.get()
         except StoreUnavailable as error:
@@ -70,7 +70,7 @@ class IssuerKeys:
     def _jwks_url(self) -> str:
         if self._issuer.jwks_url is not None:
             return self._issuer.jwks_url
-        # OpenID Connect Discovery 1.0, section 4: the issuer named inside must be exactly the one asked for.
+        # OpenID Connect Discovery 1.0, section 4: the document must name exactly this issuer.
         found = self._fetch(self._issuer.issuer.rstrip("/") + "/.well-known/openid-configuration")
         if found["issuer"] != self._issuer.issuer:
             raise ValueError("the discovery document is another issuer's")
@@ -109,7 +109,7 @@ _opener = urllib.request.build_opener(_NoRedirects)
 
 
 def _signing_key(jwk: Any, algorithm: str) -> jwt.PyJWK | None:
-    """``jwk`` bound to ``algorithm``, or None if it is meant for anything else (RFC 7517)."""
+    """Return ``jwk`` bound to ``algorithm``; None if it has another purpose (RFC 7517)."""
     if not isinstance(jwk, dict) or not isinstance(jwk.get("kid"), str):
         return None
     if jwk.get("use", "sig") != "sig" or jwk.get("alg", algorithm) != algorithm:

@@ -1,4 +1,4 @@
-"""Why a token is refused, in words for the log: never a value of the token's, which may be a secret or an attack."""
+"""Reasons of refused tokens for the log. They contain no value of the token, which may be a secret or an attack."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton.domain.errors import InvalidRequest
 
 
 class TokenRefused(ValueError):
-    """The token fails a check of ours; the text says which and quotes nothing of the token."""
+    """The token fails a check here. The text names the check and quotes nothing of the token."""
 
 
 _REASONS: dict[type[Exception], str] = {
@@ -27,11 +27,11 @@ _REASONS: dict[type[Exception], str] = {
 
 
 def reason(error: Exception) -> str:
-    """Why a token was refused with ``error``."""
+    """Return why a token was refused with ``error``."""
     if isinstance(error, TokenRefused):
         return str(error)
     if isinstance(error, jwt.MissingRequiredClaimError):
-        return f"it lacks the claim {error.claim}"  # one of those we ask for
+        return f"it lacks the claim {error.claim}"  # a claim name of ours, not of the token
     for kind in type(error).__mro__:
         if kind in _REASONS:
             return _REASONS[kind]

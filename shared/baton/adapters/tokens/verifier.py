@@ -1,4 +1,4 @@
-"""From a token to an identity."""
+"""Verify tokens."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ EMBED_AUDIENCE = "baton"
 MAX_EXPIRY = 253_402_300_799
 """The last second of the year 9999."""
 LEEWAY = 30
-"""Seconds by which an issuer's clock may run ahead of ours (``iat``, ``nbf``).
+"""Seconds by which an issuer's clock may be ahead of ours (``iat``, ``nbf``).
 
-``exp`` is exact, as it is for every frame of a connection later.
+There is no leeway for ``exp``, which is checked for every frame of a connection too.
 """
 
 _log = logging.getLogger(__name__)
@@ -40,9 +40,9 @@ _UNUSABLE = (jwt.PyJWTError, InvalidRequest, ValueError, TypeError, KeyError, Ov
 
 
 class JwtVerifier:
-    """Trusts the tokens of the given OIDC issuers and those signed with an embed key (``iss`` is ``baton-embed``).
+    """Verifies tokens of the given OIDC issuers and tokens signed with an embed key (``iss`` is ``baton-embed``).
 
-    The algorithm is the key's, never the token's choice. Why a token is refused is in the log, not in the answer.
+    The key determines the algorithm, never the token. The reason of a refusal is logged and not returned.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class JwtVerifier:
         self._clock = clock or SystemClock()
 
     def verify(self, token: str) -> Identity:
-        """The identity that ``token`` proves; see ``ports.token_verifier``."""
+        """Return the identity that ``token`` proves; see ``ports.token_verifier``."""
         try:
             if len(token) > MAX_TOKEN:
                 raise TokenRefused(f"it is longer than {MAX_TOKEN} characters")
@@ -70,7 +70,7 @@ class JwtVerifier:
             if identity.expires_at <= self._clock.now():
                 raise jwt.ExpiredSignatureError
         except _UNUSABLE as error:
-            # Not the error's own text: it may quote the token.
+            # Not the error's text, which may quote the token.
             _log.warning("Token refused: %s.", reason(error))
             count(Metric.TOKENS_REFUSED)
             if isinstance(error, jwt.ExpiredSignatureError):
@@ -79,7 +79,7 @@ class JwtVerifier:
         return identity
 
     def unreadable_issuers(self) -> dict[str, str]:
-        """The issuers whose keys cannot be read right now, and why; each is asked for some seconds at most."""
+        """Return the issuers whose keys cannot be read, and why. Each request takes some seconds at most."""
         reasons = {name: keys.unreadable() for name, (_, keys) in self._issuers.items()}
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
@@ -133,7 +133,7 @@ def _decode(token: str, key: Any, algorithm: str, audience: str | tuple[str, ...
 
 def _read(claims: dict[str, Any], tenant: object, permissions: object) -> Identity:
     exp = claims["exp"]
-    # PyJWT would also take "1700000000" and true for a time.
+    # PyJWT also accepts "1700000000" and true as a time.
     if not isinstance(tenant, str) or isinstance(exp, bool) or not isinstance(exp, (int, float)):
         raise TokenRefused("its tenant is not a string or its exp not a number")
     if exp > MAX_EXPIRY:

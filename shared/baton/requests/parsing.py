@@ -1,0 +1,134 @@
+"""Parse requests. Every transport passes its fields through these functions, which check them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from baton.domain.content import parse_content
+from baton.domain.errors import InvalidRequest
+from baton.domain.identity import (
+    MAX_MESSAGE_ID,
+    Scope,
+    ThreadRef,
+    derived_record_id,
+    derived_run_id,
+    derived_thread_ref,
+    is_printable,
+    thread_ref,
+)
+from baton.domain.interrupt import AnswerStatus, InterruptAnswer, answer_message_id
+from baton.requests.turn_requests import ActionRequest, AnswerRequest, ConversationAction, MessageRequest
+
+MAX_PAYLOAD = 4_096
+"""Characters of an answer's payload as JSON. The thread's item stores it until the run continues."""
+
+
+def message_request(
+    scope: Scope,
+    *,
+    thread_id: object,
+    message_id: object,
+    content: object,
+    agent_id: object = None,
+    run_id: object = None,
+) -> MessageRequest:
+    """Parse a message. Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge``.
+
+    Without a thread id, derive one from tenant, user and message id, so that a retry reaches the same thread.
+    """
+    if not isinstance(message_id, str) or not is_printable(message_id, MAX_MESSAGE_ID):
+        raise InvalidRequest(f"messageId must be 1 to {MAX_MESSAGE_ID} printable characters.")
+    if agent_id is not None and (not isinstance(agent_id, str) or not is_printable(agent_id, 64)):
+        raise InvalidRequest("agentId must be the id of an agent.")
+    run_id = optional_run_id(run_id)
+    thread = derived_thread_ref(scope, message_id) if thread_id is None else named_thread(scope, thread_id)
+    return MessageRequest(
+        thread=thread,
+        message_id=message_id,
+        run_id=run_id or derived_run_id(thread.id, message_id),
+        content=parse_content(content),
+        agent_id=agent_id,
+    )
+
+
+def answer_request(thread_id: str, answers: Sequence[InterruptAnswer], *, run_id: object = None) -> AnswerRequest:
+    """Build the request of several answers. Raises ``InvalidRequest`` unless they belong to one run."""
+    ids = {answer.interrupt_id for answer in answers}
+    if len(ids) != len(answers) or len({answer_message_id(each) for each in ids}) != 1:
+        raise InvalidRequest("resume: answer the interrupts of one run, each once and by its id.")
+    message_id = answer_message_id(answers[0].interrupt_id)
+    run_id = optional_run_id(run_id)
+    thread = ThreadRef(thread_id, may_create=False)
+    return AnswerRequest(thread, run_id or derived_run_id(thread_id, message_id), tuple(answers))
+
+
+def interrupt_answer(interrupt_id: object, status: object, payload: object, answered_by: str) -> InterruptAnswer:
+    """Parse one answer to an interrupt. Raises ``InvalidRequest``."""
+    if not isinstance(interrupt_id, str) or not is_printable(interrupt_id, MAX_MESSAGE_ID):
+        raise InvalidRequest("interruptId must be the id of an interrupt.")
+    if not isinstance(status, str) or status not in set(AnswerStatus):
+        raise InvalidRequest("status must be 'resolved' or 'cancelled'.")
+    is_approval = payload is None or (isinstance(payload, dict) and isinstance(payload.get("approved", True), bool))
+    if not is_approval:
+        raise InvalidRequest('payload must be {"approved": true or false, "comment"?: "..."}, or absent.')
+    if len(json.dumps(payload)) > MAX_PAYLOAD:
+        raise InvalidRequest(f"payload must be at most {MAX_PAYLOAD} characters of JSON.")
+    return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by)
+
+
+def exit_request(thread_id: str, *, key: str) -> ActionRequest:
+    """Build the request to end a handoff. Requests with the same ``key`` are the same request."""
+    return _action_request(thread_id, ConversationAction.EXIT, key, None)
+
+
+def continue_request(thread_id: str, workflow_id: object, *, key: str, may_create: bool = False) -> ActionRequest:
+    """Build the request to continue a workflow. Requests with the same ``key`` are the same request.
+
+    With ``may_create`` the request may start a new conversation. Raises ``InvalidRequest``.
+    """
+    named = named_workflow(workflow_id)
+    return _action_request(thread_id, ConversationAction.CONTINUE, key, named, may_create=may_create)
+
+
+def merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> ActionRequest:
+    """Build the request to copy the answer ``answer_id`` of a fork into its parent. Repeats are the same request."""
+    about = f"{fork_thread_id}/{answer_id}"
+    return _action_request(thread_id, ConversationAction.MERGE, fork_thread_id + answer_id, about)
+
+
+def _action_request(
+    thread_id: str, action: ConversationAction, key: str, about: str | None, *, may_create: bool = False
+) -> ActionRequest:
+    message_id = f"{action.value}-{derived_record_id(thread_id, action.value, key)}"
+    run_id = derived_run_id(thread_id, message_id)
+    return ActionRequest(ThreadRef(thread_id, may_create), message_id, run_id, action, about)
+
+
+def optional_run_id(run_id: object) -> str | None:
+    """Parse the run id, which may be missing. Raises ``InvalidRequest``."""
+    if run_id is None or (isinstance(run_id, str) and is_printable(run_id, MAX_MESSAGE_ID)):
+        return run_id
+    raise InvalidRequest(f"runId must be 1 to {MAX_MESSAGE_ID} printable characters.")
+
+
+def named_thread(scope: Scope, thread_id: object) -> ThreadRef:
+    """Parse a thread id. Raises ``InvalidRequest``."""
+    if not isinstance(thread_id, str):
+        raise InvalidRequest("threadId must be a string.")
+    return thread_ref(scope, thread_id)
+
+
+def named_workflow(workflow_id: object) -> str:
+    """Parse a workflow id. Raises ``InvalidRequest``."""
+    if not isinstance(workflow_id, str) or not is_printable(workflow_id, MAX_MESSAGE_ID):
+        raise InvalidRequest("workflowId must be the id of a workflow.")
+    return workflow_id
+
+
+def integer(value: Any, name: str, *, low: int, high: int) -> int:
+    """Parse a whole number between ``low`` and ``high``, both included. Raises ``InvalidRequest``."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise InvalidRequest(f"{name} must be a whole number from {low} to {high}.")
+    return value

@@ -1,0 +1,113 @@
+"""The requests that start a turn: a message, answers to interrupts, or an action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from baton.domain.content import content_digest
+from baton.domain.identity import ThreadRef
+from baton.domain.interrupt import InterruptAnswer, answer_message_id
+from baton.domain.message import Content
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRequest:
+    """A user's message."""
+
+    thread: ThreadRef
+    message_id: str
+    run_id: str
+    content: Content
+    agent_id: str | None = None
+
+    @property
+    def digest(self) -> str:
+        return content_digest(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRequest:
+    """A person's answers to the interrupts of a run. They start the run that continues it."""
+
+    thread: ThreadRef
+    run_id: str
+    answers: tuple[InterruptAnswer, ...]
+    """At least one, all of the same run."""
+
+    @property
+    def message_id(self) -> str:
+        return answer_message_id(self.answers[0].interrupt_id)
+
+    @property
+    def content(self) -> Content:
+        """Empty: the run starts with the result of a tool call, not with a user's words."""
+        return ""
+
+    @property
+    def agent_id(self) -> str | None:
+        return None
+
+    @property
+    def digest(self) -> str:
+        """The same for every payload: the first answer counts, and a second one is a repeated message."""
+        return content_digest(self.message_id)
+
+
+class ConversationAction(StrEnum):
+    """What a client can ask of a conversation without a message."""
+
+    EXIT = "exit"
+    """End the handoff and return to the main agent."""
+    CONTINUE = "continue"
+    """Continue an unfinished workflow."""
+    MERGE = "merge"
+    """Copy an answer of a fork into its parent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRequest:
+    """An action. It starts a run of its own."""
+
+    thread: ThreadRef
+    message_id: str
+    run_id: str
+    action: ConversationAction
+    about: str | None = None
+    """The id of the workflow to continue, or those of the fork and the answer to merge, ``fork/answer``."""
+
+    @property
+    def content(self) -> Content:
+        """Empty: an action carries no words."""
+        return ""
+
+    @property
+    def agent_id(self) -> str | None:
+        return None
+
+    @property
+    def named_answer(self) -> tuple[str, str]:
+        """The ids of the fork and of the answer to merge."""
+        fork_thread_id, _, answer_id = (self.about or "").partition("/")
+        return fork_thread_id, answer_id
+
+    @property
+    def source(self) -> str:
+        """The action as text. The run's first message stores it, so that another worker can rebuild the request."""
+        return self.action.value if self.about is None else f"{self.action.value}:{self.about}"
+
+    @property
+    def digest(self) -> str:
+        return content_digest(self.source)
+
+    @classmethod
+    def from_source(cls, thread: ThreadRef, message_id: str, run_id: str, source: str | None) -> ActionRequest | None:
+        """Rebuild the request from its stored ``source``. Returns None if ``source`` names no action."""
+        action, _, about = (source or "").partition(":")
+        if action not in set(ConversationAction):
+            return None
+        return cls(thread, message_id, run_id, ConversationAction(action), about or None)
+
+
+TurnRequest = MessageRequest | AnswerRequest | ActionRequest
+"""Any request that starts a turn."""
