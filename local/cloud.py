@@ -337,10 +337,13 @@ def _web_app(definition: FunctionDefinition) -> AsgiApp:
     return app
 
 
-def _demo_model() -> AsgiApp | None:
-    if importlib.util.find_spec("local.demo_model") is None:
-        return None
-    if importlib.util.find_spec("local.demo_model.app") is None:
-        return None
-    app: AsgiApp = importlib.import_module("local.demo_model.app").app
+def _demo_model() -> AsgiApp:
+    """Return the demo model, with its script read. Raises ``LocalCloudError``."""
+    from local.demo_model.app import create_app
+    from local.demo_model.script import ScriptError
+
+    try:
+        app: AsgiApp = create_app()
+    except ScriptError as problem:
+        raise LocalCloudError(f"The demo model's script cannot be used.\n{problem}") from problem
     return app

@@ -130,6 +130,8 @@ class ModelSettings(_Settings):
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
     light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
     """For what must be quick rather than clever, such as summing up at a handoff; absent: the chat model."""
+    sends_metadata: bool = Field(default=False, validation_alias="BATON_MODEL_METADATA")
+    """Tell the endpoint with each request which agent asks and where its workflow stands."""
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
 
 

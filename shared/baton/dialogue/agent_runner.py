@@ -14,7 +14,7 @@ from baton.agents.approvals import refusals
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import Transfer
 from baton.agents.consult import Consultations
-from baton.agents.prompting import CONTINUING, notes_for
+from baton.agents.prompting import CONTINUING, followed_skills, notes_for
 from baton.agents.tool_kit import ToolKit, tool_kit
 from baton.agents.transcript import Transcript
 from baton.dialogue.answer_step import AnswerStep
@@ -127,8 +127,10 @@ class AgentRunner:
                     async for event in events:
                         yield event
                 current = (*self._step.unfinished, *self._step.transcript.messages)
-            notes = notes_for(conversation, kit, self._step.skills, self._text, self._services.counter)
-            await loop.begin(await self._assembled(kit, current), notes)
+            followed = followed_skills(conversation, self._step.skills, self._text)
+            notes = notes_for(conversation, kit, followed, self._services.counter)
+            context = await self._assembled(kit, current)
+            await loop.begin(context, notes, skills=[skill for skill, _ in followed])
         if not self._context.stop.is_set():
             async with contextlib.aclosing(speaker.events()) as events:
                 async for event in events:

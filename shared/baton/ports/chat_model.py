@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -58,6 +58,8 @@ class ModelSettings:
     max_output_tokens: int | None = None
     timeout_seconds: float = 60.0
     """The longest silence: until the first piece of the answer, and between two pieces."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What the call is about, as JSON values by name. An adapter sends it only where the deployment asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
