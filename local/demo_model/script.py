@@ -130,7 +130,7 @@ class _Compiler:
         scenes = self._read.scenes
         if MESSAGE not in scenes:
             yield self._document.problem(
-                ["scenes"], f"there is no scene {MESSAGE!r}, where the user's message is found"
+                ["scenes"], f"there is no scene {MESSAGE!r}, where every turn begins"
             )
         for name, rules in scenes.items():
             for number, rule in enumerate(rules):

@@ -25,7 +25,7 @@ class _Unknown(ChainableUndefined):
 
 def text(source: str) -> Render:
     """A text with ``{{ ... }}`` and ``{% ... %}`` in it. Raises ``TemplateProblem``, as does what is returned."""
-    return _guarded(source, lambda: _env.from_string(source).render)
+    return _guarded(lambda: _env.from_string(source).render)
 
 
 def value(source: str) -> Render:
@@ -36,7 +36,7 @@ def value(source: str) -> Render:
 
 def condition(source: str) -> Render:
     """A bare expression."""
-    return _guarded(f"{{{{ {source} }}}}", lambda: _env.compile_expression(source.strip()))
+    return _guarded(lambda: _env.compile_expression(source.strip()))
 
 
 def variables_in(source: str) -> set[str]:
@@ -59,8 +59,7 @@ def calculated(source: Any) -> str:
         return ""
 
 
-def _guarded(source: str, compiled: Callable[[], Callable[..., Any]]) -> Render:
-    variables_in(source)  # tells what is wrong with the syntax
+def _guarded(compiled: Callable[[], Callable[..., Any]]) -> Render:
     try:
         render = compiled()
     except TemplateError as error:
