@@ -42,7 +42,6 @@ from local.worker_processes import WorkerProcesses
 logger = logging.getLogger("local")
 
 PAGE = Path(__file__).parent / "page"
-SWEEPER = "SweeperFunction"
 
 
 class LocalCloud:
@@ -85,11 +84,6 @@ class LocalCloud:
         """Return a signed token, as ``POST /local/token`` does."""
         return self._key.sign(TokenRequest(tenant=tenant, user=user, permissions=list(permissions)))
 
-    def throttle_posts(self, posts: int) -> None:
-        """For tests: have the next ``posts`` posts to connections refused with 429."""
-        if self._server:
-            self._server.call(self.connections.throttle, posts)
-
     def start_workers(self, processes: int | None = None) -> None:
         """Poll the queues (again) for functions in ``processes`` processes (0: in this one), or as the settings say.
 
@@ -117,28 +111,6 @@ class LocalCloud:
             self._worker_processes.stop()
         self._workers = []
         self._worker_processes = None
-
-    def worker_pids(self, *, busy: bool = False) -> list[int]:
-        """Return the process ids of the worker processes that are ready, or of those only that are at work."""
-        return self._worker_processes.pids(busy=busy) if self._worker_processes else []
-
-    def kill_worker(self, pid: int) -> None:
-        """Kill a worker process as ``kill -9`` does and return when it is gone; another one takes its place.
-
-        Raises ``LookupError`` when no worker has this process id.
-        """
-        if not self._worker_processes:
-            raise LookupError("There are no worker processes.")
-        self._worker_processes.kill(pid)
-
-    def wait_for_workers(self) -> None:
-        """Return when as many worker processes are ready as there should be. Raises ``EngineFailed`` after a minute."""
-        if self._worker_processes:
-            self._worker_processes.wait()
-
-    def sweep_now(self) -> Any:
-        """Fire the sweeper's schedule now and return what the function answers; raises what it raises."""
-        return self._schedulers[SWEEPER].fire()
 
     def start(self) -> Self:
         """Start everything and return when requests are served. Raises ``LocalCloudError``; nothing is left running."""
@@ -292,7 +264,7 @@ class LocalCloud:
         return Application(
             rest=RestGateway(self.stack.rest, functions, web_apps),
             sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits),
-            management=ManagementApi(self.connections),
+            management=self._management(),
             key=self._key,
             page=PAGE,
             web_apps={name: app for name, (_, app) in web_apps.items()},
@@ -300,6 +272,9 @@ class LocalCloud:
             about=self._about(),
             hosts=LocalHosts(self.settings.host_names),
         )
+
+    def _management(self) -> AsgiApp:
+        return ManagementApi(self.connections)
 
     def _about(self) -> dict[str, Any]:
         """Return which model answers, for the page to say: agents may name others of the same endpoint."""
