@@ -129,9 +129,7 @@ class _Compiler:
         """Scenes that are missing, and those that would go round in circles."""
         scenes = self._read.scenes
         if MESSAGE not in scenes:
-            yield self._document.problem(
-                ["scenes"], f"there is no scene {MESSAGE!r}, where every turn begins"
-            )
+            yield self._document.problem(["scenes"], f"there is no scene {MESSAGE!r}, where every turn begins")
         for name, rules in scenes.items():
             for number, rule in enumerate(rules):
                 if rule.next is not None and rule.next not in scenes:

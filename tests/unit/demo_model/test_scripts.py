@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from local.demo_model.app import SCRIPT, create_app
-from local.demo_model.script import Script, ScriptError
+from local.demo_model.engine import Call
+from local.demo_model.script import VARIABLES, Rule, Script, ScriptError
+from tests.unit.demo_model.playing import answered, ask, called, engine
+from tests.unit.docs.pages import ROOT, blocks, table
+
+GUIDE = ROOT / "docs" / "how-to" / "script-the-demo-model.md"
 
 
 def problems(folder: Path, script: str) -> list[str]:
@@ -53,6 +58,23 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
 def test_a_file_that_is_missing_is_told(tmp_path: Path) -> None:
     with pytest.raises(ScriptError, match=r"gone\.yaml:1: .*No such file"):
         create_app({"BATON_DEMO_SCRIPT": str(tmp_path / "gone.yaml")})
+
+
+def test_the_script_of_the_guide_plays_what_it_shows(tmp_path: Path) -> None:
+    [script] = [block.text for block in blocks(GUIDE) if block.language == "yaml"]
+    demo = engine(tmp_path, script)
+    asked = ask(demo, "Please book a room to Graz", tools={"find_rooms": {}})
+    assert asked.text == "Let me look for a room in Graz."
+    assert asked.calls == (Call("find_rooms", {"city": "Graz", "nights": 2}),)
+    told = answered('{"rooms": [{"name": "Blue"}, {"name": "Red"}]}')
+    assert ask(demo, "Please book a room to Graz", called(*asked.calls), *told).text.endswith("\n\n- Blue\n- Red")
+
+
+def test_the_guide_lists_every_field_and_variable() -> None:
+    fields = {field.alias or name for name, field in Rule.model_fields.items()}
+    assert table(GUIDE, "field").keys() == fields
+    listed = {name for cell in table(GUIDE, "variable") for name in cell.replace("`", "").split(", ")}
+    assert listed == VARIABLES - {"task"}
 
 
 def test_the_script_that_ships_is_whole() -> None:
