@@ -41,13 +41,10 @@ class Situation:
         earlier = [text_of(message) for message in reversed(before) if message.role == "user"]
         answers = [text_of(message) for message in before if message.role == "assistant" and message.content]
         results = _results(since)
-        variables = {
-            "agent": "",
-            "task": "",
-            "skill": {},
-            "unfinished": {},
-            "workflow": {},
-            **_nested(request.metadata or {}),
+        told = _nested(request.metadata or {})
+        variables: Json = {
+            **{name: str(told.get(name, "")) for name in ("agent", "task")},
+            **{name: _fields(told.get(name)) for name in ("skill", "unfinished", "workflow")},
             "said": text_of(asked) if asked else "",
             "earlier": earlier,
             "answers": answers,
@@ -107,11 +104,17 @@ def _nested(metadata: Mapping[str, str]) -> Json:
         *parents, leaf = name.split(".")
         place = nested
         for parent in parents:
-            place = place.setdefault(parent, {})
+            if not isinstance(place.get(parent), dict):
+                place[parent] = {}
+            place = place[parent]
         value = _parsed(text)
         if value is not None or not text.startswith(("{", "[")):  # else it was cut, and is not known
             place[leaf] = text if value is None else value
     return nested
+
+
+def _fields(told: Any) -> Json:
+    return told if isinstance(told, dict) else {}
 
 
 def _parsed(text: str) -> Any:

@@ -103,7 +103,8 @@ def test_a_call_is_not_repeated_within_a_turn(booking: Engine) -> None:
 
 def test_what_a_request_does_not_tell_is_empty(booking: Engine) -> None:
     assert ask(booking, "x", unfinished='{"w": " Ada"}').text == "Hello Ada,"
-    assert ask(booking, "x", unfinished='{"w": " Ada').text == "Hello,"
+    for metadata in ({"unfinished": '{"w": " Ada'}, {"workflow": "none", "workflow__state": "x"}, {"workflow": "[1]"}):
+        assert ask(booking, "x", **metadata).text == "Hello,"
 
 
 def test_no_words_of_the_prompt_are_read(booking: Engine) -> None:
