@@ -42,7 +42,6 @@ from local.worker_processes import WorkerProcesses
 logger = logging.getLogger("local")
 
 PAGE = Path(__file__).parent / "page"
-SWEEPER = "SweeperFunction"
 
 
 class LocalCloud:
@@ -84,11 +83,6 @@ class LocalCloud:
         """Return a signed token, as ``POST /local/token`` does."""
         return self._key.sign(TokenRequest(tenant=tenant, user=user, permissions=list(permissions)))
 
-    def throttle_posts(self, posts: int) -> None:
-        """Refuse the next ``posts`` posts to connections with 429, for tests."""
-        if self._server:
-            self._server.call(self.connections.throttle, posts)
-
     def start_workers(self, processes: int | None = None) -> None:
         """Poll the queues (again) for functions in ``processes`` processes (0: in this one), or as the settings say.
 
@@ -116,28 +110,6 @@ class LocalCloud:
             self._worker_processes.stop()
         self._workers = []
         self._worker_processes = None
-
-    def worker_pids(self, *, busy: bool = False) -> list[int]:
-        """Return the process ids of the worker processes that are ready, or only of the busy ones."""
-        return self._worker_processes.pids(busy=busy) if self._worker_processes else []
-
-    def kill_worker(self, pid: int) -> None:
-        """Kill a worker process as ``kill -9`` does and return when it has ended. Another process replaces it.
-
-        Raises ``LookupError`` when no worker has this process id.
-        """
-        if not self._worker_processes:
-            raise LookupError("There are no worker processes.")
-        self._worker_processes.kill(pid)
-
-    def wait_for_workers(self) -> None:
-        """Wait until all worker processes are ready. Raises ``EngineFailed`` after a minute."""
-        if self._worker_processes:
-            self._worker_processes.wait()
-
-    def sweep_now(self) -> Any:
-        """Fire the sweeper's schedule now and return the function's result. Raises its exceptions."""
-        return self._schedulers[SWEEPER].fire()
 
     def start(self) -> Self:
         """Start everything and return when requests are served. Stops everything if it raises ``LocalCloudError``."""
@@ -291,7 +263,7 @@ class LocalCloud:
         return Application(
             rest=RestGateway(self.stack.rest, functions, web_apps),
             sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits),
-            management=ManagementApi(self.connections),
+            management=self._management(),
             key=self._key,
             page=PAGE,
             web_apps={name: app for name, (_, app) in web_apps.items()},
@@ -299,6 +271,9 @@ class LocalCloud:
             about=self._about(),
             hosts=LocalHosts(self.settings.host_names),
         )
+
+    def _management(self) -> AsgiApp:
+        return ManagementApi(self.connections)
 
     def _about(self) -> dict[str, Any]:
         """Return the default model, for the page. Agents may use other models of the endpoint."""
@@ -336,10 +311,13 @@ def _web_app(definition: FunctionDefinition) -> AsgiApp:
     return app
 
 
-def _demo_model() -> AsgiApp | None:
-    if importlib.util.find_spec("local.demo_model") is None:
-        return None
-    if importlib.util.find_spec("local.demo_model.app") is None:
-        return None
-    app: AsgiApp = importlib.import_module("local.demo_model.app").app
+def _demo_model() -> AsgiApp:
+    """Return the demo model, with its script read. Raises ``LocalCloudError``."""
+    from local.demo_model.app import create_app
+    from local.demo_model.script import ScriptError
+
+    try:
+        app: AsgiApp = create_app()
+    except ScriptError as problem:
+        raise LocalCloudError(f"The demo model's script cannot be used.\n{problem}") from problem
     return app

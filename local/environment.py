@@ -20,6 +20,7 @@ DEVELOPERS_CHOICE = (
     "BATON_DEFAULT_AGENT",
     "BATON_EPISODE_FACTS",
     "BATON_LIGHT_MODEL",
+    "BATON_MODEL_METADATA",
     "BATON_TOKEN_ISSUERS",
     "BATON_TOOL_PACKAGES",
     "OPENAI_API_KEY",
@@ -72,6 +73,7 @@ def variables(
     if merged["OPENAI_BASE_URL"] == demo:
         for name, model in (("BATON_CHAT_MODEL", DEMO_MODEL), ("BATON_LIGHT_MODEL", f"{DEMO_MODEL}-light")):
             merged[name] = chosen.get(name, model)
+        merged["BATON_MODEL_METADATA"] = "true"  # the demo model knows nothing of a conversation but what it is given
     return merged | {
         "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,

@@ -94,15 +94,6 @@ class WorkerProcesses:
         with self._changed:
             return sorted(pid for pid, process in self._ready.items() if process.requests or not busy)
 
-    def kill(self, pid: int) -> None:
-        """Kill one as ``kill -9`` does and return when it has ended. Raises ``LookupError`` if there is none."""
-        with self._changed:
-            process = self._ready.get(pid)
-            if process is None:
-                raise LookupError(f"No worker has the process id {pid}.")
-            process.child.kill()
-            self._changed.wait_for(lambda: process not in self._running)
-
     def function(self, name: str) -> "RemoteFunction":
         """Return the function ``name`` for a poller."""
         return RemoteFunction(self, name)

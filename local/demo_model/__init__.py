@@ -1,5 +1,6 @@
-"""The offline demo model: a rule-based stand-in for a language model, so that Baton runs without one.
+"""The offline demo model: a stand-in for a language model that plays a script, so that Baton runs without one.
 
-It speaks the OpenAI HTTP API, so the product's own model adapter is what talks to it, and answers from a short list of
-rules (``rules.py``) and from nothing but the messages of the request. It says what it is when asked.
+It speaks the OpenAI HTTP API, so the product's own model adapter is what talks to it. It answers by the rules of
+``script.yaml`` and from the data of the request: the user's words, the tools, their results, the metadata. It reads no
+system message and no tool's description. It says what it is when asked.
 """

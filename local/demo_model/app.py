@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -16,19 +17,30 @@ from starlette.exceptions import HTTPException
 
 from baton.adapters.token_counter import TiktokenCounter
 from local.demo_model.completion import Completion
+from local.demo_model.engine import Engine
+from local.demo_model.script import Script, ScriptError
+from local.demo_model.situation import Situation
 from local.demo_model.wire import ChatRequest
+
+logger = logging.getLogger("local.demo_model")
 
 LIGHT = "baton-demo-light"
 """The quick one, for what nobody reads along: it answers without a pause."""
 MODELS = ("baton-demo", LIGHT)
 DEFAULT_DELAY_MS = 25
 
+SCRIPT = Path(__file__).parent / "script.yaml"
+"""What is played unless ``BATON_DEMO_SCRIPT`` names another file."""
 _TOKENIZER = Path(__file__).parents[2] / "layers" / "tokenizer"
 
 
 def create_app(environ: Mapping[str, str] = os.environ) -> FastAPI:
-    """The ASGI app. Reads ``BATON_DEMO_DELAY_MS`` (milliseconds a word) and ``TIKTOKEN_CACHE_DIR`` at each start."""
-    app = FastAPI(title="Baton's offline demo model (rule-based stand-in)", docs_url=None, redoc_url=None)
+    """The ASGI app. Reads ``BATON_DEMO_SCRIPT``, ``BATON_DEMO_DELAY_MS`` (milliseconds a word), ``TIKTOKEN_CACHE_DIR``.
+
+    Raises ``ScriptError`` for a script that cannot be used.
+    """
+    app = FastAPI(title="Baton's offline demo model (a stand-in that plays a script)", docs_url=None, redoc_url=None)
+    engine = Engine(Script.read(Path(environ.get("BATON_DEMO_SCRIPT") or SCRIPT)))
     counter = TiktokenCounter(Path(environ.get("TIKTOKEN_CACHE_DIR") or _TOKENIZER))
 
     @app.exception_handler(RequestValidationError)
@@ -46,6 +58,11 @@ def create_app(environ: Mapping[str, str] = os.environ) -> FastAPI:
         message = f"Invalid URL ({request.method} {request.url.path})" if error.status_code == 404 else error.detail
         return _error(error.status_code, message)
 
+    @app.exception_handler(ScriptError)
+    async def failed(_: Request, error: ScriptError) -> JSONResponse:
+        logger.error("The demo model's script failed: %s", error)
+        return _error(500, f"The script failed: {error}", kind="server_error")
+
     @app.get("/models")
     async def models() -> dict[str, Any]:
         return {
@@ -57,7 +74,10 @@ def create_app(environ: Mapping[str, str] = os.environ) -> FastAPI:
 
     @app.post("/chat/completions", response_model=None)
     async def chat_completions(request: ChatRequest) -> JSONResponse | StreamingResponse:
-        completion = await asyncio.to_thread(Completion.of, request, counter)
+        def answer() -> Completion:
+            return Completion.of(request, engine.reply(Situation.of(request)), counter)
+
+        completion = await asyncio.to_thread(answer)
         if not request.stream:
             return JSONResponse(completion.whole())
         delay = 0.0 if request.model == LIGHT else _delay_seconds(environ)
@@ -89,9 +109,6 @@ def _delay_seconds(environ: Mapping[str, str]) -> float:
         return DEFAULT_DELAY_MS / 1000
 
 
-def _error(status: int, message: str, *, param: str | None = None) -> JSONResponse:
-    error = {"message": message, "type": "invalid_request_error", "param": param, "code": None}
+def _error(status: int, message: str, *, param: str | None = None, kind: str = "invalid_request_error") -> JSONResponse:
+    error = {"message": message, "type": kind, "param": param, "code": None}
     return JSONResponse({"error": error}, status)
-
-
-app = create_app()

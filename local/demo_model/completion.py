@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baton.ports.token_counter import TokenCounter
-from local.demo_model.conversation import Conversation
-from local.demo_model.reply import Reply
-from local.demo_model.rules import answer
+from local.demo_model.engine import Reply
 from local.demo_model.wire import ChatMessage, ChatRequest
 
 IMAGE_TOKENS = 85
@@ -44,9 +42,8 @@ class Completion:
     completion_tokens: int
 
     @classmethod
-    def of(cls, request: ChatRequest, counter: TokenCounter) -> Completion:
-        """The answer to ``request``, cut at its limit; an answer that was cut calls no tools."""
-        reply = answer(Conversation.of(request.messages, request.offered))
+    def of(cls, request: ChatRequest, reply: Reply, counter: TokenCounter) -> Completion:
+        """``reply`` as the answer to ``request``, cut at its limit; an answer that was cut calls no tools."""
         completion = cls(
             id=f"chatcmpl-demo-{uuid.uuid4().hex}",
             created=int(time.time()),

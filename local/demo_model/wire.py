@@ -46,7 +46,7 @@ class OfferedTool(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """One message; parts of its content are read by ``conversation``."""
+    """One message; parts of its content are read by ``situation``."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -71,6 +71,7 @@ class ChatRequest(BaseModel):
     temperature: float | None = Field(default=None, ge=0, le=2)
     tools: list[OfferedTool] | None = Field(default=None, min_length=1)
     tool_choice: str | dict[str, Any] | None = None
+    metadata: dict[str, str] | None = None
 
     @model_validator(mode="after")
     def _each_call_has_its_result(self) -> Self:

@@ -11,7 +11,6 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from local.gateway.asgi import AsgiApp, Receive, Scope, Send
-from local.gateway.connections import ManagementApi
 from local.gateway.hosts import LocalHosts, refuse
 from local.gateway.http import RestGateway
 from local.gateway.websocket import SocketGateway
@@ -28,7 +27,7 @@ class Application:
         self,
         rest: RestGateway,
         sockets: SocketGateway,
-        management: ManagementApi,
+        management: AsgiApp,
         key: EmbedKey,
         page: Path,
         web_apps: Mapping[str, AsgiApp],

@@ -42,7 +42,6 @@ class Connections:
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
-        self._throttled_posts = 0
 
     def add(self, connection: Connection) -> None:
         """Add a connection after its upgrade."""
@@ -59,16 +58,6 @@ class Connections:
     def __len__(self) -> int:
         return len(self._open)
 
-    def throttle(self, posts: int) -> None:
-        """Answer the next ``posts`` posts with 429, as API Gateway does over the account's rate; for tests."""
-        self._throttled_posts = posts
-
-    def take_throttle(self) -> bool:
-        """Return whether to refuse this post."""
-        throttled = self._throttled_posts > 0
-        self._throttled_posts -= throttled
-        return throttled
-
 
 class ManagementApi:
     """POST, GET and DELETE ``/@connections/{id}``: an ASGI app. Requests must be signed; signatures are not checked."""
@@ -84,8 +73,6 @@ class ManagementApi:
             await _error(send, 403, "ForbiddenException", "Missing Authentication Token")
         elif not identifiers.CONNECTION_ID.fullmatch(connection_id):
             await _error(send, 400, "BadRequestException", f"Invalid connectionId: {connection_id}")
-        elif scope["method"] == "POST" and self._connections.take_throttle():
-            await _error(send, 429, "LimitExceededException", "Too Many Requests")
         elif connection is None:
             await _error(send, 410, "GoneException", "410")
         elif scope["method"] == "POST":

@@ -131,6 +131,8 @@ class ModelSettings(_Settings):
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
     light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
     """For fast, simple tasks such as the summary of a handoff. The chat model if absent."""
+    sends_metadata: bool = Field(default=False, validation_alias="BATON_MODEL_METADATA")
+    """Whether each request tells the endpoint which agent asks and where its workflow stands."""
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
 
 

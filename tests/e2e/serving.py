@@ -11,23 +11,17 @@ import shutil
 import sys
 import tempfile
 import uuid
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from local.cloud import LocalCloud
 from local.settings import ROOT
+from tests.driven_cloud import DrivenCloud
 
 
-class _CloudWithAgents(LocalCloud):
+class _CloudWithAgents(DrivenCloud):
     """The local cloud with the shipped agents and others beside them."""
 
     agents: Path
-
-    def invoke(self, function: str, event: Any) -> "Future[Any]":
-        """Have a queue-fed function handle an event beside the queue, in a worker process if there are any."""
-        workers = self._worker_processes
-        return workers.invoke(function, event) if workers else self._functions[function].invoke(event)
 
     def _create_resources(self) -> None:
         self.environment["BATON_AGENTS_DIR"] = str(self.agents)

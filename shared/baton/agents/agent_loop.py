@@ -15,6 +15,7 @@ from aws_lambda_powertools import Logger
 from baton.agents.agent_result import AgentResult
 from baton.agents.answer_limit import AnswerLimit
 from baton.agents.builtin_tools import BuiltinTools
+from baton.agents.call_metadata import call_metadata
 from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.agents.run_context import Budget, RunContext
 from baton.agents.tool_calls import Consult, ToolCalls, call_events
@@ -26,6 +27,7 @@ from baton.domain.events import text_content, text_end, text_start
 from baton.domain.message import Role
 from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
+from baton.domain.skill import Skill
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import Usage
@@ -76,6 +78,7 @@ class AgentLoop:
     ) -> None:
         self._agent = agent
         self._prompts: list[Prompt] = []
+        self._skills: Sequence[Skill] = ()
         self._head = self._current_from = 0
         self._prompt_budget = 0
         self._usage = Usage()
@@ -91,6 +94,7 @@ class AgentLoop:
         self._settings = context.model_settings(agent, is_consulted=task_id is not None)
         self._model: str | None = self._settings.model
         self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
+        self._tracker = own.tracker if own is not None else None
         self._calls = ToolCalls(context, agent, kit, self._budget, consult, own, task_id)
         self._caller = task_id or agent.id
         self._limit = AnswerLimit()
@@ -113,8 +117,11 @@ class AgentLoop:
             ends_conversation=self._ends_conversation,
         )
 
-    async def begin(self, context: AssembledContext, notes: Sequence[Prompt] = ()) -> None:
-        """Set the prompt; ``notes`` follow the system prompt."""
+    async def begin(
+        self, context: AssembledContext, notes: Sequence[Prompt] = (), *, skills: Sequence[Skill] = ()
+    ) -> None:
+        """Set the prompt; ``notes`` follow the system prompt, ``skills`` are those that they describe."""
+        self._skills = skills
         self._prompts = [*context.prompts[:1], *notes, *context.prompts[1:]]
         self._head = 1 + len(notes)
         self._current_from = context.current_from + len(notes)
@@ -167,8 +174,10 @@ class AgentLoop:
         text, heard, is_open, finished = "", "", False, None
         failure: BatonError | None = None
         prompts = [*self._prompts, Prompt(Role.SYSTEM, LAST_ANSWER)] if is_last else self._prompts
+        conversation = self._tracker.current if self._tracker is not None else None
+        metadata = call_metadata(self._agent, conversation, self._skills)
         stream = context.services.model.stream(
-            self._settings,
+            replace(self._settings, metadata=metadata),
             prompts,
             thread_files=context.files,
             tools=() if is_last else self._kit.specs,

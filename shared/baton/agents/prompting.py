@@ -23,19 +23,28 @@ MAX_SKILLS = 3
 """Skills in the prompt of one message."""
 
 
+Followed = Sequence[tuple[Skill, str]]
+"""Skills that a message matches, each with the trigger."""
+
+
+def followed_skills(conversation: RunningConversation, skills: Sequence[Skill], text: str) -> Followed:
+    """The skills by which the active agent answers ``text``; only the main agent follows skills."""
+    return matched(skills, text)[:MAX_SKILLS] if conversation.handoff is None else ()
+
+
 def notes_for(
-    conversation: RunningConversation, kit: ToolKit, skills: Sequence[Skill], text: str, counter: TokenCounter
+    conversation: RunningConversation, kit: ToolKit, followed: Followed, counter: TokenCounter
 ) -> list[Prompt]:
-    """Return the notes after the system prompt of the active agent, which answers ``text``."""
-    return [*_notes(conversation, kit, skills, text, counter)]
+    """Return the notes after the system prompt of the active agent."""
+    return [*_notes(conversation, kit, followed, counter)]
 
 
 def _notes(
-    conversation: RunningConversation, kit: ToolKit, skills: Sequence[Skill], text: str, counter: TokenCounter
+    conversation: RunningConversation, kit: ToolKit, followed: Followed, counter: TokenCounter
 ) -> Iterator[Prompt]:
     if conversation.handoff is None:
         room = MAX_SKILL_TOKENS
-        for skill, trigger in matched(skills, text)[:MAX_SKILLS]:
+        for skill, trigger in followed:
             note = Prompt(Role.SYSTEM, _steps(skill, trigger))
             needed = prompt_tokens(note, counter)
             if needed <= room:

@@ -204,7 +204,7 @@ class AwsPorts:
             from baton.adapters.openai import OpenAIChatModel
 
             key = settings.key.get_secret_value() if settings.key is not None else key_from_secret
-            return OpenAIChatModel(api_key=key, base_url=settings.base_url)
+            return OpenAIChatModel(api_key=key, base_url=settings.base_url, sends_metadata=settings.sends_metadata)
 
         return DeferredChatModel(openai)
 

@@ -14,7 +14,7 @@ from baton.agents.agent_result import AgentResult
 from baton.agents.approvals import refusals
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.consult import Consultations
-from baton.agents.prompting import CONTINUING, notes_for
+from baton.agents.prompting import CONTINUING, followed_skills, notes_for
 from baton.agents.tool_kit import ToolKit, tool_kit
 from baton.agents.transcript import Transcript
 from baton.dialogue.dialogue_step import DialogueStep
@@ -138,8 +138,10 @@ class AgentRunner:
                         yield event
                 current = (*self._step.unfinished, *self._step.transcript.messages)
             # What was approved may have moved the workflow on.
-            notes = notes_for(self._tracker.current, kit, self._step.skills, self._text, self._services.counter)
-            await loop.begin(await self._assembled(kit, current), notes)
+            followed = followed_skills(self._tracker.current, self._step.skills, self._text)
+            notes = notes_for(self._tracker.current, kit, followed, self._services.counter)
+            context = await self._assembled(kit, current)
+            await loop.begin(context, notes, skills=[skill for skill, _ in followed])
         if not self._context.stop.is_set():
             async with contextlib.aclosing(agent.events()) as events:
                 async for event in events:

@@ -38,6 +38,7 @@ async def summarised(context: RunContext, history: Sequence[StoredMessage], text
     settings = ModelSettings(
         model=context.services.light_model,
         max_output_tokens=MAX_SUMMARY_TOKENS,
+        metadata={"task": "handoff_summary"},
     )
     summary, usage = "", Usage()
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -59,6 +59,8 @@ class ModelSettings:
     max_output_tokens: int | None = None
     timeout_seconds: float = 60.0
     """The longest wait for the first chunk of the answer, and between two chunks."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What the call is about, as JSON values by name. An adapter sends it only if the deployment asks for it."""
 
 
 @dataclass(frozen=True, slots=True)

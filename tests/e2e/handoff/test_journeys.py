@@ -42,7 +42,7 @@ async def test_a_skill_is_made_in_a_conversation_and_works(door: Door, new_demo_
     assert "name: Slack Alert" in heard.last
     heard = await door.say("looks good", thread_id)
     check_place(heard, 4, "Testing")
-    assert "“Send slack alert, please” starts it" in heard.last
+    assert "'Send slack alert, please' starts it" in heard.last
     assert "does not start it" in heard.last
 
     heard = await door.say("yes", thread_id)

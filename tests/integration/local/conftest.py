@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from local.cloud import LocalCloud
 from local.gateway.websocket import SocketLimits
+from tests.driven_cloud import DrivenCloud
 
 STAND_INS = Path(__file__).parent / "cloud" / "template.yaml"
 
@@ -18,9 +18,9 @@ def stand_in_template() -> Path:
 
 
 @pytest.fixture(scope="session")
-def cloud() -> Iterator[LocalCloud]:
+def cloud() -> Iterator[DrivenCloud]:
     """A running local cloud of stand-ins."""
-    cloud = LocalCloud(port=0, template=STAND_INS, data_dir=None, workers=4, limits=SocketLimits(idle=600))
+    cloud = DrivenCloud(port=0, template=STAND_INS, data_dir=None, workers=4, limits=SocketLimits(idle=600))
     cloud.start()
     yield cloud
     cloud.stop()

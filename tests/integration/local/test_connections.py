@@ -11,6 +11,7 @@ from websockets.exceptions import ConnectionClosed
 
 from local.cloud import LocalCloud
 from local.gateway.identifiers import connection_id
+from tests.driven_cloud import DrivenCloud
 from tests.integration.local.sockets import eventually, exchange, management, open_socket
 
 
@@ -69,7 +70,7 @@ async def test_a_post_over_128_kilobytes_is_refused(cloud: LocalCloud) -> None:
         assert len(await socket.recv()) == 128 * 1024
 
 
-async def test_a_throttled_post_is_a_limit_exceeded(cloud: LocalCloud) -> None:
+async def test_a_throttled_post_is_a_limit_exceeded(cloud: DrivenCloud) -> None:
     api = management(cloud)
     async with open_socket(cloud) as socket:
         target = (await exchange(socket, "fail"))["connectionId"]

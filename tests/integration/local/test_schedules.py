@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from local.cloud import LocalCloud
 from local.errors import TemplateProblem
 from local.schedules import Scheduler
 from local.settings import ROOT
 from local.stack import ScheduleDefinition, Stack, read_stack
 from local.template import Endpoints
+from tests.driven_cloud import DrivenCloud
 
 NOWHERE = Endpoints(gateway="", sockets="", connections="", queues="http://queues.invalid")
 SCHEDULE = ScheduleDefinition("Sweep", "SweeperFunction", 60, None, enabled=True)
@@ -26,7 +26,7 @@ def with_schedule(stand_in_template: Path, folder: Path, expression: str, more: 
     return read_stack(path, {"Stage": "local"}, NOWHERE)
 
 
-def test_sweeping_now_answers_what_the_function_answers(cloud: LocalCloud) -> None:
+def test_sweeping_now_answers_what_the_function_answers(cloud: DrivenCloud) -> None:
     sample = json.loads((ROOT / "events/schedule_sweeper.json").read_text())
     event = cloud.sweep_now()
     assert event.keys() == sample.keys()

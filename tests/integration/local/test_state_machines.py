@@ -12,6 +12,7 @@ from local.cloud import LocalCloud
 from local.engines.clients import client
 from local.errors import TemplateProblem
 from local.stack import StateMachineDefinition
+from tests.driven_cloud import DrivenCloud
 
 SECONDS = 40
 """A task that fails every time is tried again for some seven seconds."""
@@ -93,7 +94,7 @@ def test_an_execution_is_started_once(cloud: LocalCloud, stepfunctions: Any) -> 
     assert calls(cloud, ended, "store")[0] == 1
 
 
-def test_functions_start_executions_by_the_templates_reference(cloud: LocalCloud) -> None:
+def test_functions_start_executions_by_the_templates_reference(cloud: DrivenCloud) -> None:
     ended = session()
     dynamodb = client("dynamodb", cloud.environment["AWS_ENDPOINT_URL_DYNAMODB"])
     item = {"PK": {"S": "sweep"}, "SK": {"S": "next"}, "input": {"S": json.dumps(ended)}}

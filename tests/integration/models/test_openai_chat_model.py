@@ -72,6 +72,25 @@ async def test_the_request_says_what_the_prompts_and_settings_say(
     assert fault_model.requests[0].path == "/v1/chat/completions"
 
 
+async def test_what_a_request_is_about_is_told_only_where_it_is_wanted_and_within_openais_limits(
+    model: OpenAIChatModel, make_model: MakeModel, fault_model: FaultModel
+) -> None:
+    about = {"agent": "assistant", "workflow.data.steps": ["one"], "long": "x" * 600, "y" * 65: "", **_many(20)}
+    settings = ModelSettings(model="gpt-x", timeout_seconds=30, metadata=about)
+    await ask(model, settings)
+    await ask(make_model(sends_metadata=True), settings)
+    await ask(make_model(sends_metadata=True))
+    unasked, asked, empty = fault_model.bodies
+    assert "metadata" not in unasked
+    assert "metadata" not in empty
+    first = {"agent": "assistant", "workflow.data.steps": '["one"]', "long": "x" * 512}
+    assert asked["metadata"] == {**first, **_many(13)}
+
+
+def _many(count: int) -> dict[str, str]:
+    return {f"n{number}": str(number) for number in range(count)}
+
+
 async def test_the_key_is_sent_as_a_bearer_token(model: OpenAIChatModel, fault_model: FaultModel) -> None:
     await ask(model)
     assert fault_model.requests[0].headers["authorization"] == f"Bearer {SECRET}"

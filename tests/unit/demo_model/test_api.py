@@ -156,6 +156,18 @@ async def test_a_bad_request_gets_openais_error(api: httpx.AsyncClient, change: 
     assert (error["type"], error["param"], error["code"]) == ("invalid_request_error", param, None)
 
 
+async def test_a_rule_that_fails_is_told_as_a_fault_of_the_server(tmp_path: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text("scenes:\n  message:\n    - say: '{{ said + 1 }}'\n")
+    transport = httpx.ASGITransport(create_app({"BATON_DEMO_SCRIPT": str(script)}))
+    async with httpx.AsyncClient(transport=transport, base_url="http://demo") as client:
+        response = await client.post("/chat/completions", json=HELLO)
+    assert response.status_code == 500
+    error = response.json()["error"]
+    assert error["type"] == "server_error"
+    assert f"{script}:3: scenes.message.0: TypeError" in error["message"]
+
+
 async def test_what_is_not_json_and_what_does_not_exist_get_openais_error_too(api: httpx.AsyncClient) -> None:
     broken = await api.post("/chat/completions", content=b"{", headers={"content-type": "application/json"})
     assert (broken.status_code, broken.json()["error"]["type"]) == (400, "invalid_request_error")

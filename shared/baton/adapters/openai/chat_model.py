@@ -24,7 +24,7 @@ from openai.types.chat import ChatCompletionChunk, ChatCompletionFunctionToolPar
 
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.adapters.openai.errors import Failure, describe, is_worth_repeating, model_error, retry_after
-from baton.adapters.openai.messages import wire_messages, wire_tools
+from baton.adapters.openai.messages import wire_messages, wire_metadata, wire_tools
 from baton.adapters.openai.response_limits import limit_response
 from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
 from baton.adapters.stream_limits import StreamTooLong
@@ -97,7 +97,8 @@ class OpenAIChatModel:
     Rate limits, refusals and content filters do not count as failures.
 
     The client is created with the first request, one for each event loop. ``api_key`` may be an async callable, which
-    is called before each request; its errors are passed on.
+    is called before each request; its errors are passed on. With ``sends_metadata`` each request says what it is about
+    in the field ``metadata``, which some endpoints refuse.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class OpenAIChatModel:
         max_retries: int = 2,
         backoff_seconds: float = 0.5,
         breakers: CircuitBreakers | None = None,
+        sends_metadata: bool = False,
     ) -> None:
         self._api_key = api_key
         self._base_url = base_url
@@ -116,6 +118,7 @@ class OpenAIChatModel:
         self._max_retries = max_retries
         self._backoff_seconds = backoff_seconds
         self._breakers = breakers or CircuitBreakers()
+        self._sends_metadata = sends_metadata
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
         self._dialects: dict[str, _Dialect] = {}
         self._logger = Logger(child=True)
@@ -213,6 +216,7 @@ class OpenAIChatModel:
 
     async def _open(self, question: _Question) -> AsyncStream[ChatCompletionChunk]:
         settings = question.settings
+        metadata = wire_metadata(settings.metadata) if self._sends_metadata else {}
         while True:
             dialect = self._dialects.get(settings.model, _Dialect())
             limit = omit if settings.max_output_tokens is None else settings.max_output_tokens
@@ -226,6 +230,7 @@ class OpenAIChatModel:
                     temperature=omit if settings.temperature is None else settings.temperature,
                     max_tokens=omit if dialect.completion_limit else limit,
                     max_completion_tokens=limit if dialect.completion_limit else omit,
+                    metadata=metadata or omit,
                 )
             except (BadRequestError, UnprocessableEntityError) as error:
                 other = dialect.after(error)

@@ -12,8 +12,9 @@ import codecs
 import json
 import mimetypes
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart, UrlSource
 from openai.types.chat import (
@@ -36,6 +37,10 @@ from baton.ports.files import ThreadFiles
 
 MAX_INLINED_CHARACTERS = 200_000
 """Characters of one document (about 50,000 tokens). A note tells the model if the rest was cut."""
+MAX_METADATA_PAIRS = 16
+MAX_METADATA_NAME = 64
+"""Characters, as for ``MAX_METADATA_VALUE``. OpenAI refuses a request that exceeds one of the three limits."""
+MAX_METADATA_VALUE = 512
 
 _TEXT_TYPES = re.compile(
     r"text/.+|application/(.+\+)?(json|xml|yaml)"
@@ -67,6 +72,16 @@ def wire_tools(tools: Sequence[ToolSpec]) -> list[ChatCompletionFunctionToolPara
         }
         for tool in tools
     ]
+
+
+def wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
+    """The request's metadata within OpenAI's limits: values that are no text as JSON, each cut at its limit."""
+    told = {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in values.items()
+    }
+    fitting = [(name, value) for name, value in told.items() if len(name) <= MAX_METADATA_NAME]
+    return {name: value[:MAX_METADATA_VALUE] for name, value in fitting[:MAX_METADATA_PAIRS]}
 
 
 async def _message(prompt: Prompt, files: ThreadFiles) -> ChatCompletionMessageParam:

@@ -1,0 +1,104 @@
+"""What the script that ships says to users who just talk."""
+
+from __future__ import annotations
+
+import pytest
+
+from local.demo_model.engine import Call
+from tests.unit.demo_model.playing import Json, answered, ask, called, shipped
+
+DEMO = shipped()
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        (["What is 12 * (3 + 4)?"], "12 * (3 + 4) = 84"),
+        (["2.5*2"], "2.5*2 = 5"),
+        (["What is 10 / 4?"], "10 / 4 = 2.5"),
+        (
+            ["My favourite colour is green."],
+            "Your favourite colour is green. I will remember it for this conversation.",
+        ),
+        (["My favourite colour is green.", "!", "What is my favourite colour?"], "Your favourite colour is green."),
+        (["My cats are old", "!", "My cats are very old", "!", "What are my cats?"], "Your cats are very old."),
+        (["My name is Ada.", "!", "What is my name?"], "Your name is Ada."),
+        (["What's my name?"], "You have not told me your name yet. What is it?"),
+        (
+            ["Remember that tea is at 5", "!", "What did I ask you to remember?"],
+            "You asked me to remember:\n\n- tea is at 5",
+        ),
+        (["One", "!", "Two", "!", "What did I say before?"], "Just before this you said: “Two”"),
+        (["One", "Uno", "What did you say?"], "I said: “Uno”"),
+        (["One", "!", "Two", "!", "Summarize"], "So far you have sent me 2 messages:\n\n1. You: “One”\n2. You: “Two”"),
+        (["Say one two three"], "one two three"),
+        (["Goodbye!"], "Goodbye! This conversation is kept, so you can come back to it."),
+        (["Thanks!"], "You are welcome! Is there anything else?"),
+        ([""], "I received your message, but there was no text in it."),
+    ],
+)
+def test_it_answers(said: list[str], answer: str) -> None:
+    assert ask(DEMO, *said).text == answer
+
+
+@pytest.mark.parametrize(
+    "said", ["What are you?", "Which model is this?", "What can you do?", "Hi!", "Blue elephants?"]
+)
+def test_it_says_that_it_is_the_demo_model(said: str) -> None:
+    assert "offline demo model" in ask(DEMO, said).text
+
+
+@pytest.mark.parametrize("said", ["1 / 0", "9**9**9", "2 +", "()" * 50 + "1+1", "2026"])
+def test_what_cannot_be_calculated_gets_another_answer(said: str) -> None:
+    assert "=" not in ask(DEMO, said).text
+
+
+def test_a_text_has_as_many_words_as_were_wished_for() -> None:
+    assert len(ask(DEMO, "Write 500 words about bees").text.split()) == 500
+    assert len(ask(DEMO, "Write 999999 words").text.split()) == 5000
+    assert "about bees" in ask(DEMO, "Tell me a story about bees").text
+
+
+def test_it_ends_the_conversation_where_it_may() -> None:
+    bye = Call("end_conversation", {"reason": "The user said goodbye."})
+    reply = ask(DEMO, "That's all, thanks", tools=["end_conversation"])
+    assert (reply.text[:8], reply.calls) == ("Goodbye!", (bye,))
+    after = ask(DEMO, "That's all, thanks", called(bye), *answered("Ended."), tools=["end_conversation"])
+    assert (after.text, after.calls) == ("", ())
+
+
+def test_it_describes_what_is_attached() -> None:
+    parts: list[Json] = [
+        {"type": "text", "text": "Look"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        {"type": "image_url", "image_url": {"url": "https://example.com/x.png"}},
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
+    ]
+    text = ask(DEMO, {"role": "user", "content": parts}).text
+    assert text.startswith("Thank you, I received 3 attachments:")
+    assert "- image **PNG image** (image/png, 3 bytes)\n- image **https://example.com/x.png**\n" in text
+    assert "- document **a.pdf** (application/pdf, 3 bytes)" in text
+
+
+def test_a_tool_is_called_that_the_user_names() -> None:
+    call = Call("find_page", {"text": "otters and seals"})
+    assert ask(DEMO, "Use the find_page tool for otters and seals", tools=["find_page"]).calls == (call,)
+    told = ask(DEMO, "Use find_page for otters", called(call), *answered("Otters swim."), tools=["find_page"])
+    assert told.text == "According to `find_page`:\n\nOtters swim."
+    assert ask(DEMO, "Use find_page for otters").calls == ()
+
+
+def test_an_agent_is_asked_that_the_user_names() -> None:
+    [call] = ask(DEMO, "Ask Nice Otters about fish", tools=["ask_nice_otters", "ask_seals"]).calls
+    assert call == Call("ask_nice_otters", {"message": "fish"})
+
+
+@pytest.mark.parametrize("said", ["bye", "never mind", "I'm done"])
+def test_a_specialist_that_the_script_does_not_know_hands_back(said: str) -> None:
+    [call] = ask(DEMO, said, tools=["return_to_main", "end_conversation"], agent="otters").calls
+    assert call.name == "return_to_main"
+
+
+def test_it_sums_up_for_a_specialist() -> None:
+    told = "user: Hello\nassistant: Hi!\nuser: I want to create a skill."
+    assert ask(DEMO, told, task="handoff_summary").text == "User wants to create a skill."

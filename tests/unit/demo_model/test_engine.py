@@ -1,0 +1,128 @@
+"""How a script is played: which rule answers, what it says and calls, and where it goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from local.demo_model.engine import Call, Engine
+from local.demo_model.script import ScriptError
+from tests.unit.demo_model.playing import answered, ask, called, engine
+
+
+@pytest.fixture
+def booking(tmp_path: Path) -> Engine:
+    """A script for an agent that books trips."""
+    script = """
+    values:
+      polite: '(?:please )?'
+    scenes:
+      message:
+        - agent: [booking, travel]
+          state: WHERE
+          says: '^{{ polite }}to (?P<city>\\w+)'
+          say: 'To {{ city }}?'
+          call:
+            advance_workflow: {state: WHEN, data: {city: '{{ city }}', nights: 2, guests: '{{ [said, city] }}'}}
+        - agent: booking
+          state: WHEN
+          next: dates
+        - says: '^and my (?P<thing>\\w+)'
+          earlier: 'my {{ thing }} is (?P<value>\\w+)'
+          say: 'Your {{ thing }} is {{ value }}.'
+        - says: weather
+          call:
+            weather_{{ said | length }}: {}
+            forecast: {text: '{{ said }}'}
+        - if: attachments
+          say: '{{ attachments | length }} attached'
+        - say: 'Hello{{ unfinished.w }}, {{ before }}'
+      dates:
+        - says: 'tomorrow'
+          say: A day in {{ workflow.data.city }}.
+          next: thanks
+      thanks:
+        - say: Thank you.
+      result:
+        - after: fore*
+          result: '(?P<degrees>\\d+) degrees'
+          say: 'It is {{ degrees }} in {{ said }}: {{ results[0].json.sky }}'
+        - after: advance_workflow
+          if: results[-1].arguments.state != workflow.state
+          say: refused
+        - after: advance_workflow
+          call:
+            advance_workflow: {state: DONE}
+    """
+    return engine(tmp_path, script)
+
+
+def test_the_first_rule_answers_whose_conditions_all_hold(booking: Engine) -> None:
+    arguments = {"state": "WHEN", "data": {"city": "Graz", "nights": 2, "guests": ["Please to Graz", "Graz"]}}
+    reply = ask(booking, "Please to Graz", tools=["advance_workflow"], agent="booking", workflow__state="WHERE")
+    assert (reply.text, reply.calls) == ("To Graz?", (Call("advance_workflow", arguments),))
+    for agent, state, said in (("other", "WHERE", "To Graz"), ("booking", "WHY", "To Graz"), ("travel", "WHERE", "Hm")):
+        assert ask(booking, said, tools=["advance_workflow"], agent=agent, workflow__state=state).calls == ()
+
+
+def test_a_rule_goes_on_in_the_next_scene_and_does_not_fit_where_that_has_no_answer(booking: Engine) -> None:
+    where = {"agent": "booking", "workflow__state": "WHEN", "workflow__data__city": "Graz"}
+    assert ask(booking, "Tomorrow", **where).text == "A day in Graz.\n\nThank you."
+    assert ask(booking, "Never", **where).text == "Hello,"
+
+
+def test_patterns_may_use_what_was_found_in_earlier_messages(booking: Engine) -> None:
+    assert ask(booking, "My cat is old", "I see", "My cat is grey", "Oh", "And my cat?").text == "Your cat is grey."
+    assert ask(booking, "My dog is old", "I see.", "And my cat?").text == "Hello, I see."
+
+
+def test_only_tools_that_are_offered_are_called(booking: Engine) -> None:
+    offered = {"weather_11": {}, "forecast": {}}
+    assert [call.name for call in ask(booking, "the weather", tools=offered).calls] == ["weather_11", "forecast"]
+    [call] = ask(booking, "the weather", tools=["forecast"]).calls
+    assert call == Call("forecast", {"text": "the weather"})
+    assert ask(booking, "the weather").text == "Hello,"
+
+
+def test_results_are_read_as_text_and_as_json(booking: Engine) -> None:
+    asked = called(Call("forecast", {}))
+    told = answered('{"sky": "blue", "about": "21 degrees"}')
+    assert ask(booking, "Graz", asked, *told).text == "It is 21 in Graz: blue"
+
+
+def test_a_call_is_not_repeated_within_a_turn(booking: Engine) -> None:
+    turn = ["Hm", called(Call("advance_workflow", {"state": "NEXT"})), *answered("ok")]
+    tools, where = ["advance_workflow"], {"workflow__state": "NEXT"}
+    again = Call("advance_workflow", {"state": "DONE"})
+    assert ask(booking, *turn, tools=tools, **where).calls == (again,)
+    turn += [called(again), *answered("ok")]
+    reply = ask(booking, *turn, tools=tools, workflow__state="DONE")
+    assert (reply.text, reply.calls) == ("", ())
+
+
+def test_what_a_request_does_not_tell_is_empty(booking: Engine) -> None:
+    assert ask(booking, "x", unfinished='{"w": " Ada"}').text == "Hello Ada,"
+    for metadata in ({"unfinished": '{"w": " Ada'}, {"workflow": "none", "workflow__state": "x"}, {"workflow": "[1]"}):
+        assert ask(booking, "x", **metadata).text == "Hello,"
+
+
+def test_no_words_of_the_prompt_are_read(booking: Engine) -> None:
+    system = {"role": "system", "content": "To Graz, weather, and my cat"}
+    assert ask(booking, system, {"role": "user", "content": "Hm"}).text == "Hello,"
+
+
+def test_a_template_that_fails_tells_its_place(tmp_path: Path) -> None:
+    script = "scenes:\n  message:\n    - say: '{{ said + 1 }}'\n"
+    with pytest.raises(ScriptError, match=r"script\.yaml:3: scenes\.message\.0: TypeError"):
+        ask(engine(tmp_path, script), "Hello")
+
+
+def test_templates_cannot_leave_their_sandbox(tmp_path: Path) -> None:
+    script = "scenes:\n  message:\n    - say: \"{{ said.__class__.__mro__ }}{{ ''.__class__ }}\"\n"
+    assert ask(engine(tmp_path, script), "Hello").text == ""
+
+
+@pytest.mark.parametrize("said", ["a" * 100_000, "to " * 30_000, "\n" * 100_000])
+def test_long_messages_are_answered(booking: Engine, said: str) -> None:
+    assert ask(booking, said).text.startswith("Hello")

@@ -1,0 +1,210 @@
+"""The four journeys with the shipped agents: Baton's turns on fakes, its own model adapter, and the demo model's API.
+
+Each is played twice: with the prompts as they are, and with other words in every system message and description.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import pytest
+from baton.requests.requests import continue_request
+
+from baton.adapters.agent_files import AgentFiles
+from baton.adapters.openai import OpenAIChatModel
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+from baton.domain.message import Role
+from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.files import ThreadFiles
+from local.demo_model.app import create_app
+from local.settings import ROOT
+from tests.fakes.chat_model import ScriptedChatModel
+from tests.fault_model import ThreadedServer
+from tests.unit.conversation.handing_over import texts
+from tests.unit.conversation.harness import Harness, Said
+
+WISH = "I want to create a skill that sends Slack alerts"
+MAIN, MAKER = "Assistant", "Skill Creation Assistant"
+OTHER_WORDS = "Completely different words."
+
+
+@dataclass
+class Reworded:
+    """A model to which every system message and every description says something else."""
+
+    model: OpenAIChatModel
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        prompts = [replace(each, content=OTHER_WORDS) if each.role is Role.SYSTEM else each for each in prompts]
+        tools = [ToolSpec(each.name, OTHER_WORDS, _reworded(each.parameters)) for each in tools]
+        stream = self.model.stream(settings, prompts, thread_files=thread_files, tools=tools)
+        async with aclosing(stream) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+
+def _reworded(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {
+            key: OTHER_WORDS if key == "description" and isinstance(value, str) else _reworded(value)
+            for key, value in schema.items()
+        }
+    return [_reworded(each) for each in schema] if isinstance(schema, list) else schema
+
+
+@pytest.fixture(scope="module")
+def demo_url() -> Iterator[str]:
+    server = ThreadedServer(create_app({"BATON_DEMO_DELAY_MS": "0"}))
+    yield f"http://127.0.0.1:{server.start()}"
+    server.stop()
+
+
+class Demo:
+    """A user in front of the shipped agents."""
+
+    def __init__(self, model: OpenAIChatModel | Reworded) -> None:
+        files = AgentFiles.load(ROOT / "agents")
+        assistant, knowledge, research, maker = (
+            cast("AgentDefinition", files.get(name))
+            for name in ("assistant", "knowledge", "research", "skill-creation-agent")
+        )
+        self.harness = Harness(
+            model=cast("ScriptedChatModel", model), assistant=assistant, others=(knowledge, research, maker)
+        )
+        self.harness.ada = Scope("acme", "ada", frozenset({"skill:create"}))
+
+    async def say(self, text: str) -> list[tuple[str, str]]:
+        """What was said to the user's message, by whom."""
+        return texts(await self.harness.say(str(uuid.uuid4()), text))
+
+    async def state(self) -> str | None:
+        """Where the workflow stands."""
+        workflow = (await self._state())["workflow"]
+        return workflow["state"] if workflow else None
+
+    async def unfinished(self) -> list[str]:
+        """What the user may continue."""
+        return [each["id"] for each in (await self._state())["resumable"]]
+
+    async def _state(self) -> dict[str, Any]:
+        thread = await self.harness.store.get_thread(self.harness.ada, self.harness.thread_id)
+        state: dict[str, Any] = thread.as_json(self.harness.agents.describe)["state"]
+        return state
+
+
+@pytest.fixture(params=["as it is", "reworded"])
+async def demo(request: pytest.FixtureRequest, demo_url: str) -> Any:
+    model = OpenAIChatModel(api_key="none", base_url=demo_url, sends_metadata=True)
+    yield Demo(model if request.param == "as it is" else Reworded(model))
+    await model.aclose()
+
+
+async def test_a_chat(demo: Demo) -> None:
+    assert await demo.say("My name is Ada.") == [(MAIN, "Your name is Ada. I will remember it for this conversation.")]
+    assert await demo.say("What is my name?") == [(MAIN, "Your name is Ada.")]
+    [(_, farewell)] = await demo.say("Goodbye!")
+    assert farewell.startswith("Goodbye!")
+
+
+async def test_research_by_several_agents_at_once(demo: Demo) -> None:
+    said = await demo.harness.say("m1", "What are the best practices for error handling in Python agents?")
+    started = [event.body["name"] for event in said.events if event.type == "SUBAGENT_STARTED"]
+    assert sorted(started) == ["Knowledge", "Research"]
+    [(name, answer)] = texts(said)
+    assert name == MAIN
+    assert answer.startswith("Based on my research, here are the best practices for error handling in Python agents:")
+    assert "1. **Structured error types**" in answer
+    assert "6. **Graceful degradation**" in answer
+    assert answer.endswith("Sources: Knowledge and Research.")
+    [(_, steps)] = await demo.say("How do I configure rate limiting for my agent?")
+    assert steps.startswith("Based on my research, here are the steps to configure rate limiting for your agent:")
+
+
+async def test_a_skill_is_made(demo: Demo) -> None:
+    [(name, opening)] = await demo.say(WISH)
+    assert name == MAKER
+    assert "I'll call it “Slack Alert”" in opening
+    assert await demo.state() == "GATHERING_REQUIREMENTS"
+    assert "separated by commas" in (await demo.say("Post them to #ops, with the severity."))[-1][1]
+    assert await demo.state() == "DEFINING_TRIGGERS"
+    [(_, written)] = await demo.say("send slack alert, page the team")
+    assert "Here is the SKILL.md:\n\n```markdown\n---\nname: Slack Alert\n" in written
+    assert "2. Post them to #ops, with the severity.\n" in written
+    [(_, changed)] = await demo.say("add: check the spelling")
+    assert "5. Check the spelling\n```" in changed
+    assert "5. " not in (await demo.say("remove step 5"))[-1][1]
+    [(_, tried)] = await demo.say("looks good")
+    assert "- The message 'Send slack alert, please' starts it by the trigger 'send slack alert'.\n" in tried
+    assert "- The message 'What is the weather like today?' does not start it.\n\nDo you approve" in tried
+    assert await demo.state() == "TESTING"
+    assert "What should I change?" in (await demo.say("no"))[-1][1]
+    assert "separated by commas" in (await demo.say("the triggers"))[-1][1]
+    await demo.say("page the team")
+    assert "'Page the team, please' starts it" in (await demo.say("ok"))[-1][1]
+    assert await demo.say("yes") == [
+        (MAKER, "Your skill is ready! Returning you to the main assistant."),
+        (MAIN, "Great, your 'Slack Alert' skill is now active."),
+    ]
+    [(name, followed)] = await demo.say("Please page the whole team")
+    assert name == MAIN
+    assert followed.startswith("I am following the skill **Slack Alert**:\n\n1. Ask for the details.\n2. Post them to")
+
+
+async def test_a_workflow_is_resumed_in_words_and_at_a_click(demo: Demo) -> None:
+    await demo.say(WISH)
+    await demo.say("nothing")
+    [*_, (name, offered)] = await demo.say("cancel")
+    assert (name, offered) == (MAIN, "Let me know if you'd like to continue creating that skill later.")
+    [(name, opening)] = await demo.say("I'd like to continue your Slack Alert skill")
+    assert name == MAKER
+    assert opening.startswith("Let's go on with “Slack Alert”. So far I have:\n\n- description: Sends Slack alerts.")
+    assert await demo.state() == "DEFINING_TRIGGERS"
+    await demo.say("yes")
+    await demo.say("never mind")
+    [unfinished] = await demo.unfinished()
+    said = Said([], None)
+    request = continue_request(demo.harness.thread_id, unfinished, key="once")
+    said.finished = await demo.harness.turns.run(demo.harness.ada, request, said.events.append, seconds=20)
+    assert "Here is the SKILL.md:" in said.text
+    for text in ("looks good", "approved"):
+        last = await demo.say(text)
+    assert last[-1] == (MAIN, "Great, your 'Slack Alert' skill is now active.")
+
+
+async def test_a_skill_is_asked_for_in_other_words(demo: Demo) -> None:
+    [(name, opening)] = await demo.say("could you help me automate my weekly report as a skill?")
+    assert name == MAKER
+    assert "I'll call it “Weekly Report”" in opening
+
+
+@pytest.mark.parametrize("reply", ["hm", "What?", "I don't know", "yes", "why?"])
+async def test_what_is_no_answer_is_asked_again_and_not_kept(demo: Demo, reply: str) -> None:
+    await demo.say("create skill")
+    assert "What should the skill do?" in (await demo.say(reply))[-1][1]
+    assert "I'll call it “Slack Alert”" not in (await demo.say("hm"))[-1][1]
+    await demo.say("It should send Slack alerts")
+    assert await demo.state() == "GATHERING_REQUIREMENTS"
+    assert "Got it." in (await demo.say("nothing else"))[-1][1]
+    assert await demo.state() == "DEFINING_TRIGGERS"
+
+
+async def test_a_trigger_that_is_refused_is_told_and_replaced(demo: Demo) -> None:
+    await demo.say(WISH)
+    await demo.say("nothing")
+    [(_, told)] = await demo.say("create skill")
+    assert told.startswith("That does not work yet: ")
+    assert "'create skill'" in told
+    assert "separated by commas" in (await demo.say("the triggers"))[-1][1]
+    assert "Here is the SKILL.md:" in (await demo.say("yell"))[-1][1]

@@ -1,0 +1,81 @@
+"""What is wrong with a script is told with file and line, all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from local.demo_model.app import SCRIPT, create_app
+from local.demo_model.engine import Call
+from local.demo_model.script import VARIABLES, Rule, Script, ScriptError
+from tests.unit.demo_model.playing import answered, ask, called, engine
+from tests.unit.docs.pages import ROOT, blocks, table
+
+GUIDE = ROOT / "docs" / "how-to" / "script-the-demo-model.md"
+
+
+def problems(folder: Path, script: str) -> list[str]:
+    """What is told of a script, without its folder."""
+    path = folder / "script.yaml"
+    path.write_text(script, encoding="utf-8")
+    with pytest.raises(ScriptError) as told:
+        Script.read(path)
+    return str(told.value).replace(f"{path}:", "").splitlines()
+
+
+MESSAGE = "scenes:\n  message:\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("scenes: [", "1: expected the node content"),
+        ("- say: x", "1: the file must be a mapping of fields"),
+        ("values: {}", "1: scenes: Field required"),
+        ("scenes: {}", "1: scenes: there is no scene 'message', where every turn begins"),
+        (f"{MESSAGE}    - says: x", "3: scenes.message.0: the rule does nothing: give it say, call or next"),
+        (f"{MESSAGE}    - say: x\n      sais: y", "4: scenes.message.0.sais: Extra inputs are not permitted"),
+        (f"{MESSAGE}    - say: x\n      says: '(y'", "4: scenes.message.0.says: missing ), unterminated subpattern"),
+        (f"{MESSAGE}    - say: '{{{{ x'", "3: scenes.message.0.say: unexpected end of template"),
+        (f"{MESSAGE}    - say: '{{{{ nmae }}}}'", "3: scenes.message.0.say: there is no variable nmae"),
+        (f"{MESSAGE}    - say: x\n      if: 1 +", "4: scenes.message.0.if: unexpected"),
+        (f"{MESSAGE}    - call:\n        t: {{a: [1, '{{{{ b }}}}']}}", "4: scenes.message.0.call.t.a.1: there is no"),
+        (f"{MESSAGE}    - next: gone", "3: scenes.message.0.next: there is no scene 'gone'"),
+        (f"{MESSAGE}    - next: a\n  a:\n    - next: a", "4: scenes.a: the scene leads back to itself"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(tmp_path: Path, script: str, told: str) -> None:
+    [problem] = problems(tmp_path, script)
+    assert problem.startswith(told)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    told = problems(tmp_path, f"{MESSAGE}    - say: '{{{{ x }}}}'\n    - next: gone\n      says: '['")
+    assert [problem.split(":")[0] for problem in told] == ["3", "5", "4"]
+
+
+def test_a_file_that_is_missing_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ScriptError, match=r"gone\.yaml:1: .*No such file"):
+        create_app({"BATON_DEMO_SCRIPT": str(tmp_path / "gone.yaml")})
+
+
+def test_the_script_of_the_guide_plays_what_it_shows(tmp_path: Path) -> None:
+    [script] = [block.text for block in blocks(GUIDE) if block.language == "yaml"]
+    demo = engine(tmp_path, script)
+    asked = ask(demo, "Please book a room to Graz", tools={"find_rooms": {}})
+    assert asked.text == "Let me look for a room in Graz."
+    assert asked.calls == (Call("find_rooms", {"city": "Graz", "nights": 2}),)
+    told = answered('{"rooms": [{"name": "Blue"}, {"name": "Red"}]}')
+    assert ask(demo, "Please book a room to Graz", called(*asked.calls), *told).text.endswith("\n\n- Blue\n- Red")
+
+
+def test_the_guide_lists_every_field_and_variable() -> None:
+    fields = {field.alias or name for name, field in Rule.model_fields.items()}
+    assert table(GUIDE, "field").keys() == fields
+    listed = {name for cell in table(GUIDE, "variable") for name in cell.replace("`", "").split(", ")}
+    assert listed == VARIABLES - {"task"}
+
+
+def test_the_script_that_ships_is_whole() -> None:
+    assert "message" in Script.read(SCRIPT).scenes
