@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
-from baton.requests.requests import continue_request
 
 from baton.adapters.agent_files import AgentFiles
 from baton.adapters.openai import OpenAIChatModel
@@ -21,6 +20,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
+from baton.requests.parsing import continue_request
 from local.demo_model.app import create_app
 from local.settings import ROOT
 from tests.fakes.chat_model import ScriptedChatModel
