@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
-import yaml
+from baton.domain.yaml_text import InvalidYaml, read_yaml
 
 MAX_NODES = 20_000
 """Of an operation's schema with all references in place."""
@@ -55,9 +55,11 @@ class Operation:
 def parsed(text: str) -> Mapping[str, Any]:
     """The document in ``text``, JSON or YAML. Raises ``UnusableDocument``."""
     try:
-        document = json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, Loader=_Loader)  # noqa: S506
-    except (ValueError, yaml.YAMLError, RecursionError):
+        document = json.loads(text) if text.lstrip().startswith("{") else read_yaml(text).values
+    except (ValueError, RecursionError):
         raise UnusableDocument("The document is neither JSON nor YAML.") from None
+    except InvalidYaml as error:
+        raise UnusableDocument(f"The document is neither JSON nor YAML (line {error.line}: {error}).") from None
     if not isinstance(document, dict) or not re.match(r"3\.[01](\.|$)", str(document.get("openapi", ""))):
         raise UnusableDocument("The document is not of OpenAPI 3.0 or 3.1.")
     return document
@@ -223,6 +225,3 @@ def _of_2020(schema: dict[str, Any]) -> dict[str, Any]:
         if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
             schema[exclusive] = schema.pop(bound)
     return schema
-
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

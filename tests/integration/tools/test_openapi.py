@@ -93,6 +93,8 @@ async def test_a_web_page_instead_of_data_is_a_failure(harness: Harness, service
         (reply(b'{"swagger": "2.0"}'), "not of OpenAPI"),
         (reply(b"a: &a [*a]\nb: *a"), "not of OpenAPI|neither"),
         (reply(b"{" * 100_000), "neither JSON nor YAML"),
+        (reply(b"[" * 200_000), "nested more than 100 deep"),
+        (reply(b"openapi: 3.1.0\nopenapi: 3.1.0"), "line 2: openapi: the field is there twice"),
         (reply(json.dumps({"openapi": "3.1.0", "paths": {}}).encode()), "no operation updatePet"),
         (reply(b'{"openapi": "3.1.0", "paths": []}'), "does not allow"),
         (reply(b"", status="404 Not Found"), "HTTP 404"),
