@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
 from baton.domain.yaml_text import InvalidYaml, read_yaml
 
 MAX_NODES = 20_000
@@ -163,7 +167,8 @@ class _References:
     """Puts what ``$ref`` names into its place."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = document
+        # Without a way to fetch: what is not in the document is not there.
+        self._resolver = Registry().with_resource("", DRAFT202012.create_resource(document)).resolver()
         self._is_3_0 = str(document["openapi"]).startswith("3.0")
         self._nodes = 0
 
@@ -201,12 +206,12 @@ class _References:
         return value
 
     def _target(self, reference: str) -> Any:
-        if not reference.startswith("#/"):
+        if not reference.startswith("#"):
             raise UnusableDocument(f"The document refers to another one ({reference[:100]}): put them into one.")
-        node: Any = self._document
-        for part in reference[2:].split("/"):
-            node = node[part.replace("~1", "/").replace("~0", "~")]
-        return node
+        try:
+            return self._resolver.lookup(reference).contents
+        except Unresolvable:
+            raise UnusableDocument(f"The document refers to what is not in it: {reference[:100]}") from None
 
 
 _WITH_A_SCHEMA = frozenset(

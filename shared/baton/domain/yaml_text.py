@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
+from yaml._yaml import CParser
 from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
-from yaml.cyaml import CParser
 from yaml.resolver import Resolver
 
 MAX_DEPTH = 100
