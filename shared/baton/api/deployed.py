@@ -22,6 +22,11 @@ def deployed_app() -> CountedRequests:
     return CountedRequests(create_app(lambda: services, origins=ApiSettings().origins))
 
 
+def prepare_streams() -> None:
+    """Load what the first stream needs, in the function that serves streams."""
+    preload("sse_starlette")
+
+
 @cache
 def _services() -> ApiServices:
     return ApiServices(

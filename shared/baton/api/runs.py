@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from ag_ui.core import RunAgentInput, UserMessage
 from fastapi import APIRouter, Body, Request
-from fastapi.responses import StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 from pydantic import model_validator
 
 from baton.api import sse
@@ -109,7 +109,7 @@ async def run(
     timing: sse.Timings,
     token_seconds: TokenSeconds,
     run_input: Annotated[RunInput, Body(openapi_examples={"question": {"value": EXAMPLE}})],
-) -> StreamingResponse:
+) -> Response:
     """Answer the last user message of the input, as a stream of AG-UI events.
 
     Only that message is new, the store has the rest; its `id` is the idempotency key. `forwardedProps.agentId`
@@ -138,8 +138,8 @@ async def run(
             raise InvalidRequest("resume: the answers are kept, but others are missing. Answer every open interrupt.")
 
     tell = how_to_tell(run_input.protocol_version)
-    stream = await sse.RunStream(work, request_id(request), timing, tell).begin(token_seconds)
-    return StreamingResponse(stream, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
+    frames = await sse.RunStream(work, request_id(request), timing, tell).begin(token_seconds)
+    return sse.streamed(frames, timing)
 
 
 async def _answers(services: ApiServices, scope: Scope, run_input: RunAgentInput) -> tuple[TurnRequest, Scope]:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Collection
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
-from fastapi.responses import StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
@@ -176,7 +176,7 @@ async def follow_events(
     after: Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="The last sequence number seen.")] = None,
     last_event_id: Annotated[str | None, Header(description="The same, as browsers send it.")] = None,
     protocol_version: ProtocolVersion = None,
-) -> StreamingResponse:
+) -> Response:
     """What follows `after`, then live until the run in progress ends or a minute has passed.
 
     A client that asks for more than the log still holds gets the newest messages as a snapshot first. Without
@@ -197,42 +197,38 @@ async def follow_events(
     # The first piece is fetched here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
     ends_at = asyncio.get_running_loop().time() + token_seconds
-    told = _lines(first, following, timing, how_to_tell(protocol_version), ends_at)
-    lines = _until(ends_at, told, request_id(request))
-    return StreamingResponse(lines, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
+    frames = _until(ends_at, _frames(first, following, how_to_tell(protocol_version)), request_id(request))
+    return sse.streamed(frames, timing)
 
 
-async def _until(ends_at: float, lines: AsyncGenerator[str, None], request_id: str) -> AsyncGenerator[str, None]:
-    """``lines``, until the request's token expires."""
+async def _until(
+    ends_at: float, frames: AsyncGenerator[sse.Frame | None, None], request_id: str
+) -> AsyncGenerator[sse.Frame, None]:
+    """``frames``, until the request's token expires."""
     loop = asyncio.get_running_loop()
-    async with contextlib.aclosing(lines):
-        async for line in lines:
+    async with contextlib.aclosing(frames):
+        async for frame in frames:
             if loop.time() >= ends_at:
                 yield sse.token_expired(request_id)
                 return
-            yield line
+            if frame is not None:
+                yield frame
 
 
-async def _lines(
-    first: Replay, following: AsyncGenerator[Replay, None], timing: sse.Timing, tell: Tell, ends_at: float
-) -> AsyncGenerator[str, None]:
-    loop = asyncio.get_running_loop()
+async def _frames(
+    first: Replay, following: AsyncGenerator[Replay, None], tell: Tell
+) -> AsyncGenerator[sse.Frame | None, None]:
+    """What there is to tell; None each time that there is nothing new."""
     async with contextlib.aclosing(following):
         if first.snapshot is not None:
-            yield sse.encode(tell(first.snapshot))
+            yield sse.frame(tell(first.snapshot))
         for event in first.events:
-            yield sse.encode(tell(event))
-        heard_at = loop.time()
+            yield sse.frame(tell(event))
         async for replay in following:
             for event in replay.events:
-                yield sse.encode(tell(event))
-            now = loop.time()
-            # A silent stream, too, has something to say when its token expires.
-            if not replay.events and (now - heard_at >= timing.comment_seconds or now >= ends_at):
-                yield ": still running\n\n"
-            elif not replay.events:
-                continue
-            heard_at = loop.time()
+                yield sse.frame(tell(event))
+            if not replay.events:
+                yield None
 
 
 def _shown(services: ApiServices, thread: ThreadRecord, last_seq: int | None = None) -> dict[str, Any]:
