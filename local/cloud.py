@@ -24,14 +24,14 @@ from local.errors import EngineFailed, FunctionProblem, LocalCloudError
 from local.execution import as_deployed
 from local.functions import Function, load_module, running
 from local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
-from local.gateway.asgi import AsgiApp
 from local.gateway.connections import Connections, ManagementApi
-from local.gateway.hosts import LocalHosts
 from local.gateway.http import RestGateway
 from local.gateway.websocket import SocketGateway
 from local.pressure import Pressure
 from local.schedules import Scheduler
-from local.server import Server, claim
+from local.serving.asgi import AsgiApp
+from local.serving.hosts import LocalHosts
+from local.serving.server import Server, claim
 from local.settings import read_settings
 from local.stack import FunctionDefinition, Stack, read_stack
 from local.template import Endpoints

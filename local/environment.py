@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from local.engines.clients import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from local.errors import TemplateProblem
 from local.settings import ROOT
 from local.stack import FunctionDefinition

@@ -17,7 +17,7 @@ from typing import Any
 
 from baton.composition.environment import current
 from local import log_lines
-from local.engines.clients import ACCOUNT, REGION
+from local.account import ACCOUNT, REGION
 from local.errors import FunctionProblem
 from local.stack import FunctionDefinition
 

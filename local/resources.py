@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from local.engines.clients import ACCOUNT
+from local.account import ACCOUNT
 from local.errors import TemplateProblem
 from local.stack import QueueDefinition, StateMachineDefinition
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from local.errors import TemplateProblem
-from local.roles.managed import managed_policy
+from local.managed_policies import managed_policy
 from local.template import Endpoints, Template
 
 

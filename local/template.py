@@ -8,7 +8,7 @@ from typing import Any
 
 from boto3.session import Session
 
-from local.engines.clients import ACCOUNT, REGION
+from local.account import ACCOUNT, REGION
 from local.errors import TemplateProblem
 from local.intrinsics import Intrinsics
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from baton.adapters.tokens import read_embed_keys
 from local.errors import LocalCloudError
-from local.gateway.asgi import AsgiApp
+from local.serving.asgi import AsgiApp
 
 KEY_ID = "local"
 ISSUER = "baton-embed"

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local.engines.clients import REGION, client
+from local.account import REGION
+from local.engines.clients import client
 from local.errors import LocalCloudError
 from local.execution import as_deployed
 from local.functions import Function

@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import boto3
 from botocore.config import Config
 
+from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_s3.client import S3Client
     from mypy_boto3_secretsmanager.client import SecretsManagerClient
     from mypy_boto3_sqs.client import SQSClient
-
-REGION = "us-east-1"
-ACCOUNT = "000000000000"
-ACCESS_KEY_ID = SECRET_ACCESS_KEY = "local"  # noqa: S105  it is not checked
 
 
 @overload

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from local.engines.clients import ACCOUNT
+from local.account import ACCOUNT
 from local.engines.kept_objects import KeptObjects
-from local.gateway.hosts import LocalHosts
+from local.serving.hosts import LocalHosts
 
 if TYPE_CHECKING:
     from werkzeug.serving import BaseWSGIServer

@@ -10,10 +10,10 @@ from starlette.responses import FileResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from local.gateway.asgi import AsgiApp, Receive, Scope, Send
-from local.gateway.hosts import LocalHosts, refuse
 from local.gateway.http import RestGateway
 from local.gateway.websocket import SocketGateway
+from local.serving.asgi import AsgiApp, Receive, Scope, Send
+from local.serving.hosts import LocalHosts, refuse
 from local.tokens import EmbedKey
 
 SOCKET_PATH = "/ws"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from local.gateway import identifiers
-from local.gateway.asgi import BodyTooLarge, Receive, Scope, Send, answer, header, read_body
 from local.gateway.socket_events import Handshake
+from local.serving.asgi import BodyTooLarge, Receive, Scope, Send, answer, header, read_body
 
 MAX_PAYLOAD = 128 * 1024
 """Bytes: API Gateway's limit for one post."""

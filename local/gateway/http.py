@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from local import log_lines
 from local.functions import Function, LambdaContext, running
 from local.gateway import identifiers, rest_events
-from local.gateway.asgi import AsgiApp, BodyTooLarge, Receive, Scope, Send, answer, read_body
 from local.gateway.rest_routes import Match, RestRoutes
+from local.serving.asgi import AsgiApp, BodyTooLarge, Receive, Scope, Send, answer, read_body
 from local.stack import FunctionDefinition, GatewayResponse, RestApi
 
 logger = logging.getLogger("local.gateway")

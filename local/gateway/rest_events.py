@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from local.engines.clients import ACCOUNT
+from local.account import ACCOUNT
 from local.gateway import identifiers
-from local.gateway.asgi import Scope, multi_headers
 from local.gateway.rest_routes import Match
+from local.serving.asgi import Scope, multi_headers
 from local.stack import RestApi
 
 

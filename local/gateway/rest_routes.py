@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from werkzeug.exceptions import NotFound
+from werkzeug.routing import BaseConverter, Map, Rule
+
 from local.stack import RestRoute
 
 
@@ -20,36 +23,32 @@ class RestRoutes:
     """The routes of one REST API."""
 
     def __init__(self, routes: Iterable[RestRoute]) -> None:
-        by_path: dict[str, dict[str, RestRoute]] = {}
+        self._by_path: dict[str, dict[str, RestRoute]] = {}
         for route in routes:
-            by_path.setdefault(route.path, {})[route.method] = route
-        self._paths = [(_pattern(path), by_path[path]) for path in sorted(by_path, key=_literalness)]
+            self._by_path.setdefault(route.path, {})[route.method] = route
+        # Rules without methods: another path that also fits is not asked when the most literal one lacks the method.
+        rules = [Rule(_as_rule(path), endpoint=path) for path in self._by_path]
+        self._paths = Map(rules, converters={"rest": _Rest}, strict_slashes=False, merge_slashes=False).bind("local")
 
     def find(self, method: str, path: str) -> Match | None:
-        """Return the route of ``method`` and the raw ``path``, or ``None``.
-
-        The most literal path decides; another path that also fits is not asked when that one lacks the method.
-        """
-        for pattern, methods in self._paths:
-            if match := pattern.fullmatch(path):
-                route = methods.get(method) or methods.get("ANY")
-                return (
-                    Match(route, {key: unquote(value) for key, value in match.groupdict().items()}) if route else None
-                )
-        return None
+        """Return the route of ``method`` and the raw ``path``, or ``None``. The most literal path decides."""
+        try:
+            found, parameters = self._paths.match(path)
+        except NotFound:
+            return None
+        methods = self._by_path[found]
+        route = methods.get(method) or methods.get("ANY")
+        return Match(route, {name: unquote(value) for name, value in parameters.items()}) if route else None
 
 
-def _literalness(path: str) -> list[tuple[int, str]]:
-    """Order literal segments before ``{parameter}``, and that before ``{proxy+}``."""
-    return [
-        (2 if part.endswith("+}") else 1 if part.startswith("{") else 0, part) for part in path.strip("/").split("/")
-    ]
+class _Rest(BaseConverter):
+    """``{name+}``: the rest of the path, at least one character. Werkzeug's own refuses a slash at its beginning."""
+
+    part_isolating = False
+    regex = ".+?"
+    weight = 200
 
 
-def _pattern(path: str) -> re.Pattern[str]:
-    def segment(part: str) -> str:
-        if part.endswith("+}"):
-            return rf"(?P<{part[1:-2]}>.+)"
-        return rf"(?P<{part[1:-1]}>[^/]+)" if part.startswith("{") else re.escape(part)
-
-    return re.compile("/".join(segment(part) for part in path.rstrip("/").split("/")) + "/?")
+def _as_rule(path: str) -> str:
+    """``{name}`` and ``{name+}`` as Werkzeug writes them."""
+    return re.sub(r"\{(\w+)(\+?)\}", lambda match: f"<{'rest:' if match[2] else ''}{match[1]}>", path)

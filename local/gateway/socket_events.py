@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from local.engines.clients import ACCOUNT, REGION
+from local.account import ACCOUNT, REGION
 from local.gateway import identifiers
-from local.gateway.asgi import Scope, multi_headers
+from local.serving.asgi import Scope, multi_headers
 from local.stack import SocketApi
 
 

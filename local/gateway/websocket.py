@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.functions import Function
-from local.gateway.asgi import Receive, Scope, Send
 from local.gateway.authorizer import Refused, authorize
 from local.gateway.connections import Close, Connection, Connections, Frame
 from local.gateway.socket_events import Handshake
+from local.serving.asgi import Receive, Scope, Send
 from local.stack import SocketApi
 
 logger = logging.getLogger("local.gateway")

@@ -13,7 +13,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from baton.composition.environment import current
-from local.engines.clients import ACCOUNT
+from local.account import ACCOUNT
 from local.roles.policies import Policies
 from local.roles.recorder import Recorder
 from local.roles.requests import Names, Request, bucket_of, requests

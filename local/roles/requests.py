@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.engines.clients import ACCOUNT, REGION
+from local.account import ACCOUNT, REGION
 
 Json = Mapping[str, Any]
 Context = dict[str, str | list[str]]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from local.engines.clients import ACCOUNT, REGION
+from local.account import ACCOUNT, REGION
 from local.settings import ROOT
 from local.template import Endpoints, Template
 from tests.grants.judge import Asked, Json

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from local import resources
-from local.engines.clients import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY, client
+from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from local.engines.clients import client
 from local.execution import LAYER_FOLDERS
 from local.stack import FunctionDefinition, Stack
 from tests.engines import TableAt

@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from local.engines.queues.journal import Journal
 from local.engines.queues.service import Json, SqsError, SqsService
-from local.gateway.hosts import LocalHosts
-from local.server import Server, claim
+from local.serving.hosts import LocalHosts
+from local.serving.server import Server, claim
 
 TARGET = "AmazonSQS."
 

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from local.engines.clients import ACCOUNT, REGION
+from local.account import ACCOUNT, REGION
 from local.engines.queues.fifo import FifoQueue, Message, ReceiptExpired, Rules
 from local.engines.queues.journal import Journal
 

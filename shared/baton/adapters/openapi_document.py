@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
-import yaml
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+from baton.domain.yaml_text import InvalidYaml, read_yaml
 
 MAX_NODES = 20_000
 """Of an operation's schema with all references in place."""
@@ -55,9 +59,11 @@ class Operation:
 def parsed(text: str) -> Mapping[str, Any]:
     """Return the document in ``text``, JSON or YAML. Raises ``UnusableDocument``."""
     try:
-        document = json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, Loader=_Loader)  # noqa: S506
-    except (ValueError, yaml.YAMLError, RecursionError):
+        document = json.loads(text) if text.lstrip().startswith("{") else read_yaml(text).values
+    except (ValueError, RecursionError):
         raise UnusableDocument("The document is neither JSON nor YAML.") from None
+    except InvalidYaml as error:
+        raise UnusableDocument(f"The document is neither JSON nor YAML (line {error.line}: {error}).") from None
     if not isinstance(document, dict) or not re.match(r"3\.[01](\.|$)", str(document.get("openapi", ""))):
         raise UnusableDocument("The document is not of OpenAPI 3.0 or 3.1.")
     return document
@@ -161,7 +167,8 @@ class _References:
     """Puts what ``$ref`` names into its place."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = document
+        # Without a way to fetch: what is not in the document is not there.
+        self._resolver = Registry().with_resource("", DRAFT202012.create_resource(document)).resolver()
         self._is_3_0 = str(document["openapi"]).startswith("3.0")
         self._nodes = 0
 
@@ -199,12 +206,12 @@ class _References:
         return value
 
     def _target(self, reference: str) -> Any:
-        if not reference.startswith("#/"):
+        if not reference.startswith("#"):
             raise UnusableDocument(f"The document refers to another one ({reference[:100]}): put them into one.")
-        node: Any = self._document
-        for part in reference[2:].split("/"):
-            node = node[part.replace("~1", "/").replace("~0", "~")]
-        return node
+        try:
+            return self._resolver.lookup(reference).contents
+        except Unresolvable:
+            raise UnusableDocument(f"The document refers to what is not in it: {reference[:100]}") from None
 
 
 _WITH_A_SCHEMA = frozenset(
@@ -223,6 +230,3 @@ def _of_2020(schema: dict[str, Any]) -> dict[str, Any]:
         if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
             schema[exclusive] = schema.pop(bound)
     return schema
-
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+from yaml import MappingNode, Node, SequenceNode
+
+from baton.domain.yaml_text import InvalidYaml, read_yaml
 
 Place = Sequence[str | int]
 """Where something is in a document: names of fields and places in lists, from the outside in."""
@@ -23,28 +25,21 @@ class YamlDocument:
 
     path: Path
     values: dict[Any, Any]
-    _root: yaml.Node | None
+    _root: Node | None
 
     @classmethod
     def read(cls, path: Path) -> YamlDocument:
         """Read a file. Raises ``YamlFileError``."""
         try:
-            # One reading for the values and their lines. Not libyaml's, which deep nesting brings down with the
-            # process.
-            loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
-            node = loader.get_single_node()
-            _refuse_duplicate_keys(path, node)
-            values = loader.construct_document(node) if node is not None else None
-        except yaml.MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else 1
-            raise YamlFileError(f"{path}:{line}: {error.problem}") from None
-        except RecursionError:
-            raise YamlFileError(f"{path}:1: the file refers to itself") from None
-        except (yaml.YAMLError, ValueError, OSError) as error:  # ValueError: no UTF-8, or a date such as 2026-02-31
+            text = read_yaml(path.read_text(encoding="utf-8"))
+        except InvalidYaml as error:
+            raise YamlFileError(f"{path}:{error.line}: {error}") from None
+        except (OSError, UnicodeDecodeError) as error:
             raise YamlFileError(f"{path}:1: {error}") from None
+        values = text.values
         if not isinstance(values, dict):
             raise YamlFileError(f"{path}:1: the file must be a mapping of fields")
-        return cls(path, values, node)
+        return cls(path, values, text.root)
 
     def problem(self, place: Place, what: str) -> str:
         """``file:line: field: what is wrong``, for whatever is at ``place``, as pydantic or this module names it."""
@@ -60,12 +55,12 @@ class YamlDocument:
         """``place`` without the kinds (``mcp``, ``http``) that pydantic puts behind something with a ``type``."""
         node, kept = self._root, list[str | int]()
         for part in place:
-            if isinstance(node, yaml.MappingNode):
+            if isinstance(node, MappingNode):
                 fields = {key.value: value for key, value in node.value}
                 if part not in fields and "type" in fields and fields["type"].value == part:
                     continue
                 node = fields.get(part)
-            elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            elif isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.value):
                 node = node.value[part]
             else:
                 node = None
@@ -76,31 +71,16 @@ class YamlDocument:
         """Return the line of the deepest existing part of ``place``, so that a missing field gets its parent's line."""
         node, line = self._root, (self._root.start_mark.line + 1 if self._root is not None else 1)
         for part in place:
-            if isinstance(node, yaml.MappingNode):
+            if isinstance(node, MappingNode):
                 for key, value in node.value:
                     if key.value == str(part):
                         node, line = value, key.start_mark.line + 1
                         break
                 else:
                     return line
-            elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            elif isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.value):
                 node = node.value[part]
                 line = node.start_mark.line + 1
             else:
                 return line
         return line
-
-
-def _refuse_duplicate_keys(path: Path, node: yaml.Node | None) -> None:
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise YamlFileError(f"{path}:{key.start_mark.line + 1}: a field's name must be plain text")
-            if key.value in seen:
-                raise YamlFileError(f"{path}:{key.start_mark.line + 1}: {key.value}: the field is there twice")
-            seen.add(key.value)
-            _refuse_duplicate_keys(path, value)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            _refuse_duplicate_keys(path, value)

@@ -19,3 +19,8 @@ def deployed_app() -> CountedRequests:
     preload(*HTTP_MODULES)
     services = ApiServices.of(composition.deployed())
     return CountedRequests(create_app(lambda: services, origins=ApiSettings().origins))
+
+
+def prepare_streams() -> None:
+    """Load what the first stream needs, in the function that serves streams."""
+    preload("sse_starlette")

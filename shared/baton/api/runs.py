@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from ag_ui.core import RunAgentInput, UserMessage
 from fastapi import APIRouter, Body, Request
-from fastapi.responses import StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 from pydantic import model_validator
 
 from baton.api import sse
@@ -104,7 +104,7 @@ async def run(
     timing: sse.Timings,
     token_seconds: TokenSeconds,
     run_input: Annotated[RunInput, Body(openapi_examples={"question": {"value": EXAMPLE}})],
-) -> StreamingResponse:
+) -> Response:
     """Answer the last user message of the input, as a stream of AG-UI events.
 
     Only that message is read, because the store has the others. Its `id` is the idempotency key.
@@ -133,8 +133,8 @@ async def run(
             raise InvalidRequest("resume: the answers are kept, but others are missing. Answer every open interrupt.")
 
     convert = conversion_for(run_input.protocol_version)
-    stream = await sse.RunStream(work, request_id(request), timing, convert).begin(token_seconds)
-    return StreamingResponse(stream, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
+    frames = await sse.RunStream(work, request_id(request), timing, convert).begin(token_seconds)
+    return sse.streamed(frames, timing)
 
 
 async def _answers(services: ApiServices, scope: Scope, run_input: RunAgentInput) -> tuple[TurnRequest, Scope]:

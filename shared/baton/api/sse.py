@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeAlias, cast
 
 from aws_lambda_powertools import Logger
 from fastapi import Depends, Request
+from starlette.responses import Response
 
 from baton.api.older_clients import Convert
 from baton.domain.errors import BatonError, InternalError, TokenExpired
@@ -26,7 +27,7 @@ class Timing:
     """The time limits of streams, in seconds."""
 
     comment_seconds: float = 10.0
-    """The interval of comments in a stream without events."""
+    """The interval of comments, with or without events."""
     first_event_seconds: float = 5.0
     """How long the response waits for a first event, so that a refusal becomes an HTTP status."""
     follow_seconds: float = 60.0
@@ -41,15 +42,36 @@ def timing(request: Request) -> Timing:
 Timings = Annotated[Timing, Depends(timing)]
 
 
-def encode(event: Event) -> str:
-    """Return one event as text. ``id:`` is its sequence number, so that a browser resumes by ``Last-Event-ID``."""
-    number = f"id: {event.seq}\n" if event.seq is not None else ""
-    return f"{number}data: {event.json()}\n\n"
+Frame: TypeAlias = dict[str, str]
+"""The fields of one server-sent event, by their names in the stream."""
 
 
-def token_expired(request_id: str) -> str:
+def frame(event: Event) -> Frame:
+    """Return the fields of one event. ``id`` is its sequence number, so that a browser resumes by ``Last-Event-ID``."""
+    if event.seq is None:
+        return {"data": event.json()}
+    return {"id": str(event.seq), "data": event.json()}
+
+
+def token_expired(request_id: str) -> Frame:
     """Return the last event of a stream whose token has expired. The run continues."""
-    return encode(unsequenced(run_error(TokenExpired(), requestId=request_id)))
+    return frame(unsequenced(run_error(TokenExpired(), requestId=request_id)))
+
+
+def streamed(frames: AsyncIterator[Frame], timing: Timing) -> Response:
+    """Return the answer that sends ``frames``, and a comment regularly, so that no proxy ends a silent connection."""
+    # Only the function that serves streams loads this library: it imports uvicorn.
+    from sse_starlette import EventSourceResponse, ServerSentEvent
+
+    response = EventSourceResponse(
+        frames,
+        headers=HEADERS,
+        sep="\n",
+        ping=timing.comment_seconds,
+        ping_message_factory=lambda: ServerSentEvent(comment="waiting", sep="\n"),
+    )
+    del response.headers["Connection"]  # the server's business, and HTTP/2 knows no such header
+    return response
 
 
 class RunStream:
@@ -83,7 +105,7 @@ class RunStream:
             count(Metric.INTERNAL_FAULTS)
             self._queue.put_nowait(InternalError())
 
-    async def begin(self, token_seconds: float) -> AsyncIterator[str]:
+    async def begin(self, token_seconds: float) -> AsyncIterator[Frame]:
         """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request.
 
         The stream ends with ``token_expired`` when the token expires, in ``token_seconds``; the work continues.
@@ -98,29 +120,26 @@ class RunStream:
             waiting = True
         if isinstance(first, BatonError):
             raise first
-        return self._lines(first, ends_at, ended=first is None and not waiting)
+        return self._frames(first, ends_at, ended=first is None and not waiting)
 
-    async def _lines(self, first: Event | None, ends_at: float, *, ended: bool) -> AsyncGenerator[str, None]:
+    async def _frames(self, first: Event | None, ends_at: float, *, ended: bool) -> AsyncGenerator[Frame, None]:
         if first is not None:
-            yield encode(self._convert(first))
+            yield frame(self._convert(first))
         loop = asyncio.get_running_loop()
         while not ended:
-            left = ends_at - loop.time()
-            if left <= 0:
-                yield token_expired(self._request_id)
-                return
             try:
-                async with asyncio.timeout(min(left, self._timing.comment_seconds)):
+                async with asyncio.timeout_at(ends_at):
                     item = await self._queue.get()
             except TimeoutError:
-                if ends_at > loop.time():
-                    yield ": waiting\n\n"
-                continue
+                item = TokenExpired()
             if item is None:
+                return
+            if loop.time() >= ends_at:
+                yield token_expired(self._request_id)
                 return
             if isinstance(item, BatonError):
                 if item.status >= 500:
                     count(Metric.REQUESTS_FAILED)
-                yield encode(unsequenced(run_error(item, requestId=self._request_id)))
+                yield frame(unsequenced(run_error(item, requestId=self._request_id)))
                 return
-            yield encode(self._convert(item))
+            yield frame(self._convert(item))

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Collection
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
-from fastapi.responses import StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
@@ -177,7 +177,7 @@ async def follow_events(
     after: Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="The last sequence number seen.")] = None,
     last_event_id: Annotated[str | None, Header(description="The same, as browsers send it.")] = None,
     protocol_version: ProtocolVersion = None,
-) -> StreamingResponse:
+) -> Response:
     """Return the events after `after`, then live ones until the run in progress ends or a minute has passed.
 
     If the log no longer has the events after `after`, the newest messages come first, as a snapshot. Without
@@ -198,42 +198,38 @@ async def follow_events(
     # The first piece is read here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
     ends_at = asyncio.get_running_loop().time() + token_seconds
-    told = _lines(first, following, timing, conversion_for(protocol_version), ends_at)
-    lines = _until(ends_at, told, request_id(request))
-    return StreamingResponse(lines, media_type=sse.MEDIA_TYPE, headers=sse.HEADERS)
+    frames = _until(ends_at, _frames(first, following, conversion_for(protocol_version)), request_id(request))
+    return sse.streamed(frames, timing)
 
 
-async def _until(ends_at: float, lines: AsyncGenerator[str, None], request_id: str) -> AsyncGenerator[str, None]:
-    """Yield ``lines`` until the request's token expires."""
+async def _until(
+    ends_at: float, frames: AsyncGenerator[sse.Frame | None, None], request_id: str
+) -> AsyncGenerator[sse.Frame, None]:
+    """Yield ``frames`` until the request's token expires."""
     loop = asyncio.get_running_loop()
-    async with contextlib.aclosing(lines):
-        async for line in lines:
+    async with contextlib.aclosing(frames):
+        async for frame in frames:
             if loop.time() >= ends_at:
                 yield sse.token_expired(request_id)
                 return
-            yield line
+            if frame is not None:
+                yield frame
 
 
-async def _lines(
-    first: Replay, following: AsyncGenerator[Replay, None], timing: sse.Timing, convert: Convert, ends_at: float
-) -> AsyncGenerator[str, None]:
-    loop = asyncio.get_running_loop()
+async def _frames(
+    first: Replay, following: AsyncGenerator[Replay, None], convert: Convert
+) -> AsyncGenerator[sse.Frame | None, None]:
+    """Yield the events, and None each time that there is nothing new."""
     async with contextlib.aclosing(following):
         if first.snapshot is not None:
-            yield sse.encode(convert(first.snapshot))
+            yield sse.frame(convert(first.snapshot))
         for event in first.events:
-            yield sse.encode(convert(event))
-        heard_at = loop.time()
+            yield sse.frame(convert(event))
         async for replay in following:
             for event in replay.events:
-                yield sse.encode(convert(event))
-            now = loop.time()
-            # A silent stream must end too when its token expires.
-            if not replay.events and (now - heard_at >= timing.comment_seconds or now >= ends_at):
-                yield ": still running\n\n"
-            elif not replay.events:
-                continue
-            heard_at = loop.time()
+                yield sse.frame(convert(event))
+            if not replay.events:
+                yield None
 
 
 def _shown(services: ApiServices, thread: ThreadRecord, last_seq: int | None = None) -> dict[str, Any]:

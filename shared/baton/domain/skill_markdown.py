@@ -23,6 +23,7 @@ from typing import Any
 import yaml
 
 from baton.domain.skill import InvalidSkill, SkillDraft, draft_from
+from baton.domain.yaml_text import InvalidYaml, read_yaml
 
 MAX_BYTES = 64 * 1024
 _FRONT = {"name": "name", "description": "description", "triggers": "triggers", "allowed-tools": "allowed_tools"}
@@ -30,22 +31,6 @@ _FRONT = {"name": "name", "description": "description", "triggers": "triggers", 
 _FILE = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$(.*)\Z", re.MULTILINE | re.DOTALL)
 _STEP = re.compile(r"([0-9]{1,3})\.[ \t]+(\S.*)")
 _CONDITION = re.compile(r"[ \t]+\((.+)\)[ \t]*")
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without aliases, which let a short file stand for a huge value, and without repeated keys."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases (*name) are not allowed")
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.YAMLError(f"{key} is there twice")
-        return super().construct_mapping(node, deep)
 
 
 def skill_markdown(draft: SkillDraft) -> str:
@@ -78,8 +63,8 @@ def parse_skill_markdown(text: str) -> SkillDraft:
 
 def _front_matter(text: str) -> dict[str, Any]:
     try:
-        loaded = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        loaded = read_yaml(text, aliases=False).values
+    except InvalidYaml as error:
         raise InvalidSkill([f"the front matter is no YAML: {str(error)[:300]}"]) from None
     if not isinstance(loaded, dict):
         raise InvalidSkill(["the front matter is a mapping of fields"])

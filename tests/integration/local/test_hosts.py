@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from local.cloud import LocalCloud
-from local.gateway.hosts import LocalHosts
+from local.serving.hosts import LocalHosts
 
 WANTED = {"tenant": "demo", "user": "me"}
 

@@ -93,6 +93,8 @@ async def test_a_web_page_instead_of_data_is_a_failure(harness: Harness, service
         (reply(b'{"swagger": "2.0"}'), "not of OpenAPI"),
         (reply(b"a: &a [*a]\nb: *a"), "not of OpenAPI|neither"),
         (reply(b"{" * 100_000), "neither JSON nor YAML"),
+        (reply(b"[" * 200_000), "nested more than 100 deep"),
+        (reply(b"openapi: 3.1.0\nopenapi: 3.1.0"), "line 2: openapi: the field is there twice"),
         (reply(json.dumps({"openapi": "3.1.0", "paths": {}}).encode()), "no operation updatePet"),
         (reply(b'{"openapi": "3.1.0", "paths": []}'), "does not allow"),
         (reply(b"", status="404 Not Found"), "HTTP 404"),
@@ -119,7 +121,8 @@ def document(found: dict[str, Any], **components: Any) -> dict[str, Any]:
         ({"parameters": [{"name": "s", "in": "cookie", "required": True}]}, "cookie"),
         ({"parameters": [{"$ref": "#/components/parameters/A"}]}, "circles"),
         ({"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "other.json#/x"}}]}, "another one"),
-        ({"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "#/components/absent"}}]}, "does not allow"),
+        ({"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "#/components/absent"}}]}, "not in it"),
+        ({"parameters": [{"name": "s", "in": "query", "schema": {"$ref": 1}}]}, "does not allow"),
         ({"servers": [{"url": "/relative"}]}, "set base_url"),
         ({"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/L0"}}}}}, "large"),
     ],
@@ -136,6 +139,12 @@ def test_an_operation_that_cannot_be_a_tool_says_why(found: dict[str, Any], word
 
     with pytest.raises(UnusableDocument, match=words):
         operation(whole, "go", "", None)
+
+
+def test_a_reference_may_be_written_as_in_a_url() -> None:
+    found = {"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "#/components/schemas/A%20%7Eof~1B"}}]}
+    made = operation(document(found, schemas={"A ~of/B": {"type": "integer"}}), "go", "", None)
+    assert made.schema["properties"] == {"s": {"type": "integer"}}
 
 
 def test_parameters_that_share_a_name_are_told_apart() -> None:

@@ -46,6 +46,19 @@ def comments(answer: httpx.Response) -> int:
     return sum(line.startswith(":") for line in answer.text.splitlines())
 
 
+async def test_a_stream_is_numbered_events_that_no_proxy_keeps_back() -> None:
+    served = Served()
+    answer = await served.post("/runs", run_input(served))
+    told = answer.text.removesuffix("\n\n").split("\n\n")
+    fields = [[line.partition(": ") for line in event.split("\n")] for event in told]
+    assert [[name for name, _, _ in event] for event in fields] == [["id", "data"]] * len(told)
+    for [(_, _, number), (_, _, data)] in fields:
+        assert json.loads(data)["metadata"]["seq"] == int(number)
+    assert answer.headers["Content-Type"].partition(";")[0] == "text/event-stream"
+    assert (answer.headers["Cache-Control"], answer.headers["X-Accel-Buffering"]) == ("no-cache, no-transform", "no")
+    assert "Connection" not in answer.headers
+
+
 async def test_a_silent_run_shows_that_it_lives() -> None:
     served = Served(timing=Timing(comment_seconds=SHORT))
     gate = slow_answer(served)

@@ -76,7 +76,7 @@ def test_a_file_that_people_have_edited_is_read_as_well() -> None:
         (MARKDOWN, "# Slack Alert\n", "begins with front matter"),
         ("---\n\n1.", "\n1.", "begins with front matter"),
         ("name: Slack Alert", "colour: red\nname: Slack Alert", "the unknown field 'colour'"),
-        ("name: Slack Alert", "name: Slack Alert\nname: Mail", "name is there twice"),
+        ("name: Slack Alert", "name: Slack Alert\nname: Mail", "name: the field is there twice"),
         ("name: Slack Alert", "name: [Slack", "no YAML"),
         ("name: Slack Alert", "name: &a x\nlicense: *a", "aliases"),
         ("name: Slack Alert", "name: yes", "name: True is not of type 'string'"),

@@ -22,6 +22,7 @@ HEAVY = {
     "ag_ui",
     "boto3",
     "botocore.client",
+    "sse_starlette",
 }
 
 LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"

@@ -1,8 +1,8 @@
 """The only way out: HTTP clients that reach what the deployment allows and nothing inside its network.
 
 ``http_client`` speaks through httpx, ``http2_client`` through httpx2 (the MCP client's library, the same API under
-another name; neither has to do with HTTP/2). Both ask the same ``EgressPolicy``. Nothing is loaded before it is used:
-settings and light functions may import the policy's module alone.
+another name; neither has to do with HTTP/2). Under both is the same ``GuardedPool``. Nothing is loaded before it is
+used: settings and light functions may import the policy's module alone.
 """
 
 from __future__ import annotations

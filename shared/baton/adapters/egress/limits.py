@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 
 from baton.domain.egress_policy import EgressRefused, ResponseTooLarge
 
@@ -22,8 +21,9 @@ async def capped(
         yield part
 
 
-def check_encoding(headers: Any, host: str, refused: type[EgressRefused]) -> None:
+def check_encoding(headers: Iterable[tuple[bytes, bytes]], host: str, refused: type[EgressRefused]) -> None:
     """Raise ``refused`` for a compressed answer: requests say ``identity``, and unpacking could fill the memory."""
-    encoding = str(headers.get("content-encoding", "identity")).strip().lower()
-    if encoding not in ("", "identity"):
-        raise refused(f"{host} answers compressed ({encoding[:20]}) although it was asked not to.")
+    for name, value in headers:
+        encoding = value.decode("latin-1").strip().lower()
+        if name.lower() == b"content-encoding" and encoding not in ("", "identity"):
+            raise refused(f"{host} answers compressed ({encoding[:20]}) although it was asked not to.")

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from local.gateway.asgi import Scope, Send, answer
+from local.serving.asgi import Scope, Send, answer
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -10,8 +10,8 @@ from typing import Any
 import uvicorn
 
 from local.errors import LocalCloudError, PortTaken
-from local.gateway.asgi import AsgiApp
-from local.gateway.wire import ApiGatewayWebSocket, BoundedHttp
+from local.serving.asgi import AsgiApp
+from local.serving.wire import ApiGatewayWebSocket, BoundedHttp
 
 GRACE_SECONDS = 2
 START_SECONDS = 60

@@ -1,0 +1,179 @@
+"""The guard under both client libraries: a pool that connects to, and reads, only what the policy allows."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Protocol
+
+import httpcore2
+
+from baton.adapters.egress import resolving
+from baton.adapters.egress.limits import capped, check_encoding
+from baton.adapters.egress.resolving import Resolver
+from baton.domain.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
+
+# It logs addresses with what stands in their queries, and headers when it debugs.
+logging.getLogger("httpcore2").setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """The classes under which the users of one client library catch what goes wrong here."""
+
+    library: ModuleType
+    """Has a class for each of httpcore2's errors, of the same name."""
+    refused: type[EgressRefused]
+    too_large: type[ResponseTooLarge]
+
+
+class Url(Protocol):
+    """What both libraries' URLs have."""
+
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int | None: ...
+    @property
+    def raw_scheme(self) -> bytes: ...
+    @property
+    def raw_host(self) -> bytes: ...
+    @property
+    def raw_path(self) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, without the types of the library that made it."""
+
+    method: str
+    url: Url
+    headers: Sequence[tuple[bytes, bytes]]
+    body: Any
+    extensions: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The beginning of an answer, and its body to read."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: GuardedBody
+    extensions: dict[str, Any]
+
+
+class GuardedPool:
+    """Sends requests; raises ``errors`` only, for what fails and for what is refused."""
+
+    def __init__(
+        self, policy: EgressPolicy, max_response_bytes: int, tls: ssl.SSLContext, resolve: Resolver, errors: Errors
+    ) -> None:
+        self._policy = policy
+        self._max_response_bytes = max_response_bytes
+        self._errors = errors
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=tls, max_connections=20, network_backend=_Backend(policy, resolve)
+        )
+
+    async def send(self, call: Call) -> Answer:
+        """The answer's beginning. Its body has to be closed."""
+        url = call.url
+        headers = [pair for pair in call.headers if pair[0].lower() != b"accept-encoding"]
+        with _raised_as(self._errors):
+            self._policy.check_scheme(url.scheme, url.host)
+            self._policy.check_host(url.raw_host.decode("ascii"))
+            response = await self._pool.handle_async_request(
+                httpcore2.Request(
+                    method=call.method,
+                    url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+                    headers=[*headers, (b"Accept-Encoding", b"identity")],
+                    content=call.body,
+                    extensions=call.extensions,
+                )
+            )
+        assert isinstance(response.stream, AsyncIterable)  # noqa: S101 - the pool is an async one
+        body = GuardedBody(response.stream, self._max_response_bytes, self._errors)
+        try:
+            check_encoding(response.headers, url.host, self._errors.refused)
+        except EgressRefused:
+            await body.aclose()
+            raise
+        return Answer(response.status, response.headers, body, dict(response.extensions))
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._pool.aclose()
+
+
+class GuardedBody:
+    """The parts of an answer's body, up to the limit."""
+
+    def __init__(self, parts: AsyncIterable[bytes], limit: int, errors: Errors) -> None:
+        self._parts = parts
+        self._limit = limit
+        self._errors = errors
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _raised_as(self._errors):
+            async for part in capped(self._parts, self._limit, self._errors.too_large):
+                yield part
+
+    async def aclose(self) -> None:
+        """Give the connection back."""
+        if hasattr(self._parts, "aclose"):
+            await self._parts.aclose()
+
+
+class _Backend(httpcore2.AsyncNetworkBackend):
+    def __init__(self, policy: EgressPolicy, resolve: Resolver) -> None:
+        self._policy = policy
+        self._resolve = resolve
+        self._network = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore2's interface
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        async def open_to(address: str, seconds: float | None) -> httpcore2.AsyncNetworkStream:
+            return await self._network.connect_tcp(address, port, seconds, local_address, socket_options)
+
+        try:
+            return await resolving.connect(self._policy, self._resolve, host, port, timeout, open_to)
+        except TimeoutError as error:
+            raise httpcore2.ConnectTimeout(str(error)) from error
+        except (OSError, UnicodeError) as error:
+            raise httpcore2.ConnectError(str(error)) from error
+
+    async def connect_unix_socket(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
+        raise EgressRefused("Only hosts of the network can be called.")
+
+    async def sleep(self, seconds: float) -> None:
+        await self._network.sleep(seconds)
+
+
+@contextmanager
+def _raised_as(errors: Errors) -> Iterator[None]:
+    """Give httpcore2's errors, and a refusal, the classes of a client library."""
+    try:
+        yield
+    except (errors.refused, errors.too_large):
+        raise
+    except EgressRefused as error:
+        raise errors.refused(str(error)) from None
+    except Exception as error:
+        for kind in type(error).__mro__:
+            named = getattr(errors.library, kind.__name__, None) if kind.__module__.startswith("httpcore2") else None
+            if named is not None:
+                raise named(str(error)) from error
+        raise

@@ -1,0 +1,109 @@
+"""YAML that anybody may have written: plain values, each field once, and no more than its text gives reason for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from yaml._yaml import CParser
+from yaml.composer import Composer
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
+
+MAX_DEPTH = 100
+MAX_VALUES = 100_000
+"""With every alias (``*name``) replaced by what it stands for. Texts without aliases have no such limit."""
+
+
+class InvalidYaml(Exception):
+    """The text is no YAML that is taken here. The message never quotes a value: it may be a credential."""
+
+    def __init__(self, problem: str, line: int = 1) -> None:
+        super().__init__(problem)
+        self.line = line
+        """Of the problem, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class YamlText:
+    """What a text says."""
+
+    values: Any
+    root: yaml.Node | None
+    """The same as nodes, which know their lines; None: the text is empty."""
+
+
+def read_yaml(text: str, *, aliases: bool = True) -> YamlText:
+    """Read one document. Raises ``InvalidYaml``."""
+    try:
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        if loader.uses_aliases and not aliases:
+            raise InvalidYaml("aliases (*name) are not allowed")
+        if loader.uses_aliases and root is not None:
+            _count(root, {})
+        return YamlText(loader.construct_document(root) if root is not None else None, root)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise InvalidYaml(error.problem or error.context or "it is no YAML", mark.line + 1 if mark else 1) from None
+    except yaml.YAMLError as error:
+        raise InvalidYaml(str(error).partition("\n")[0]) from None
+    except (ValueError, TypeError, LookupError, AttributeError):  # a date such as 2026-02-31, or `!!int` of nothing
+        raise InvalidYaml("a value is not what it is written as") from None
+
+
+class _Loader(Composer, CParser, SafeConstructor, Resolver):
+    """Parses in C and composes in Python: the composer in C ends the process where lists are nested deeply enough."""
+
+    def __init__(self, text: str) -> None:
+        CParser.__init__(self, text)
+        Composer.__init__(self)
+        SafeConstructor.__init__(self)
+        Resolver.__init__(self)
+        self.uses_aliases = False
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event: Any = self.peek_event()
+        self.uses_aliases = self.uses_aliases or isinstance(event, yaml.AliasEvent)
+        if self._depth == MAX_DEPTH:
+            raise yaml.MarkedYAMLError(
+                problem=f"it is nested more than {MAX_DEPTH} deep", problem_mark=event.start_mark
+            )
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.MarkedYAMLError(problem="a field's name must be plain text", problem_mark=key.start_mark)
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(
+                    problem=f"{key.value}: the field is there twice", problem_mark=key.start_mark
+                )
+            seen.add(key.value)
+        return node
+
+
+def _count(node: yaml.Node, counted: dict[int, int | None]) -> int:
+    """How many values ``node`` holds with its aliases replaced; ``counted`` keeps what is known of nodes by ``id``."""
+    if id(node) in counted:
+        known = counted[id(node)]
+        if known is None:
+            raise InvalidYaml("it refers to itself", node.start_mark.line + 1)
+        return known
+    counted[id(node)] = None
+    found = 1
+    if isinstance(node, yaml.MappingNode):
+        found += sum(_count(part, counted) for pair in node.value for part in pair)
+    elif isinstance(node, yaml.SequenceNode):
+        found += sum(_count(part, counted) for part in node.value)
+    if found > MAX_VALUES:
+        raise InvalidYaml("its aliases (*name) stand for too much", node.start_mark.line + 1)
+    counted[id(node)] = found
+    return found

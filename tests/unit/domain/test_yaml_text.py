@@ -1,0 +1,73 @@
+"""YAML from anywhere is plain values or a refusal that names its line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baton.domain.yaml_text import MAX_DEPTH, InvalidYaml, read_yaml
+
+
+def bomb(first: str, opened: str, closed: str) -> str:
+    """Twelve lines of which each stands for nine times the one before it."""
+    lines = [f"a0: &a0 {first}"]
+    lines += [f"a{n}: &a{n} {opened}{', '.join([f'*a{n - 1}'] * 9)}{closed}" for n in range(1, 12)]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        (bomb("[x, x]", "[", "]"), 6, "its aliases (*name) stand for too much"),
+        (bomb("{x: 1}", "{<<: [", "]}"), 6, "its aliases (*name) stand for too much"),
+        ("b: 1\na: &a [*a]", 2, "it refers to itself"),
+        ("a: " + "[" * 20_000, 1, f"it is nested more than {MAX_DEPTH} deep"),
+        ("a: 1\nb: 2\na: 3", 3, "a: the field is there twice"),
+        ("a: &a {x: 1}\nb: {<<: *a, y: 1, y: 2}", 2, "y: the field is there twice"),
+        ("a: 1\n? [b]\n: 2", 2, "a field's name must be plain text"),
+        ("a: 1\nb: *c", 2, "found undefined alias 'c'"),
+        ("a: 1\nb: !!python/object:os.system x", 2, "could not determine a constructor"),
+        ("a: 2026-02-31", 1, "a value is not what it is written as"),
+        ("a: !!int ", 1, "a value is not what it is written as"),
+        ("a: 1\n---\nb: 2", 2, "but found another document"),
+    ],
+)
+def test_what_is_refused_is_told_with_its_line(text: str, line: int, told: str) -> None:
+    with pytest.raises(InvalidYaml) as refusal:
+        read_yaml(text)
+    assert (refusal.value.line, str(refusal.value)[: len(told)]) == (line, told)
+
+
+def test_a_field_that_is_there_twice_is_told_without_its_values() -> None:
+    with pytest.raises(InvalidYaml) as refusal:
+        read_yaml("token: hunter2\ntoken: hunter3")
+    assert "hunter" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", None),
+        ("a: {x: 1, y: no}", {"a": {"x": 1, "y": False}}),
+        ("a: &a {x: 1}\nb: [*a, *a]", {"a": {"x": 1}, "b": [{"x": 1}, {"x": 1}]}),
+        ("a: &a {x: 1, y: 1}\nb: {<<: *a, y: 2}", {"a": {"x": 1, "y": 1}, "b": {"x": 1, "y": 2}}),
+    ],
+)
+def test_what_is_read_is_plain_values(text: str, value: Any) -> None:
+    assert read_yaml(text).values == value
+
+
+def test_aliases_can_be_refused() -> None:
+    with pytest.raises(InvalidYaml, match="not allowed"):
+        read_yaml("a: &a x\nb: *a", aliases=False)
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        read_yaml(text)
+    except InvalidYaml as refusal:
+        assert refusal.line >= 1  # noqa: PT017 - both ways are right
