@@ -16,6 +16,8 @@ from tests.fakes.connections import FakeConnections
 from tests.fakes.live import FakeLiveRegistry
 
 EVENTS = [Event({"type": "X", "n": number}, number) for number in range(3)]
+LARGE = [Event({"type": "X", "n": number, "text": "x" * 20_000}, number) for number in range(3)]
+"""Each needs a frame of its own."""
 
 
 @pytest.fixture
@@ -30,20 +32,20 @@ async def test_a_connection_gets_every_event_in_order(connections: FakeConnectio
 
 async def test_a_busy_connection_gets_every_event_once_it_takes_them_again(connections: FakeConnections) -> None:
     connections.script("tab", None, ConnectionBusy(), None, ConnectionBusy())
-    assert await send_to(connections, "tab", EVENTS)
+    assert await send_to(connections, "tab", LARGE)
     assert [event["n"] for event in connections.events("tab")] == [0, 1, 2]
 
 
 async def test_a_connection_that_stays_busy_is_given_up(connections: FakeConnections) -> None:
     connections.script("tab", None, *[ConnectionBusy()] * 1000)
     async with asyncio.timeout(10):
-        assert not await send_to(connections, "tab", EVENTS, patience=0.5)
+        assert not await send_to(connections, "tab", LARGE, patience=0.5)
     assert [event["n"] for event in connections.events("tab")] == [0]
 
 
 async def test_a_connection_that_has_gone_is_left_alone(connections: FakeConnections) -> None:
     connections.script("tab", None, ConnectionGone())
-    assert not await send_to(connections, "tab", EVENTS)
+    assert not await send_to(connections, "tab", LARGE)
     assert [event["n"] for event in connections.events("tab")] == [0]
 
 
