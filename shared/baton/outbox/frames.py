@@ -49,7 +49,7 @@ class FrameQueue:
         self.size += sum(event.size for event in events)
 
     def next_frame(self) -> tuple[str, int]:
-        """The next frame, and the number of events in it; they stay until ``remove`` is called. Not for an empty queue."""
+        """The next frame and the number of events in it, which stay until ``remove`` is called; there must be some."""
         texts: list[str] = []
         size = len("[]")
         for event in self._events:

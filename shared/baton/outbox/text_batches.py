@@ -12,11 +12,11 @@ from baton.domain.text import encodable, slices
 from baton.ports.chat_model import ModelChunk, TextDelta
 
 STRIDE_SECONDS = 0.25
-"""Between batches of an answer's first seconds: each is a post, which is billed and counts against the account's rate."""
+"""Between batches: each is a post to every connection, which is billed and counts against an account-wide rate."""
 LONG_STRIDE_SECONDS = 0.5
-"""Between batches of a long answer."""
+"""Between batches of a long answer, of which there is enough to read already."""
 LONG_AFTER_SECONDS = 2.0
-"""An answer that has been streaming for so long is a long one: there is enough to read already."""
+"""An answer that has been streaming for so long is a long one."""
 
 
 async def batched(
