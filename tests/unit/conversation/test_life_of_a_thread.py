@@ -74,7 +74,10 @@ async def test_a_run_that_is_cancelled_while_it_waits_asks_no_model(harness: Har
     await harness.say("m1")
     await harness.controls.cancel(harness.ada, harness.thread_id, "run-2")
     said = await harness.say("m2", run_id="run-2")
-    assert (said.types, said.last["outcome"]) == (["RUN_STARTED", "STATE_SNAPSHOT", "RUN_FINISHED"], {"type": "cancelled"})
+    assert (said.types, said.last["outcome"]) == (
+        ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_FINISHED"],
+        {"type": "cancelled"},
+    )
     assert len(harness.model.asked) == 1
 
 
