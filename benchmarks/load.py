@@ -23,6 +23,7 @@ import httpx
 import websockets.asyncio.client as websocket
 from websockets.typing import Subprotocol
 
+from benchmarks.frames import events_in
 from benchmarks.report import machine, table
 from benchmarks.turn_latency import Figures, local_cloud, model_endpoint
 from benchmarks.workload import ANSWER, QUESTION
@@ -60,10 +61,10 @@ class Conversation:
         await connection.send(json.dumps({"action": "resume", "threadId": self.thread_id, "after": 0}))
         seen: dict[int, dict[str, Any]] = {}
         while len(seen) < last:
-            event = await _next(connection)
-            seq = event.get("metadata", {}).get("seq")
-            if seq is not None:
-                seen[seq] = event
+            for event in await _next(connection):
+                seq = event.get("metadata", {}).get("seq")
+                if seq is not None:
+                    seen[seq] = event
         self.lost += len(seen.keys() - self.events.keys())
         self.wrong += sum(self.events.get(seq) != event for seq, event in seen.items())
 
@@ -71,20 +72,21 @@ class Conversation:
         frame = {"action": "message", "threadId": self.thread_id, "messageId": str(uuid.uuid4()), "content": QUESTION}
         began, text = time.perf_counter(), ""
         await connection.send(json.dumps(frame))
-        while True:
-            event = await _next(connection)
-            self._take(event)
-            match event["type"]:
-                case "TEXT_MESSAGE_CONTENT":
-                    if not text:
-                        self.first_token.append(time.perf_counter() - began)
-                    text += event["delta"]
-                case "RUN_ERROR":
-                    raise RuntimeError(f"a turn failed: {event}")
-                case "RUN_FINISHED":
-                    self.whole.append(time.perf_counter() - began)
-                    self.wrong += text != ANSWER
-                    return
+        ended = False
+        while not ended:
+            for event in await _next(connection):
+                self._take(event)
+                match event["type"]:
+                    case "TEXT_MESSAGE_CONTENT":
+                        if not text:
+                            self.first_token.append(time.perf_counter() - began)
+                        text += event["delta"]
+                    case "RUN_ERROR":
+                        raise RuntimeError(f"a turn failed: {event}")
+                    case "RUN_FINISHED":
+                        ended = True
+        self.whole.append(time.perf_counter() - began)
+        self.wrong += text != ANSWER
 
     def _take(self, event: dict[str, Any]) -> None:
         seq = event.get("metadata", {}).get("seq")
@@ -171,9 +173,8 @@ def _connect(url: str, token: str) -> websocket.connect:
     )
 
 
-async def _next(connection: websocket.ClientConnection) -> dict[str, Any]:
-    event: dict[str, Any] = json.loads(await asyncio.wait_for(connection.recv(), PATIENCE_SECONDS))
-    return event
+async def _next(connection: websocket.ClientConnection) -> list[dict[str, Any]]:
+    return events_in(await asyncio.wait_for(connection.recv(), PATIENCE_SECONDS))
 
 
 def main() -> int:

@@ -27,6 +27,7 @@ from typing import Any
 import httpx
 from websockets.exceptions import ConnectionClosed
 
+from benchmarks.frames import events_in
 from benchmarks.report import table
 from local.settings import ROOT
 from tests.e2e.cloud import RunningCloud
@@ -113,8 +114,9 @@ async def over_websocket(place: Place, waiting: Waiting) -> None:
         await connection.send(json.dumps(message))
         with contextlib.suppress(ConnectionClosed):
             async for frame in connection:
-                if waiting.take(json.loads(frame)):
-                    return
+                for event in events_in(frame):
+                    if waiting.take(event):
+                        return
 
 
 async def over_sse(place: Place, waiting: Waiting, served_by: str, *, follows: bool) -> None:

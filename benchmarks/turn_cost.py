@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -17,7 +18,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from boto3.session import Session
+
 from baton.adapters.agent_files import AgentFiles
+from baton.adapters.aws import CONFIG, QUICK
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.s3_files import S3Files
@@ -30,13 +34,15 @@ from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
 from baton.outbox.subscriber import Subscriber
-from baton.ports.chat_model import ChatModel
+from baton.ports.chat_model import ChatModel, ModelSettings
 from baton.ports.clock import SystemClock
+from baton.ports.files import ThreadFiles
 from baton.requests.parsing import message_request
 from baton.turns.turns import Turns
 from benchmarks.capacity import CapacityMeter, Request, by_operation
 from benchmarks.report import machine, table
 from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel
+from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
 from local.engines.moto import MotoServer
@@ -111,6 +117,15 @@ class TurnCost:
     s3_requests: int
     frames: int
     seconds: float
+    cpu_seconds: float
+    """Of this process, with its threads."""
+    model_cpu_seconds: float
+    """What the stand-in for the model took of that: the same stream, taken by nobody else right after the turn."""
+
+    @property
+    def own_cpu_seconds(self) -> float:
+        """What is Baton's."""
+        return self.cpu_seconds - self.model_cpu_seconds
 
     @property
     def write_units(self) -> float:
@@ -140,6 +155,7 @@ class TurnCost:
             "beginning_write_units": self.beginning_units,
             "read_units": self.read_units,
             "read_requests": self.read_requests,
+            "own_cpu_seconds": self.own_cpu_seconds,
             "operations": by_operation(self.requests),
         }
 
@@ -166,10 +182,13 @@ class Conversation:
         baton.s3_requests = 0
         baton.client.frames.clear()
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        began, cpu_before = loop.time(), time.process_time()
         await self._run(STREAM_SECONDS, baton.silence)
-        seconds = loop.time() - began
-        return TurnCost(self._turn, baton.meter.take(), baton.s3_requests, len(baton.client.frames), seconds)
+        seconds, cpu_seconds = loop.time() - began, time.process_time() - cpu_before
+        requests, frames = baton.meter.take(), len(baton.client.frames)
+        files = baton.files.of_thread(SCOPE, self._thread_id)
+        model_cpu_seconds = await _model_cpu_seconds(files)
+        return TurnCost(self._turn, requests, baton.s3_requests, frames, seconds, cpu_seconds, model_cpu_seconds)
 
     async def _run(self, seconds: float, silence: float) -> None:
         self._turn += 1
@@ -197,6 +216,14 @@ class MeteredPorts(AwsPorts):
         self.tools, self.agent_client = FakeTools(), ScriptedAgentClient()
 
 
+async def _model_cpu_seconds(files: ThreadFiles) -> float:
+    """The CPU seconds of the model's stand-in alone: it wakes up once a token, hundreds of times a turn."""
+    before = time.process_time()
+    async for _ in PacedModel(STREAM_SECONDS).stream(ModelSettings("scripted"), (), thread_files=files):
+        pass  # nobody listens
+    return time.process_time() - before
+
+
 class Baton:
     """Baton as its composition root puts it together, but for the model and the connections."""
 
@@ -208,6 +235,7 @@ class Baton:
         self.clock = HourClock()
         self.model = PacedModel()
         self.client = ConnectedClient()
+        self.files = S3Files(s3, bucket, self.clock)
         self._ports = partial(MeteredPorts, table, s3, bucket, self.clock, self.client)
         self.turns = self.turns_with(self.model)
 
@@ -231,7 +259,8 @@ async def started(silence: float = 0.0) -> AsyncIterator[Baton]:
     try:
         endpoint, objects = await asyncio.to_thread(engine.start), await asyncio.to_thread(moto.start)
         stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
-        dynamodb = client("dynamodb", endpoint, max_pool_connections=64)
+        session = Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)
+        dynamodb = session.client("dynamodb", endpoint_url=endpoint, config=CONFIG.merge(QUICK))
         name = create_table(dynamodb, stack.table)
         s3 = client("s3", objects)
         create_bucket(s3, stack.bucket)
@@ -286,6 +315,8 @@ def summary(costs: Iterable[TurnCost]) -> str:
         ("S3 requests", [cost.s3_requests for cost in costs]),
         ("WebSocket frames", [cost.frames for cost in costs]),
         ("seconds", [cost.seconds for cost in costs]),
+        ("CPU, ms", [cost.own_cpu_seconds * 1000 for cost in costs]),
+        ("- ratio to the model's stand-in", [f"{cost.own_cpu_seconds / cost.model_cpu_seconds:.2f}" for cost in costs]),
     ]
     return table(["", *(f"turn {cost.turn:,}" for cost in costs)], [(name, *cells) for name, cells in rows])
 

@@ -26,6 +26,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from websockets.typing import Subprotocol
 
 from baton.adapters.agent_files import AgentFiles
+from benchmarks.frames import events_in
 from benchmarks.report import machine, table
 from benchmarks.workload import ANSWER, QUESTION
 from local.engines.process import start_on_free_port
@@ -130,7 +131,8 @@ class OverWebSocket:
         clock = _EventClock()
         await self._connection.send(json.dumps(frame))
         while not clock.ended:
-            clock.take(json.loads(await asyncio.wait_for(self._connection.recv(), 30)))
+            for event in events_in(await asyncio.wait_for(self._connection.recv(), 30)):
+                clock.take(event)
         return clock.timing()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -28,6 +29,8 @@ class SocketClient:
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
         self.frames: list[str] = []
+        self._received: deque[Json] = deque()
+        """What has come with the frames so far, and was not given out yet."""
 
     async def send(self, action: str, **fields: object) -> None:
         """Send an action."""
@@ -39,7 +42,7 @@ class SocketClient:
 
     async def receive(self) -> Json:
         """The next event, joined from its parts if it came in several. Raises ``ConnectionClosed``."""
-        event = await self._frame()
+        event = await self._next()
         if event["type"] == "PART":
             event = await self._joined(event)
         if event["type"] != "PONG":
@@ -102,14 +105,23 @@ class SocketClient:
         event = await self.receive()
         assert event == {"type": "PONG"}, self.frames[-3:]
 
-    async def _frame(self) -> Json:
+    async def _next(self) -> Json:
+        while not self._received:
+            self._received.extend(await self._frame())
+        return self._received.popleft()
+
+    async def _frame(self) -> list[Json]:
         async with asyncio.timeout(PATIENCE_SECONDS):
             frame = await self.connection.recv()
         assert isinstance(frame, str)
         assert len(frame.encode()) <= MAX_FRAME_BYTES
         self.frames.append(frame)
-        event: Json = json.loads(frame)
-        return event
+        received: Json | list[Json] = json.loads(frame)
+        if isinstance(received, dict):
+            return [received]
+        assert len(received) > 1
+        assert "PART" not in {event["type"] for event in received}
+        return received
 
     async def _joined(self, part: Json) -> Json:
         data, first = "", part["metadata"]
@@ -118,7 +130,7 @@ class SocketClient:
             assert part["metadata"] == first | {"part": number}
             data += part["data"]
             if number < first["of"]:
-                part = await self._frame()
+                part = await self._next()
         event: Json = json.loads(data)
         assert event["metadata"].get("seq") == first.get("seq")
         return event

@@ -22,6 +22,7 @@ from tests.e2e.ag_ui_rules import check_ag_ui
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.problems import check_any_problem
 from tests.e2e.sockets import PATIENCE_SECONDS, SUBPROTOCOL
+from tests.frames import events_in
 
 TENANT = f"t-{uuid.uuid4().hex}"
 EXAMPLES = settings(
@@ -82,10 +83,10 @@ class Line:
         self.connection.send(json.dumps({"action": "no such action", "messageId": mark}))
         answers: list[dict[str, Any]] = []
         while True:
-            answer = json.loads(self.connection.recv(timeout=PATIENCE_SECONDS))
-            if answer.get("metadata", {}).get("messageId") == mark:
-                return answers
-            answers.append(answer)
+            for answer in events_in(self.connection.recv(timeout=PATIENCE_SECONDS)):
+                if answer.get("metadata", {}).get("messageId") == mark:
+                    return answers
+                answers.append(answer)
 
 
 @pytest.fixture(scope="module")

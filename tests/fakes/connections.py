@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton.ports.connections import ConnectionBusy, ConnectionGone
+from tests.frames import events_in
 
 MAX_FRAME = 32 * 1024
 """API Gateway's limit, in bytes."""
@@ -51,8 +52,7 @@ class FakeConnections:
         """The events the connection received; those that came in parts are put together."""
         events: list[dict[str, Any]] = []
         parts = ""
-        for frame in self.frames[connection_id]:
-            event = json.loads(frame)
+        for event in (event for frame in self.frames[connection_id] for event in events_in(frame)):
             if event["type"] != "PART":
                 events.append(event)
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from binascii import a2b_base64
+from functools import lru_cache
 from pathlib import Path
 
 import tiktoken
@@ -29,6 +30,10 @@ PATTERN = "|".join(
 
 MAX_COUNTED = 32 * 1024
 """Characters that are counted exactly, which takes at most 12 ms for any text (on the machine of the benchmarks)."""
+MAX_REMEMBERED = 8 * 1024
+"""Characters of a text whose count is remembered: every turn counts the same system prompt and tools, some twice."""
+REMEMBERED = 256
+"""Texts whose counts are remembered: 2 MiB at most."""
 SAMPLES = 16
 """Samples of a longer text that are counted, at equal distances."""
 
@@ -46,12 +51,15 @@ class TiktokenCounter:
         self._path = folder / VOCABULARY_FILE
         self._lock = threading.Lock()
         self._encoding: tiktoken.Encoding | None = None
+        self._remembered = lru_cache(REMEMBERED)(self._exactly)
 
     def count(self, text: str) -> int:
         """Return the number of tokens of ``text``, or an estimate; special-token spellings count as ordinary text.
 
         Raises ``RuntimeError`` if the vocabulary file is missing or damaged.
         """
+        if len(text) <= MAX_REMEMBERED:
+            return self._remembered(text)
         encoding = self._encoding or self.load()
         if len(text) <= MAX_COUNTED:
             return len(encoding.encode_ordinary(text))
@@ -59,6 +67,9 @@ class TiktokenCounter:
         starts = [number * (len(text) - size) // (SAMPLES - 1) for number in range(SAMPLES)]
         counted = sum(len(encoding.encode_ordinary(text[start : start + size])) for start in starts)
         return counted * len(text) // MAX_COUNTED
+
+    def _exactly(self, text: str) -> int:
+        return len((self._encoding or self.load()).encode_ordinary(text))
 
     def load(self) -> tiktoken.Encoding:
         """Load the vocabulary, unless it is loaded. Raises as ``count`` does."""

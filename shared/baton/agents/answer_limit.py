@@ -25,7 +25,11 @@ class AnswerLimit:
         """Yield the chunks up to the limit, then close the generator."""
         async with contextlib.aclosing(chunks):
             async for chunk in chunks:
-                if isinstance(chunk, TextDelta):
+                if isinstance(chunk, TextDelta) and (size := utf8_size(chunk.text)) <= self._room:
+                    self._room -= size
+                    if chunk.text:
+                        yield chunk
+                elif isinstance(chunk, TextDelta):
                     text = first_bytes(chunk.text, self._room)
                     self._room -= utf8_size(text)
                     if text:

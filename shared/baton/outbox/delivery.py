@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
@@ -15,6 +14,7 @@ from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import LeaseMark
+from baton.outbox.frames import EncodedEvent, FrameQueue, encoded, frames
 from baton.ports.clock import Clock
 from baton.ports.connections import ConnectionBusy, ConnectionGone, Connections
 from baton.ports.live import LiveRegistry
@@ -27,7 +27,7 @@ DRAIN_SECONDS = 10.0
 SEND_SECONDS = 10.0
 """Well below the 25 s that a function has for a WebSocket's frame."""
 MAX_BACKLOG = 4 * 1024 * 1024
-"""Characters that wait for one connection; whoever does not take them has a gap, and asks for what it missed."""
+"""Bytes that wait for one connection; whoever does not take them has a gap, and asks for what it missed."""
 LEASE_MARGIN = timedelta(seconds=2)
 """No post may leave so near the lease's end that a successor's could overtake it."""
 
@@ -74,7 +74,7 @@ class Delivery:
         for connection_id, token_expires_at in live.connections.items():
             if connection_id not in self._senders and connection_id not in self._gone:
                 self._add(connection_id, token_expires_at)
-                self._give(connection_id, _frames(self._recent))
+                self._give(connection_id, encoded(self._recent))
         self.cancelled_runs, self.asked = live.cancelled_runs, live.asked
         for connection_id in known & self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
@@ -89,12 +89,15 @@ class Delivery:
             self._add(connection_id, token_expires_at)
 
     def post(self, events: Sequence[Event]) -> None:
-        """Send the events to everyone watching; returns at once."""
+        """Send the events to everyone watching; returns at once.
+
+        Events that are posted without a pause between them, or while a frame is on its way, share the next frame.
+        """
         self._recent += events
         if self._senders:
-            frames = _frames(events)
+            ready = encoded(events)
             for connection_id in list(self._senders):
-                self._give(connection_id, frames)
+                self._give(connection_id, ready)
 
     async def drain(self) -> None:
         """Wait until everybody has everything, or for ten seconds; the slower ones will resume from the log."""
@@ -112,8 +115,8 @@ class Delivery:
             sender.stop()
         self._senders.clear()
 
-    def _give(self, connection_id: str, frames: Sequence[str]) -> None:
-        if not self._senders[connection_id].add(frames):
+    def _give(self, connection_id: str, events: Sequence[EncodedEvent]) -> None:
+        if not self._senders[connection_id].add(events):
             logger.warning("connection too slow", connection_id=connection_id)
             self._senders.pop(connection_id).stop()  # the next refresh finds it again, and it sees the gap
 
@@ -138,12 +141,12 @@ class Delivery:
 async def send_to(
     connections: Connections, connection_id: str, events: Iterable[Event], *, patience: float = SEND_SECONDS
 ) -> bool:
-    """Post events to one connection, in order; whether it took them all.
+    """Post events to one connection, in order and in as few frames as they fit; whether it took them all.
 
     Stops without an error when the client has gone, or when the gateway has kept it waiting for ``patience`` seconds
     altogether: a client that misses something asks for it.
     """
-    for frame in (frame for event in events for frame in event.frames()):
+    for frame in frames(events):
         backoff = FIRST_BACKOFF_SECONDS
         while True:
             try:
@@ -163,30 +166,23 @@ async def send_to(
     return True
 
 
-def _frames(events: Iterable[Event]) -> list[str]:
-    return [frame for event in events for frame in event.frames()]
-
-
 class _Sender:
     """The backlog of one connection and the task that works it off."""
 
     def __init__(self, send: Callable[[str], Awaitable[None]], forget: Callable[[], Awaitable[None]]) -> None:
         self._send = send
         self._forget = forget
-        self._backlog: deque[str] = deque()
-        self._waiting = 0
-        """Characters in the backlog."""
+        self._backlog = FrameQueue()
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._task = asyncio.ensure_future(self._work())
 
-    def add(self, frames: Sequence[str]) -> bool:
-        """Send the frames after those that wait; False if too much is waiting already."""
-        self._waiting += sum(map(len, frames))
-        if self._waiting > MAX_BACKLOG:
+    def add(self, events: Sequence[EncodedEvent]) -> bool:
+        """Send the events after those that wait; False if too much is waiting already."""
+        self._backlog.add(events)
+        if self._backlog.size > MAX_BACKLOG:
             return False
-        self._backlog.extend(frames)
         if self._backlog:
             self._idle.clear()
             self._wake.set()
@@ -206,8 +202,10 @@ class _Sender:
                 self._idle.set()
                 self._wake.clear()
                 await self._wake.wait()
+            # Made anew for each try: while the gateway throttles, what comes meanwhile goes with the next one.
+            frame, events_in_frame = self._backlog.next_frame()
             try:
-                await self._send(self._backlog[0])
+                await self._send(frame)
             except ConnectionBusy:
                 await asyncio.sleep(backoff)
                 backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
@@ -218,4 +216,4 @@ class _Sender:
                     await self._forget()
                 return
             backoff = FIRST_BACKOFF_SECONDS
-            self._waiting -= len(self._backlog.popleft())
+            self._backlog.remove(events_in_frame)

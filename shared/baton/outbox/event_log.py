@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,14 +46,16 @@ class EventLog:
         first = self._unlogged[0].seq if self._unlogged else None
         return self.last_seq if first is None else first - 1
 
-    def is_piece_due(self, now: float) -> bool:
-        """Whether what is not logged has waited long enough: text for a second, anything for five.
+    @property
+    def piece_due(self) -> float:
+        """When what is not logged has waited long enough, as event loop time: text for a second, anything for five.
 
         A run's first events wait for its text, so that a model's silence before its first word costs no write.
         """
-        oldest = self._unlogged_since
-        return (oldest is not None and now - oldest >= MAX_SECONDS) or (
-            self._text_since is not None and now - self._text_since >= PIECE_SECONDS
+        oldest, text = self._unlogged_since, self._text_since
+        return min(
+            oldest + MAX_SECONDS if oldest is not None else math.inf,
+            text + PIECE_SECONDS if text is not None else math.inf,
         )
 
     def number(self, event: BaseEvent) -> Event:

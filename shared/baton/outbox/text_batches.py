@@ -11,11 +11,12 @@ from baton.domain.events import MAX_DELTA_CHARS
 from baton.domain.text import encodable, slices
 from baton.ports.chat_model import ModelChunk, TextDelta
 
-FAST_SECONDS = 0.1
-"""Between batches during the first second of a message."""
-STEADY_SECONDS = 0.25
-"""Between batches afterwards: posts count against the account's API Gateway rate."""
-FAST_PHASE_SECONDS = 1.0
+STRIDE_SECONDS = 0.25
+"""Between batches: each is a post to every connection, which is billed and counts against an account-wide rate."""
+LONG_STRIDE_SECONDS = 0.5
+"""Between batches of a long answer, of which there is enough to read already."""
+LONG_AFTER_SECONDS = 2.0
+"""An answer that has been streaming for so long is a long one."""
 
 
 async def batched(
@@ -51,15 +52,16 @@ async def batched(
                 for chunk in buffer.after_text:
                     yield chunk
                 return
-            interval = FAST_SECONDS if loop.time() - began < FAST_PHASE_SECONDS else STEADY_SECONDS
+            interval = LONG_STRIDE_SECONDS if loop.time() - began >= LONG_AFTER_SECONDS else STRIDE_SECONDS
             # The last words need not wait for the interval to pass.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(interval):
                     await buffer.ended.wait()
     finally:
-        reader.cancel()
         stopper.cancel()
-        await asyncio.wait([reader, stopper])
+        if not reader.done():  # else there is no pause: the message's end travels with its last words
+            reader.cancel()
+            await asyncio.wait([reader, stopper])
 
 
 class _Buffer:

@@ -18,7 +18,9 @@ from baton.ports.clock import Clock
 from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, ThreadStore
 
-TICK_SECONDS = 0.2
+MIN_PAUSE_SECONDS = 0.01
+MAX_PAUSE_SECONDS = 0.5
+"""Text that comes meanwhile is logged a second later, so that its time is known by then."""
 RENEW_SECONDS = 10.0
 REFRESH_SECONDS = 2.0
 HEARTBEAT_SECONDS = 10.0
@@ -150,18 +152,19 @@ class LeaseKeeper:
             while not self._stopping.is_set():
                 await self._renew_when_due()
                 now = self._loop_time()
-                if self._log.is_piece_due(now):
+                if now >= self._log.piece_due:
                     await self._log.write_piece(self._holder.lease)
                     await self._renew_when_due()  # on a slow table the next request may take its time as well
-                if now - refreshed >= REFRESH_SECONDS:
+                if now >= refreshed + REFRESH_SECONDS:
                     await self._delivery.refresh(self._log.logged_seq)
                     await self._holder.answer(self._delivery.asked, looked_at=now, used_seq=self._log.last_seq)
                     refreshed = now
                 if self._run_id in self._delivery.cancelled_runs:
                     self._stop.set()
                 self._beat(now)
+                due = min(refreshed + REFRESH_SECONDS, self._log.piece_due, now + MAX_PAUSE_SECONDS)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(TICK_SECONDS):
+                    async with asyncio.timeout_at(max(due, now + MIN_PAUSE_SECONDS)):
                         await self._stopping.wait()
         except Exception as error:  # noqa: BLE001 - raised again in the run's own task
             self._error = error

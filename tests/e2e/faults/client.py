@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.frames import events_in
 
 Json = dict[str, Any]
 
@@ -49,9 +51,14 @@ class Screen:
     _rebased: bool = False
     _parts: dict[Any, dict[int, str]] = field(default_factory=dict)
 
-    def take_frame(self, frame: str) -> Json | None:
-        """Take a WebSocket frame; the event it completes, if it does."""
-        event: Json = json.loads(frame)
+    def take_frame(self, frame: str) -> Iterator[Json]:
+        """Take a WebSocket frame, event by event; the events it completes. Who stops early has lost the others."""
+        for event in events_in(frame):
+            whole = self._take_received(event)
+            if whole is not None:
+                yield whole
+
+    def _take_received(self, event: Json) -> Json | None:
         if event["type"] != "PART":
             self.take(event)
             return event

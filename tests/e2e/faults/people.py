@@ -128,17 +128,16 @@ class Device(Person):
         ]
 
     def receive(self, frame: str) -> None:
-        """Take a frame; a plan may end the connection after it."""
+        """Take a frame; a plan may end the connection after any of its events."""
         self._heard = self.case.loop.time()
-        event = self.screen.take_frame(frame)
-        if event is None:
-            return
-        if "resume" in event.get("metadata", {}):
-            self._resuming = False
         plan = self.case.plan
-        if plan.random.random() < plan.drop_share and plan.drop_share and self.case.loop.time() < 150:
-            self.case.begin(self._lose_connection())
-        elif self.screen.gap and not self._resuming:
+        for event in self.screen.take_frame(frame):
+            if "resume" in event.get("metadata", {}):
+                self._resuming = False
+            if plan.random.random() < plan.drop_share and plan.drop_share and self.case.loop.time() < 150:
+                self.case.begin(self._lose_connection())
+                return
+        if self.screen.gap and not self._resuming:
             self._resume()
 
     async def _handled(self, connection_id: str, frame: str) -> None:

@@ -84,14 +84,15 @@ class Viewer:
                 await self.resume()
                 continue
             assert isinstance(frame, str)
-            event = self.screen.take_frame(frame)
+            for _ in self.screen.take_frame(frame):
+                if len(self.screen.events) == self._drop_after:
+                    self._drop_after = None
+                    self.drops += 1
+                    self._connection.transport.abort()
+                    break
             self._changed.set()
             if self.screen.gap:
                 await self.resume()
-            if event is not None and len(self.screen.events) == self._drop_after:
-                self._drop_after = None
-                self.drops += 1
-                self._connection.transport.abort()
 
     async def _connect(self) -> None:
         self.screen.disconnected()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any
 from baton.domain.identity import Scope
 from baton.ports.thread_store import Lease
 from tests.e2e.faults.actors import Actor, current
+from tests.frames import events_in
 
 Note = Callable[..., None]
 
@@ -43,17 +43,24 @@ class Witness:
 
         One that was on its way when its worker was held up may come after the successor's; none may follow it.
         """
-        metadata = json.loads(frame).get("metadata", {})
+        late_seqs = [seq for event in events_in(frame) if (seq := self._late_seq(event)) is not None]
+        if late_seqs:
+            late = self._late[id(current()), connection_id]
+            late.add(late_seqs[0])
+            if len(late) > 1:
+                self.violations.append(f"a worker goes on after its successor has spoken: {late_seqs}")
+
+    def _late_seq(self, event: dict[str, Any]) -> int | None:
+        """The event's number, if it is of an attempt whose successor has spoken already."""
+        metadata = event.get("metadata", {})
         run_id, attempt, actor = metadata.get("runId"), metadata.get("attempt"), current()
         if metadata.get("seq") is None or attempt is None or self._holders.get((run_id, attempt)) is not actor:
-            return  # told again from the log, by somebody else
+            return None  # told again from the log, by somebody else
         if attempt >= self._spoken.get(run_id, 0):
             self._spoken[run_id] = attempt
-            return
-        late = self._late[id(actor), connection_id]
-        late.add(metadata["seq"])
-        if len(late) > 1:
-            self.violations.append(f"attempt {attempt} at {run_id} goes on after attempt {self._spoken[run_id]}")
+            return None
+        seq: int = metadata["seq"]
+        return seq
 
 
 class Watched:

@@ -14,6 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from local.settings import ROOT
+from tests.frames import events_in
 from tests.integration.local.program import running
 
 PATIENCE_SECONDS = 180
@@ -50,9 +51,9 @@ async def send(socket: ClientConnection, number: int, *parts: dict[str, Any]) ->
         await socket.send(json.dumps(frame))
     waiting = {message for _, message in sent}
     while waiting:
-        event = json.loads(await socket.recv())
-        if event.get("name") == "message_accepted":
-            waiting.discard(event["value"]["messageId"])
+        for event in events_in(await socket.recv()):
+            if event.get("name") == "message_accepted":
+                waiting.discard(event["value"]["messageId"])
     return sent
 
 

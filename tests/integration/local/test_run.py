@@ -15,6 +15,7 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from local.settings import ROOT
+from tests.frames import events_in
 from tests.integration.local.program import environment, running
 
 
@@ -68,7 +69,7 @@ def test_ctrl_c_in_the_middle_of_answers_prints_nothing_and_a_refused_token_its_
         token = httpx.post(f"{url}/local/token", json={"tenant": "demo", "user": "me"}).json()["token"]
         with connect(socket_url, subprotocols=[Subprotocol("baton.v1"), Subprotocol(token)]) as answers:
             answers.send(json.dumps({"action": "message", "messageId": "m-1", "content": "Write 500 words about bees"}))
-            while json.loads(answers.recv())["type"] != "TEXT_MESSAGE_CONTENT":
+            while "TEXT_MESSAGE_CONTENT" not in {event["type"] for event in events_in(answers.recv())}:
                 pass
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)

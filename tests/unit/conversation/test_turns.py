@@ -23,6 +23,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import MessageStatus, Role
 from baton.memory.context import MESSAGE_FRAME_TOKENS, REPLY_TOKENS
 from tests.fakes.chat_model import Answer
+from tests.frames import events_in
 from tests.unit.conversation.failing import failing_once
 from tests.unit.conversation.harness import Harness
 
@@ -250,6 +251,26 @@ async def test_a_message_by_websocket_is_told_to_its_connection_and_to_the_other
     types = [e["type"] for e in harness.connections.events("tab-1")]
     assert types == PLAIN + PLAIN
     assert [e["type"] for e in harness.connections.events("tab-2")] == PLAIN
+
+
+async def test_the_beginning_of_a_turn_is_one_frame_and_so_are_its_first_words(harness: Harness) -> None:
+    await harness.say("m1", subscriber=harness.subscriber("tab"))
+    first, second, *_ = harness.connections.frames["tab"]
+    assert [event["type"] for event in events_in(first)] == ["RUN_STARTED", "STATE_SNAPSHOT"]
+    assert [event["type"] for event in events_in(second)] == ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT"]
+
+
+async def test_the_last_words_share_their_frame_with_the_end_of_the_message(harness: Harness) -> None:
+    gate = asyncio.Event()
+    harness.model.script(Answer(("first ", "last"), gate=gate, gate_at=1))
+    saying = asyncio.ensure_future(harness.say("m1", subscriber=harness.subscriber("tab")))
+    await harness.model_is_asked()
+    await asyncio.sleep(0.05)
+    gate.set()
+    await saying
+    *_, last_words, end = harness.connections.frames["tab"]
+    assert [event["type"] for event in events_in(last_words)] == ["TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
+    assert [event["type"] for event in events_in(end)] == ["RUN_FINISHED"]
 
 
 async def test_a_repeat_by_websocket_is_told_to_its_own_connection_only(harness: Harness) -> None:

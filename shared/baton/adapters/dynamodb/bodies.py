@@ -26,9 +26,13 @@ class ItemBodies:
             return {f"{name}_sha256": await self.s3.put(scope, thread_id, packed)}
         return {name: packed}
 
+    def is_inline(self, item: Item, *, name: str = "body") -> bool:
+        """Whether the item itself has what ``kept`` kept."""
+        return name in item
+
     async def read(self, scope: Scope, thread_id: str, item: Item, *, name: str = "body") -> bytes:
         """Read the body of an item. Raises ``StoreUnavailable`` if it is damaged."""
-        if name in item:
+        if self.is_inline(item, name=name):
             packed: bytes = item[name]
             return packed
         return await self.s3.get(scope, thread_id, item[f"{name}_sha256"])

@@ -108,11 +108,13 @@ class Messages(Leases):
         )
 
     async def _messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
-        bodies = await asyncio.gather(*(self._bodies.read(scope, thread_id, item) for item in items))
+        elsewhere = [item for item in items if not self._bodies.is_inline(item)]
+        bodies = await asyncio.gather(*(self._bodies.read(scope, thread_id, item) for item in elsewhere))
+        read = {item["SK"]: body for item, body in zip(elsewhere, bodies, strict=True)}
         messages: list[StoredMessage] = []
-        for item, body in zip(items, bodies, strict=True):
+        for item in items:
             message = unpack_message(
-                body,
+                read[item["SK"]] if item["SK"] in read else item["body"],
                 message_id=item["id"],
                 ordinal=_ordinal(item),
                 run_id=item["run_id"],

@@ -1,0 +1,12 @@
+"""What a WebSocket client receives."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def events_in(frame: str | bytes) -> list[dict[str, Any]]:
+    """The events of a server's frame: it is one, or a JSON array of several."""
+    received = json.loads(frame)
+    return received if isinstance(received, list) else [received]
