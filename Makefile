@@ -33,7 +33,7 @@ run: setup ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are pas
 
 # Integration tests keep the tests of a folder together, for moto's servers in a process share their state. The fault suite
 # has both cores to itself: its generated cases are spread over them, and those that kill workers share one cloud.
-FAULTS := tests/e2e/faults -n 2
+FAULTS := tests/faults -n 2
 
 test: setup ## Check everything: lint, types, every test
 	@failed=(); \
@@ -44,7 +44,7 @@ test: setup ## Check everything: lint, types, every test
 		echo "Roles are not judged: that takes a run of all tests."; \
 	else \
 		export BATON_LOCAL_RECORDINGS=$$(mktemp -d); \
-		$(BIN)/pytest -n 2 --dist loadfile --ignore tests/integration --ignore tests/e2e/faults --ignore tests/grants/test_grants.py || failed+=(tests); \
+		$(BIN)/pytest -n 2 --dist loadfile --ignore tests/integration --ignore tests/faults --ignore tests/grants/test_grants.py || failed+=(tests); \
 		$(BIN)/pytest $(FAULTS) || failed+=(faults); \
 		$(BIN)/pytest tests/integration -n 2 || failed+=("integration tests"); \
 		$(MAKE) --no-print-directory grants RECORDINGS=$$BATON_LOCAL_RECORDINGS || failed+=(grants); \

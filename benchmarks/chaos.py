@@ -1,7 +1,7 @@
 """Generated disasters for as long as you like: ``python -m benchmarks.chaos --minutes 5``.
 
 Each case is a conversation in virtual time: on doubles, or on the product's own adapters with DynamoDB Local, moto's S3
-and faults at the level of HTTP (see ``tests/e2e/faults``). Prints the counts of cases and of what happened in them.
+and faults at the level of HTTP (see ``tests/faults``). Prints the counts of cases and of what happened in them.
 Violations must be 0. Before that, real processes are killed in the middle of answers, and the time is taken until their
 clients hear the next event (``benchmarks.recovery``); ``--rounds`` says how often, ``--minutes 0`` does only this.
 """
@@ -29,12 +29,12 @@ from local.engines.moto import MotoServer
 from local.settings import ROOT, default_cache_dir
 from local.stack import read_stack
 from local.template import Endpoints
-from tests.e2e.faults.case import Outcome, run_case
-from tests.e2e.faults.engines import RealEngines
-from tests.e2e.faults.in_memory import InMemory
-from tests.e2e.faults.plan import KINDS, Plan
 from tests.engines import TableAt
-from tests.fault_counts import summed
+from tests.faults.counts import summed
+from tests.faults.generated.case import Outcome, run_case
+from tests.faults.generated.engines import RealEngines
+from tests.faults.generated.in_memory import InMemory
+from tests.faults.generated.plan import KINDS, Plan
 
 SORTS = ("memory", "real")
 """Doubles, or the product's adapters on DynamoDB Local and moto."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests import fault_counts
-from tests.contracts.conversation_machine import ConversationMachine
+from tests.faults import counts
+from tests.faults.state_machines.conversation_machine import ConversationMachine
 from tests.integration.store.conftest import Engine
 
 # What is found here is made smaller in memory; here that would take minutes.
@@ -22,7 +22,7 @@ BRIEF = settings(
 def test_on_dynamodb_local(on_dynamodb_local: Engine) -> None:
     class Machine(ConversationMachine):
         def __init__(self) -> None:
-            fault_counts.state_runs["dynamodb local"] += 1
+            counts.state_runs["dynamodb local"] += 1
             super().__init__(on_dynamodb_local.stores)
 
     run_state_machine_as_test(Machine, settings=BRIEF)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests import fault_counts
-from tests.contracts.one_writer import OneWriter
 from tests.contracts.stores import Stores
 from tests.fakes.stores import in_memory
+from tests.faults import counts
+from tests.faults.state_machines.one_writer import OneWriter
 from tests.integration.store.conftest import Engine
 
 QUICK = settings(
@@ -41,7 +41,7 @@ def test_on_an_engine(request: pytest.FixtureRequest, engine: str, examples: int
 def explore(store: str, make_stores: Callable[[], Stores], how: settings) -> None:
     class Machine(OneWriter):
         def __init__(self) -> None:
-            fault_counts.store_runs[store] += 1
+            counts.store_runs[store] += 1
             super().__init__(make_stores)
 
     run_state_machine_as_test(Machine, settings=how)

@@ -21,9 +21,9 @@ from tests.contracts.stores import Stores, said
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.files import FakeFiles
-from tests.unit.conversation.handing_over import HELPER, LOCKED, MAKER, HandoffHarness, advance, calling, transfer
-from tests.unit.conversation.harness import ASSISTANT, Harness
-from tests.unit.conversation.wiki import answer, delete, no, yes
+from tests.harness.handoffs import HELPER, LOCKED, MAKER, HandoffHarness, advance, calling, transfer
+from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.wiki import answer, delete, no, yes
 
 HOST_ID = "booking 4711 ä"
 LONGER_THAN_A_LEASE = 31.0

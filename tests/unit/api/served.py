@@ -19,7 +19,7 @@ from baton.outbox.follow import Follower
 from baton.ports.clock import Clock
 from baton.ports.token_verifier import Identity
 from tests.fakes.files import FakeFiles
-from tests.unit.conversation.harness import Harness
+from tests.harness.harness import Harness
 
 
 @dataclass(frozen=True)

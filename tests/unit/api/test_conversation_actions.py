@@ -12,8 +12,8 @@ import pytest
 from baton.domain.errors import ModelUnavailable
 from baton.ports.thread_store import LeaseRequest
 from tests.fakes.chat_model import Answer
+from tests.harness.handoffs import HandoffHarness, advance, transfer
 from tests.unit.api.served import Served
-from tests.unit.conversation.handing_over import HandoffHarness, advance, transfer
 
 EXITED = [
     ("Maker", "No problem! Returning you to the main assistant."),

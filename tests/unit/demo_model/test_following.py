@@ -16,7 +16,7 @@ from local.demo_model.conversation import Conversation
 from local.demo_model.reply import Call, Reply
 from local.demo_model.rules import answer
 from local.demo_model.wire import CalledFunction, CalledTool, ChatMessage, OfferedFunction
-from tests.unit.conversation.harness import WordCounter
+from tests.harness.harness import WordCounter
 
 ASSISTANT = AgentDefinition(
     id="assistant", name="Assistant", description="Helps.", system_prompt="You help.", main=True

@@ -23,9 +23,9 @@ from baton.outbox.delivery import LEASE_MARGIN, Delivery
 from baton.outbox.event_log import EventLog
 from baton.ports.thread_store import Lease
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
-from tests.e2e.faults.virtual_time import VirtualTimeLoop
 from tests.fakes.connections import FakeConnections
 from tests.fakes.stores import in_memory
+from tests.faults.virtual_time import VirtualTimeLoop
 
 NEVER = 1e9
 KEY = {"PK": "acme#t", "SK": "THREAD"}

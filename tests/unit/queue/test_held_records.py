@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from baton.adapters.sqs import EXTEND_SECONDS, HIDDEN_AGAIN_SECONDS, HIDDEN_SECONDS, RETRY_SECONDS, SqsRecords
 from baton.domain.queued import RecordDelivery
 from baton.ports.queue_records import HeldRecord
-from tests.e2e.faults.virtual_time import VirtualTimeLoop
+from tests.faults.virtual_time import VirtualTimeLoop
 
 LOST = ClientError({"Error": {"Code": "ReceiptHandleIsInvalid"}}, "ChangeMessageVisibility")
 OUTAGE = EndpointConnectionError(endpoint_url="https://sqs")
