@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from tests.faults.virtual_time import VirtualTimeLoop
+from tests.virtual_time import DeterministicLoop
 
 START = datetime(2040, 3, 1, 12, tzinfo=UTC)
 """Far ahead, so that no engine's TTL collects what a case has written a moment ago."""
@@ -91,7 +91,7 @@ def acting(actor: Actor) -> Iterator[Actor]:
 class CaseClock:
     """``ports.clock.Clock`` in virtual time: what the current actor's clock shows."""
 
-    loop: VirtualTimeLoop
+    loop: DeterministicLoop
     random: random.Random
     jump: float = 0.0
     """Seconds by which all clocks have jumped."""

@@ -24,7 +24,7 @@ from tests.faults.generated.plan import FAULTY_SECONDS, Plan
 from tests.faults.generated.product import Product
 from tests.faults.generated.queue import Queue
 from tests.faults.generated.scripted_http_model import ModelEndpoint
-from tests.faults.virtual_time import VirtualTimeLoop
+from tests.virtual_time import DeterministicLoop
 
 FUNCTIONS = {
     "worker": "TurnsFunction",
@@ -52,7 +52,7 @@ class Outcome:
 
 def run_case(engines: Engines, plan: Plan) -> Outcome:
     """Run one case to its end, and judge it."""
-    loop = VirtualTimeLoop()
+    loop = DeterministicLoop()
     random.seed(plan.seed)  # the product's pauses between retries
     try:
         return loop.run_until_complete(Case(engines, plan, loop).run())
@@ -68,7 +68,7 @@ def run_case(engines: Engines, plan: Plan) -> Outcome:
 class Case:
     """A thread, the people who write to it, the workers and what happens to them."""
 
-    def __init__(self, engines: Engines, plan: Plan, loop: VirtualTimeLoop) -> None:
+    def __init__(self, engines: Engines, plan: Plan, loop: DeterministicLoop) -> None:
         self.engines, self.plan, self.loop = engines, plan, loop
         self.counts: Counter[str] = Counter()
         engines.wire.counts = self.counts

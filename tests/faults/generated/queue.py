@@ -14,7 +14,7 @@ from typing import Any
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 from tests.faults.generated.wire import answer
-from tests.faults.virtual_time import VirtualTimeLoop
+from tests.virtual_time import DeterministicLoop
 
 VISIBILITY_SECONDS = 960
 DEDUPLICATION_SECONDS = 300
@@ -36,7 +36,7 @@ class Record:
 class Queue:
     """SQS FIFO as far as Baton uses it: groups in order, deduplication by id, visibility, redelivery."""
 
-    loop: VirtualTimeLoop
+    loop: DeterministicLoop
     records: list[Record] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     """Every body ever taken, for those who deliver again what was delivered."""

@@ -20,9 +20,9 @@ from baton.domain.events import Event
 from baton.domain.queued import RecordDelivery
 from baton.entry.actions import Caller
 from tests.faults.schedules.held_record import Held
+from tests.faults.schedules.processes import Process, ProcessLoop
 from tests.faults.schedules.screen import Said, Screen
 from tests.faults.schedules.simulation import Fault, Simulation, SlowModel
-from tests.faults.schedules.virtual_time import Process, VirtualLoop
 
 PATIENCE_SECONDS = 45.0
 """Of a caller over HTTP who hears nothing."""
@@ -66,7 +66,7 @@ class Performance:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self.loop = VirtualLoop()
+        self.loop = ProcessLoop()
         self.simulation = Simulation(self.loop, SlowModel(plan.model_seconds, plan.failing), plan.delays)
         self._harness = self.simulation.harness
         self._answered: dict[str, str] = {}

@@ -21,7 +21,7 @@ from baton.turns.closing import Closer
 from baton.turns.turns import Turns
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.clock import NOON, FakeClock
-from tests.faults.schedules.virtual_time import PROCESS, Process, VirtualLoop
+from tests.faults.schedules.processes import PROCESS, Process, ProcessLoop
 from tests.harness.harness import ASSISTANT, Harness
 
 FROZEN_SECONDS = 50.0
@@ -75,7 +75,7 @@ class SlowModel:
 class Simulation:
     """A harness whose ports are watched; ``trace`` tells what happened, line by line."""
 
-    loop: VirtualLoop
+    loop: ProcessLoop
     model: SlowModel
     delays: Sequence[int] = (1,)
     """How long requests take, in hundredths of a second, over and over."""

@@ -14,8 +14,8 @@ from baton.domain.queued import RecordDelivery
 from baton.outbox.follow import Follower
 from baton.outbox.lease_watch import ANSWER_SECONDS
 from tests.faults.schedules.held_record import Held
+from tests.faults.schedules.processes import Process, ProcessLoop
 from tests.faults.schedules.simulation import Simulation, SlowModel
-from tests.faults.schedules.virtual_time import Process, VirtualLoop
 
 WORD_SECONDS = 14.0
 """Between two words of the model, of which there are four: a run outlasts leases and what hides records."""
@@ -24,7 +24,7 @@ WORD_SECONDS = 14.0
 class Scene:
     """Workers at one thread, each a process of its own."""
 
-    def __init__(self, loop: VirtualLoop, delay: int = 1) -> None:
+    def __init__(self, loop: ProcessLoop, delay: int = 1) -> None:
         """``delay``: hundredths of a second before each request takes effect, and again until it is answered."""
         self.loop = loop
         self.simulation = Simulation(loop, SlowModel(WORD_SECONDS, frozenset()), (delay,))
@@ -70,7 +70,7 @@ class Scene:
 
 def played(play: Callable[[Scene], Awaitable[None]], *, delay: int = 1) -> Scene:
     """Carry out a play in virtual time."""
-    loop = VirtualLoop()
+    loop = ProcessLoop()
     scene = Scene(loop, delay)
     try:
         loop.run_until_complete(asyncio.wait_for(play(scene), 1_000))

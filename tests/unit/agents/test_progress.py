@@ -14,7 +14,7 @@ from baton.domain.task import TaskStatus
 from baton.domain.tool_call import ToolCall
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
-from tests.faults.schedules.virtual_time import VirtualLoop
+from tests.faults.schedules.processes import ProcessLoop
 from tests.harness.harness import ASSISTANT, Harness
 
 EXPERT = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Answer.")
@@ -22,7 +22,7 @@ EXPERT = AgentDefinition(id="expert", name="Expert", description="Knows.", syste
 
 def in_virtual_time(work: Callable[[], Awaitable[None]]) -> None:
     """Run ``work`` on a clock that only passes when nothing else can happen."""
-    loop = VirtualLoop()
+    loop = ProcessLoop()
     try:
         loop.run_until_complete(asyncio.wait_for(work(), 10_000))
     finally:

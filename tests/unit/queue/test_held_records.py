@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from baton.adapters.sqs import EXTEND_SECONDS, HIDDEN_AGAIN_SECONDS, HIDDEN_SECONDS, RETRY_SECONDS, SqsRecords
 from baton.domain.queued import RecordDelivery
 from baton.ports.queue_records import HeldRecord
-from tests.faults.virtual_time import VirtualTimeLoop
+from tests.virtual_time import DeterministicLoop
 
 LOST = ClientError({"Error": {"Code": "ReceiptHandleIsInvalid"}}, "ChangeMessageVisibility")
 OUTAGE = EndpointConnectionError(endpoint_url="https://sqs")
@@ -40,7 +40,7 @@ def held(queue: Queue, receives: int, work: Callable[[HeldRecord], Awaitable[Non
         async with records.hidden("receipt", RecordDelivery("record", receives)) as record:
             await work(record)
 
-    loop = VirtualTimeLoop()
+    loop = DeterministicLoop()
     try:
         loop.run_until_complete(hide())
     finally:

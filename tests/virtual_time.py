@@ -1,35 +1,46 @@
-"""An event loop on which waiting costs nothing: its clock jumps to whatever is due next.
+"""Event loops on which waiting costs nothing: their clock jumps to whatever is due next (``looptime``).
 
-Blocking calls (``run_in_executor``) run on the loop itself, each at a moment of its own: so many virtual seconds after
-it was asked for, and its result arrives so many later. Which calls overtake which is therefore decided by ``latency``
-alone: the same seed gives the same interleaving.
+The unit tests run on ``VirtualTimeLoop``. The fault suites run on ``DeterministicLoop``, where blocking calls
+(``run_in_executor``) run on the loop itself, each at a moment of its own: so many virtual seconds after it was asked
+for, and its result arrives so many later. Which calls overtake which is therefore decided by ``latency`` alone: the
+same seed gives the same interleaving.
 """
 
 from __future__ import annotations
 
 import asyncio
-import selectors
 from collections.abc import Callable
 from typing import Any
 
+from looptime import LoopTimeEventLoop
+
 STUCK_SECONDS = 10.0
+"""Of real time, after which a loop on which nothing is due and nothing arrives ends its tasks with ``looptime.IdleTimeoutError``."""
 
 
-class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """Time begins at 0 and passes only while everybody waits."""
+class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
+    """Time begins at 0 and passes only while everybody waits. Threads and sockets work, in no time."""
+
+    idle_seconds = STUCK_SECONDS
+    """Of real time, for whatever threads and sockets are still at."""
+
+    def __init__(self) -> None:
+        super().__init__(idle_timeout=self.idle_seconds, noop_cycles=0)
+
+
+class DeterministicLoop(VirtualTimeLoop):
+    """Nothing but the loop itself decides what happens when."""
+
+    idle_seconds = 0.0
 
     def __init__(self, latency: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0)) -> None:
         """``latency`` tells, for each blocking call, the seconds before it takes effect and after that."""
-        self._now = 0.0
         self.latency = latency
-        super().__init__(_JumpingSelector(self))
-
-    def time(self) -> float:
-        return self._now
+        super().__init__()
 
     def advance(self, seconds: float) -> None:
-        """Let the time pass."""
-        self._now += seconds
+        """Let the time pass while nothing runs, as when a process is suspended."""
+        self.setup_looptime(start=self.time() + seconds, idle_timeout=self.idle_seconds, noop_cycles=0)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         future: asyncio.Future[Any] = self.create_future()
@@ -55,21 +66,3 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
         self.call_later(before, act)
         return future
-
-
-class _JumpingSelector(selectors.DefaultSelector):
-    """Instead of waiting for ``timeout`` seconds it moves the loop's clock by them."""
-
-    def __init__(self, loop: VirtualTimeLoop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None:
-            ready = super().select(STUCK_SECONDS)
-            if not ready:
-                raise RuntimeError("Everybody waits, and nothing is due.")
-            return ready
-        if timeout > 0:
-            self._loop.advance(timeout)
-        return super().select(0)
