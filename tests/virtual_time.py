@@ -15,7 +15,7 @@ from typing import Any
 from looptime import LoopTimeEventLoop
 
 STUCK_SECONDS = 10.0
-"""Of real time, after which a loop on which nothing is due and nothing arrives ends its tasks with ``looptime.IdleTimeoutError``."""
+"""Of real time, after which tasks that all wait for nothing get ``looptime.IdleTimeoutError``."""
 
 
 class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):

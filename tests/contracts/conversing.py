@@ -40,7 +40,7 @@ class WordCounter:
 
 
 @dataclass
-class Fate:
+class NextFault:
     """What happens to a worker at one of its calls of a store."""
 
     kind: str = "none"
@@ -56,7 +56,7 @@ class Fate:
         self.kind, self.calls, self.happened = "none", 0, False
 
     async def met(self, name: str, really: Callable[[], Awaitable[Any]]) -> Any:
-        """Make the call ``name``, or meet the fate."""
+        """Make the call ``name``, or meet the fault."""
         self.calls -= 1
         if self.kind == "none" or self.calls >= 0:
             return await really()
@@ -73,34 +73,36 @@ class Fate:
         return result
 
 
-class _Fated:
-    """A store whose calls meet a fate."""
+class _Faulty:
+    """A store whose calls meet a fault."""
 
-    def __init__(self, store: Any, fate: Fate) -> None:
-        self._store, self._fate = store, fate
+    def __init__(self, store: Any, fault: NextFault) -> None:
+        self._store, self._fault = store, fault
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         method = getattr(self._store, name)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            return await self._fate.met(name, lambda: method(*args, **kwargs))
+            return await self._fault.met(name, lambda: method(*args, **kwargs))
 
         return call
 
 
 class Worker:
-    """Turns and closings over real stores; with a ``fate``, not always to the end."""
+    """Turns and closings over real stores; with a ``fault``, not always to the end."""
 
-    def __init__(self, stores: Stores, catalog: FakeAgentCatalog, model: ScriptedChatModel, fate: Fate | None) -> None:
-        def fated(store: Any) -> Any:
-            return _Fated(store, fate) if fate is not None else store
+    def __init__(
+        self, stores: Stores, catalog: FakeAgentCatalog, model: ScriptedChatModel, fault: NextFault | None
+    ) -> None:
+        def faulty(store: Any) -> Any:
+            return _Faulty(store, fault) if fault is not None else store
 
         agents = AgentRegistry(catalog)
-        store, log = fated(stores.store), fated(stores.log)
-        sessions = Sessions(fated(stores.episodes), FakeClosings(), stores.audit)
-        skills = fated(stores.skills)
+        store, log = faulty(stores.store), faulty(stores.log)
+        sessions = Sessions(faulty(stores.episodes), FakeClosings(), stores.audit)
+        skills = faulty(stores.skills)
         conversations = Conversations(
-            fated(stores.handoffs), fated(stores.workflows), skills, agents, stores.audit, stores.clock
+            faulty(stores.handoffs), faulty(stores.workflows), skills, agents, stores.audit, stores.clock
         )
         services = RunServices(
             store=store,
@@ -117,7 +119,7 @@ class Worker:
             conversations=conversations,
             forks=Forks(store, agents, stores.audit, WordCounter(), stores.clock),
             active_skills=ActiveSkills(skills, stores.clock),
-            records=fated(stores.records),
+            records=faulty(stores.records),
             tools=FakeTools(),
             agent_client=ScriptedAgentClient(),
             audit=stores.audit,

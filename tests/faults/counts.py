@@ -18,7 +18,7 @@ SERVICES = {
     "apigatewaymanagementapi": "connections",
     "model": "the model",
 }
-DEEDS = {
+EVENTS = {
     "kill -9": "kills",
     "freeze": "freezes",
     "disconnect": "disconnects",
@@ -52,7 +52,7 @@ def watched(count: int, longest_seconds: float) -> None:
 
 
 def summed(happened: Counter[str]) -> Counter[str]:
-    """What happened, in the words of a summary: deeds, and the faults of each service."""
+    """What happened, in the words of a summary: events, and the faults of each service."""
     found: Counter[str] = Counter()
     for name, count in happened.items():
         found[_in_words(name)] += count
@@ -60,14 +60,14 @@ def summed(happened: Counter[str]) -> Counter[str]:
 
 
 def summary() -> list[str]:
-    """A few lines for people."""
+    """A few lines to read."""
     lines = []
     if cases:
         together = summed(faults)
         ran = ", ".join(f"{what} {count:,}" for what, count in sorted(cases.items()))
-        deeds = ", ".join(f"{name} {together.pop(name):,}" for name in DEEDS.values() if name in together)
+        events = ", ".join(f"{name} {together.pop(name):,}" for name in EVENTS.values() if name in together)
         rest = ", ".join(f"{name} {count:,}" for name, count in together.most_common())
-        lines.append(f"fault suite: {cases.total():,} generated cases ({ran}), messages {messages.total():,}, {deeds}")
+        lines.append(f"fault suite: {cases.total():,} generated cases ({ran}), messages {messages.total():,}, {events}")
         lines.append(f"requests that failed, were throttled or lost their answers: {rest}")
     for machine, runs in (("stores", store_runs), ("conversations", state_runs)):
         ran = ", ".join(f"{store} {count:,}" for store, count in sorted(runs.items()))
@@ -107,8 +107,8 @@ def _counters() -> tuple[Counter[str], ...]:
 
 
 def _in_words(name: str) -> str:
-    for deed, words in DEEDS.items():
-        if name.startswith(deed):
+    for event, words in EVENTS.items():
+        if name.startswith(event):
             return words
     for service, words in SERVICES.items():
         if name.startswith(f"{service} ") or f" {service}." in name:

@@ -152,7 +152,7 @@ class Harness:
                 await asyncio.sleep(0.01)
 
     def request(self, message_id: str = "m1", content: Any = "Hello", **fields: Any) -> MessageRequest:
-        """A message of ada's in the stage's thread."""
+        """A message of ada's in the harness's thread."""
         fields = {"thread_id": self.thread_id, "agent_id": None, "run_id": None} | fields
         return message_request(self.ada, message_id=message_id, content=content, **fields)
 

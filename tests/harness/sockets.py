@@ -47,7 +47,7 @@ class Socketed:
         )
 
     async def send(self, action: str, *, scope: Scope | None = None, tab: str = TAB, **fields: Any) -> None:
-        """Send one frame about the stage's thread."""
+        """Send one frame about the harness's thread."""
         self._requests += 1
         now = self.harness.clock.now()
         caller = Caller(scope or self.harness.ada, tab, f"r-{self._requests}", now + TOKEN_LIFE, now)

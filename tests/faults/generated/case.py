@@ -1,4 +1,4 @@
-"""One generated case: a conversation on the real adapters, in virtual time, with its plan's misfortunes."""
+"""One generated case: a conversation on the real adapters, in virtual time, with the faults of its plan."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
 from local.functions import running
 from tests.faults.generated.actors import Actor, CaseClock, Killed, acting, current
-from tests.faults.generated.clients import Caller, Device, over_http
+from tests.faults.generated.clients import HttpClient, SocketClient, over_http
 from tests.faults.generated.engines import Engines
-from tests.faults.generated.invariants import judge
-from tests.faults.generated.monitor import Witness
+from tests.faults.generated.invariants import violations_of
+from tests.faults.generated.monitor import Monitor
 from tests.faults.generated.plan import FAULTY_SECONDS, Plan
 from tests.faults.generated.product import Product
 from tests.faults.generated.queue import Queue
@@ -51,7 +51,7 @@ class Outcome:
 
 
 def run_case(engines: Engines, plan: Plan) -> Outcome:
-    """Run one case to its end, and judge it."""
+    """Run one case to its end, and check what came of it."""
     loop = DeterministicLoop()
     random.seed(plan.seed)  # the product's pauses between retries
     try:
@@ -66,7 +66,7 @@ def run_case(engines: Engines, plan: Plan) -> Outcome:
 
 
 class Case:
-    """A thread, the people who write to it, the workers and what happens to them."""
+    """A thread, the clients who write to it, the workers and what happens to them."""
 
     def __init__(self, engines: Engines, plan: Plan, loop: DeterministicLoop) -> None:
         self.engines, self.plan, self.loop = engines, plan, loop
@@ -81,12 +81,12 @@ class Case:
         self.scope = Scope(f"case-{self.thread_id}", "ada")
         self.queue = Queue(loop)
         self.violations: list[str] = []
-        self.devices: dict[str, Device] = {}
+        self.socket_clients: dict[str, SocketClient] = {}
         self.asked: dict[str, str] = {}
         """Every message that somebody sent, and its content."""
         self.contested: dict[str, str] = {}
         """What somebody sent under the id of one of these messages besides it. Whichever came first counts."""
-        self.witness = Witness()
+        self.monitor = Monitor()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = False
 
@@ -96,24 +96,24 @@ class Case:
         self.product = Product(self, endpoint.chat_model())
         for _ in range(plan.workers):
             self.begin(self._work())
-        devices = [Device(self, f"device-{n}") for n in range(plan.sockets + plan.watchers)]
-        callers = [Caller(self, f"caller-{n}") for n in range(plan.callers)]
-        mischief = [self.begin(self._mischief(devices))]
-        talk = [self.begin(person.talk(plan.messages)) for person in (*devices[: plan.sockets], *callers)]
-        for watcher in devices[plan.sockets :]:
+        socket_clients = [SocketClient(self, f"socket-{n}") for n in range(plan.sockets + plan.watchers)]
+        http_clients = [HttpClient(self, f"http-{n}") for n in range(plan.callers)]
+        disturbances = [self.begin(self._disturb(socket_clients))]
+        talk = [self.begin(client.talk(plan.messages)) for client in (*socket_clients[: plan.sockets], *http_clients)]
+        for watcher in socket_clients[plan.sockets :]:
             self.begin(watcher.look_on())
         try:
             async with asyncio.timeout(END_SECONDS):
-                await asyncio.gather(*talk, *mischief)
+                await asyncio.gather(*talk, *disturbances)
                 await self._settle()
-                for person in (*devices, *callers):
-                    await person.catch_up()
+                for client in (*socket_clients, *http_clients):
+                    await client.catch_up()
         except TimeoutError:
-            self.violations.append(f"not over after {END_SECONDS} s; {self._state(devices, callers)}")
+            self.violations.append(f"not over after {END_SECONDS} s; {self._state(socket_clients, http_clients)}")
         else:
-            self.violations += await judge(self, [*devices, *callers])
+            self.violations += await violations_of(self, [*socket_clients, *http_clients])
         if not plan.has_odd_clocks:
-            self.violations += self.witness.violations
+            self.violations += self.monitor.violations
         self._closing = True
         for task in self._tasks:
             task.cancel()
@@ -146,12 +146,12 @@ class Case:
             task.cancel()
 
     def post(self, connection_id: str, frame: bytes) -> bool:
-        """API Gateway's @connections: the frame is received by its device at once; False if that has gone."""
-        device = self.devices.get(connection_id)
-        if device is not None:
-            self.witness.posted(connection_id, frame)
-            device.receive(frame.decode())
-        return device is not None
+        """API Gateway's @connections: the frame is received by its client at once; False if that has gone."""
+        socket_client = self.socket_clients.get(connection_id)
+        if socket_client is not None:
+            self.monitor.posted(connection_id, frame)
+            socket_client.receive(frame.decode())
+        return socket_client is not None
 
     async def deliver(self, body: str, handle: str, delivery: RecordDelivery) -> bool:
         """Give a record to a worker; whether it was handled."""
@@ -174,17 +174,17 @@ class Case:
             elif await self.deliver(record.body, handle, delivery):
                 self.queue.delete(handle)
 
-    async def _mischief(self, devices: list[Device]) -> None:
+    async def _disturb(self, socket_clients: list[SocketClient]) -> None:
         """Clock jumps, deliveries out of turn, contradictions, cancels and closings, at moments of chance."""
         plan, chance = self.plan, self.plan.random
-        deeds = ["jump"] * plan.jumps + ["duplicate"] * plan.duplicates
-        deeds += ["cancel"] * plan.cancels + ["close"] * plan.closes
-        deeds += ["reorder"] * plan.reorderings + ["conflict"] * plan.conflicts
+        kinds = ["jump"] * plan.jumps + ["duplicate"] * plan.duplicates
+        kinds += ["cancel"] * plan.cancels + ["close"] * plan.closes
+        kinds += ["reorder"] * plan.reorderings + ["conflict"] * plan.conflicts
         contradictions: list[asyncio.Task[None]] = []
-        for deed in chance.sample(deeds, len(deeds)):
+        for kind in chance.sample(kinds, len(kinds)):
             await asyncio.sleep(chance.choice([0.1, 1.0, 10.0]) * chance.random())
-            self.counts[deed] += deed != "reorder" or self.queue.reorder(chance)
-            match deed:
+            self.counts[kind] += kind != "reorder" or self.queue.reorder(chance)
+            match kind:
                 case "jump":
                     self.clock.jump += chance.choice([-40.0, -5.0, 5.0, 31.0, 60.0, 25 * 3600.0])
                 case "duplicate" if self.queue.sent:
@@ -194,18 +194,20 @@ class Case:
                         self.begin(self.deliver(body, handle, RecordDelivery(handle, 1)))
                     self.queue.put(bodies[0], f"{self.scope.tenant_id}#{self.thread_id}", self.clock.new_id())
                 case "cancel" | "close":
-                    chance.choice(devices).send({"action": deed, "threadId": self.thread_id})
+                    chance.choice(socket_clients).send({"action": kind, "threadId": self.thread_id})
                 case "conflict" if self.asked:
-                    contradictions.append(self.begin(self._contradict(chance.choice(sorted(self.asked)), devices)))
+                    contradictions.append(
+                        self.begin(self._contradict(chance.choice(sorted(self.asked)), socket_clients))
+                    )
         await asyncio.gather(*contradictions)
 
-    async def _contradict(self, message_id: str, devices: list[Device]) -> None:
+    async def _contradict(self, message_id: str, socket_clients: list[SocketClient]) -> None:
         """Send something else under an id that is somebody's already."""
         content = self.contested[message_id] = f"{message_id} says something else"
         if self.plan.random.random() < 0.5:
             await over_http(self, message_id, content, lambda event: None)
         else:
-            self.plan.random.choice(devices).send_message(message_id, content)
+            self.plan.random.choice(socket_clients).send_message(message_id, content)
 
     async def _settle(self) -> None:
         """Faults are over: wait for the queue to be empty and, as the sweeper does, finish what nobody takes over."""
@@ -241,6 +243,8 @@ class Case:
         if not isinstance(error, Killed | BatonError):
             self.violations.append(f"unexpected: {context.get('message')} {error!r}")
 
-    def _state(self, devices: list[Device], callers: list[Caller]) -> str:
-        waiting = [(p.name, sorted(p.waiting_for), p.screen.last) for p in (*devices, *callers) if p.waiting_for]
+    def _state(self, socket_clients: list[SocketClient], http_clients: list[HttpClient]) -> str:
+        waiting = [
+            (p.name, sorted(p.waiting_for), p.screen.last) for p in (*socket_clients, *http_clients) if p.waiting_for
+        ]
         return json.dumps({"waiting": waiting, "queue": [record.body for record in self.queue.records]})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from baton.domain.errors import BatonError, MessageIdConflict
 from baton.domain.events import Event
-from baton.entry.actions import Caller as SocketCaller
+from baton.entry.actions import Caller
 from baton.requests.requests import message_request
 from tests.faults.generated.actors import START, Killed, current
 from tests.faults.screen import Json, Screen
@@ -25,7 +25,7 @@ LARGE = 450_000
 """Characters that do not fit into an item of the table, not even compressed."""
 
 
-class Person:
+class Client:
     """Somebody with a screen, who sends messages one after the other."""
 
     def __init__(self, case: Case, name: str) -> None:
@@ -60,7 +60,7 @@ class Person:
         raise NotImplementedError
 
 
-class Device(Person):
+class SocketClient(Client):
     """A client on a WebSocket that breaks now and then."""
 
     def __init__(self, case: Case, name: str) -> None:
@@ -143,7 +143,7 @@ class Device(Person):
 
     async def _handled(self, connection_id: str, frame: str) -> None:
         case = self.case
-        caller = SocketCaller(
+        caller = Caller(
             scope=case.scope,
             connection_id=connection_id,
             request_id=case.clock.new_id(),
@@ -158,7 +158,7 @@ class Device(Person):
         if lost is None:
             return
         self.case.counts["disconnect"] += 1
-        self.case.devices.pop(lost, None)
+        self.case.socket_clients.pop(lost, None)
         self.screen.disconnected()
         await asyncio.sleep(self.case.plan.random.uniform(0, 3))
         with contextlib.suppress(Killed, BatonError):
@@ -170,7 +170,7 @@ class Device(Person):
         self._connections += 1
         self._resuming = False
         self._connection = f"{self.name}-connection-{self._connections}"
-        self.case.devices[self._connection] = self
+        self.case.socket_clients[self._connection] = self
 
     def _resume(self) -> None:
         self._resuming = True
@@ -184,7 +184,7 @@ class Device(Person):
             self._resume()
 
 
-class Caller(Person):
+class HttpClient(Client):
     """A client over HTTP, whose stream may break off after any event; it comes back by GET .../events."""
 
     async def say(self, message_id: str, content: str) -> None:

@@ -122,7 +122,7 @@ def _attempts(wire: Wire, service: str, operation: str, really: Callable[[], Any
     """What the SDK makes of faults: it tries again. ``once``: what took effect finds itself at the next try."""
     done: list[Any] = []
     for _ in range(SDK_ATTEMPTS):
-        fault = wire.fate(service, operation, really)
+        fault = wire.next_fault(service, operation, really)
         if fault is None:
             return done[0] if done and once else really()
         if fault in APPLIED and not (done and once):

@@ -13,14 +13,14 @@ from tests.faults.screen import Screen, conversation_of, difference
 
 if TYPE_CHECKING:
     from tests.faults.generated.case import Case
-    from tests.faults.generated.clients import Person
+    from tests.faults.generated.clients import Client
 
 
 LEASE_ENDS_AFTER = 240
 """Virtual seconds: a lease by a clock that is a minute ahead, looked at after clocks were put back a few times."""
 
 
-async def judge(case: Case, people: list[Person]) -> list[str]:
+async def violations_of(case: Case, clients: list[Client]) -> list[str]:
     """Every violation of: store = what clients reconstruct = exactly one turn per message id."""
     store, scope = case.product.store, case.scope
     thread = await store.get_thread(scope, case.thread_id)
@@ -45,7 +45,7 @@ async def judge(case: Case, people: list[Person]) -> list[str]:
     if fresh.gap:
         found.append("a client that comes anew finds a gap")
     stored = conversation_of(m.as_ag_ui().model_dump(by_alias=True, mode="json") for m in messages)
-    for name, screen in (("a fresh client", fresh), *((person.name, person.screen) for person in people)):
+    for name, screen in (("a fresh client", fresh), *((client.name, client.screen) for client in clients)):
         if screen.conversation != stored:
             found.append(f"{name} shows {screen.conversation}, the store has {stored}")
         found += [f"{name}: {problem}" for problem in screen.problems()]
@@ -84,7 +84,7 @@ def _of_store(case: Case, messages: list[StoredMessage]) -> list[str]:
         if is_last != (message.end is not None):
             found.append(f"message {index} ends a run, or does not: {message}")
         cancelled = message.end is not None and message.end.outcome is OutcomeType.CANCELLED
-        if cancelled and message.run_id not in case.witness.to_be_stopped:
+        if cancelled and message.run_id not in case.monitor.to_be_stopped:
             found.append(f"message {index} was cancelled, and nobody wanted that")
         if message.end is not None and message.end.error_code == Interrupted.code and not case.plan.interrupts_runs:
             found.append(f"message {index} was given up, and nobody died")

@@ -16,7 +16,7 @@ Note = Callable[..., None]
 
 
 @dataclass
-class Witness:
+class Monitor:
     """Looks at leases, wishes to cancel and posts, and says nothing."""
 
     to_be_stopped: set[str] = field(default_factory=set)

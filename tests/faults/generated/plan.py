@@ -41,7 +41,7 @@ class Plan:
     callers: int = 0
     """Writers over HTTP."""
     watchers: int = 1
-    """Devices that only look on."""
+    """Clients over WebSocket that send nothing."""
     messages: int = 2
     """Of each writer."""
     workers: int = 2
@@ -58,7 +58,7 @@ class Plan:
     model_failing: float = 0.0
     model_pause: float = 0.3
     drop_share: float = 0.0
-    """The share of events after which a device loses its connection."""
+    """The share of events after which a client loses its connection."""
     duplicates: int = 0
     reorderings: int = 0
     conflicts: int = 0
@@ -93,7 +93,7 @@ class Plan:
         return bool(self.jumps or self.skew_seconds)
 
     def actor(self, name: str, *, now: float) -> Actor:
-        """Whoever runs next, with the fate it has."""
+        """Whoever runs next, with the faults that it meets."""
         chance, actor = self.random, Actor(name)
         actor.skew = chance.uniform(-self.skew_seconds, self.skew_seconds)
         if now >= FAULTY_SECONDS:

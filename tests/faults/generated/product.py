@@ -46,10 +46,10 @@ class Product:
         engines, clock = case.engines, case.clock
         stores = engines.stores(clock)
         connections = ApiGatewayConnections(engines.gateway)
-        witness, log, audit = case.witness, stores.log, stores.audit
-        leased = dict.fromkeys(("acquire", "begin_run", "take_over"), witness.leased)
+        monitor, log, audit = case.monitor, stores.log, stores.audit
+        leased = dict.fromkeys(("acquire", "begin_run", "take_over"), monitor.leased)
         self.store: ThreadStore = cast("Any", Watched(stores.threads, after=leased))
-        live: LiveRegistry = cast("Any", Watched(stores.live, before={"request_cancel": witness.asked_to_stop}))
+        live: LiveRegistry = cast("Any", Watched(stores.live, before={"request_cancel": monitor.asked_to_stop}))
         queue = SqsTurnQueue(engines.sqs, QUEUE_URL)
         self.replays = Replays(self.store, log, clock)
         self.follower = Follower(self.store, live, self.replays)

@@ -67,7 +67,7 @@ class Wire:
         client.meta.events.register("before-send", before_send)
         client.meta.events.register_first(f"needs-retry.{name}", _retry_at_once)
 
-    def fate(self, service: str, operation: str, really: Callable[[], object]) -> Fault | None:
+    def next_fault(self, service: str, operation: str, really: Callable[[], object]) -> Fault | None:
         """What becomes of the current actor's request, which ``really`` carries out; raises ``Killed``."""
         actor = current()
         if actor is None:
@@ -92,7 +92,7 @@ class Wire:
             sent: AWSResponse = answer or client._endpoint.http_session.send(request)
             return sent
 
-        match self.fate(service, operation, really):
+        match self.next_fault(service, operation, really):
             case None:
                 return really()
             case Fault.THROTTLED if service == "s3":

@@ -72,7 +72,7 @@ async def ada(killable_cloud: RunningCloud) -> AsyncIterator[User]:
 
 
 @pytest.fixture(scope="session")
-async def casualties(
+async def killed_workers(
     ada: User, gated_model: GatedModel, table_proxy: TableProxy
 ) -> AsyncIterator[dict[tuple[str, str], Conversation]]:
     """Conversations whose worker was killed; other tests go on beside them while they recover."""

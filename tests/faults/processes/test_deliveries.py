@@ -14,7 +14,7 @@ from tests.e2e.users import User
 from tests.faults.processes.killed_workers import queued_body
 from tests.faults.processes.viewer import Viewer, check_thread
 
-pytestmark = pytest.mark.usefixtures("casualties")
+pytestmark = pytest.mark.usefixtures("killed_workers")
 """The workers have been killed before; meanwhile the dead ones' leases run out."""
 
 DONE: dict[str, list[Any]] = {"batchItemFailures": []}

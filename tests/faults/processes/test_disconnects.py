@@ -13,7 +13,7 @@ from tests.faults.processes.gated_model import GatedModel
 from tests.faults.processes.viewer import Viewer, check_thread
 from tests.faults.screen import Screen
 
-pytestmark = pytest.mark.usefixtures("casualties")
+pytestmark = pytest.mark.usefixtures("killed_workers")
 """The workers have been killed before; meanwhile the dead ones' leases run out."""
 
 EVENTS = range(1, 11)

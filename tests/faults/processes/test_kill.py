@@ -1,4 +1,4 @@
-"""kill -9 of the workers at every stage of a turn; see ``casualties``."""
+"""kill -9 of the workers at every stage of a turn; see ``killed_workers``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.faults.processes.viewer import check_thread
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("stage", STAGES)
 async def test_a_turn_whose_worker_is_killed_is_answered_once(
-    stage: str, way: str, casualties: dict[tuple[str, str], Conversation], gated_model: GatedModel, ada: User
+    stage: str, way: str, killed_workers: dict[tuple[str, str], Conversation], gated_model: GatedModel, ada: User
 ) -> None:
-    conversation = casualties[stage, way]
+    conversation = killed_workers[stage, way]
     assert conversation.recovery is not None
     await conversation.recovery
     await check_thread(ada, conversation.viewer.thread_id, conversation.asked, conversation.screen)

@@ -12,6 +12,7 @@ from tests.virtual_time import DeterministicLoop
 
 Ts = TypeVarTuple("Ts")
 
+
 @dataclass(eq=False)
 class Process:
     """Everything that runs in one worker: it goes on, stops for a while, or stops for good, as a whole."""

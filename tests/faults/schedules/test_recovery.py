@@ -21,7 +21,7 @@ WORD_SECONDS = 14.0
 """Between two words of the model, of which there are four: a run outlasts leases and what hides records."""
 
 
-class Scene:
+class Workers:
     """Workers at one thread, each a process of its own."""
 
     def __init__(self, loop: ProcessLoop, delay: int = 1) -> None:
@@ -68,178 +68,178 @@ class Scene:
             await asyncio.sleep(0.1)
 
 
-def played(play: Callable[[Scene], Awaitable[None]], *, delay: int = 1) -> Scene:
-    """Carry out a play in virtual time."""
+def outcome_of(scenario: Callable[[Workers], Awaitable[None]], *, delay: int = 1) -> Workers:
+    """Carry out a scenario in virtual time."""
     loop = ProcessLoop()
-    scene = Scene(loop, delay)
+    workers = Workers(loop, delay)
     try:
-        loop.run_until_complete(asyncio.wait_for(play(scene), 1_000))
+        loop.run_until_complete(asyncio.wait_for(scenario(workers), 1_000))
     finally:
-        loop.run_until_complete(scene.simulation.end(scene.processes))
+        loop.run_until_complete(workers.simulation.end(workers.processes))
         loop.close()
-    return scene
+    return workers
 
 
 def test_a_record_that_comes_again_goes_on_with_the_run_while_the_dead_workers_lease_lives() -> None:
-    async def play(scene: Scene) -> None:
-        _, held, worker = scene.work(1)
-        await scene.until_told(1)
+    async def scenario(workers: Workers) -> None:
+        _, held, worker = workers.work(1)
+        await workers.until_told(1)
         worker.is_dead = True
-        died = scene.loop.time()
+        died = workers.loop.time()
         await asyncio.sleep(held.seconds_left())
-        scene.work(2)
-        await scene.until_told(2)
-        assert scene.loop.time() - died < HIDDEN_SECONDS + 1 < LEASE_SECONDS
+        workers.work(2)
+        await workers.until_told(2)
+        assert workers.loop.time() - died < HIDDEN_SECONDS + 1 < LEASE_SECONDS
 
-    scene = played(play)
-    started = next(event for event in scene.events if event["metadata"].get("attempt") == 2)
+    workers = outcome_of(scenario)
+    started = next(event for event in workers.events if event["metadata"].get("attempt") == 2)
     assert (started["type"], started["metadata"]["previousSeq"]) == ("RUN_STARTED", 0)
 
 
 def test_a_worker_that_cannot_extend_its_record_keeps_the_run() -> None:
-    async def play(scene: Scene) -> None:
-        first, held, _ = scene.work(1, extends=False)
-        await scene.until_told(1)
+    async def scenario(workers: Workers) -> None:
+        first, held, _ = workers.work(1, extends=False)
+        await workers.until_told(1)
         await asyncio.sleep(held.seconds_left())
-        second, _, _ = scene.work(2)
+        second, _, _ = workers.work(2)
         await asyncio.wait([first, second], return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait([first])
         assert first.exception() is None
 
-    scene = played(play)
-    assert scene.attempts == [1]
-    assert scene.events[-1]["type"] == "RUN_FINISHED"
+    workers = outcome_of(scenario)
+    assert workers.attempts == [1]
+    assert workers.events[-1]["type"] == "RUN_FINISHED"
 
 
 def test_whoever_watches_is_told_everything_by_a_worker_whose_every_request_is_slow() -> None:
-    async def play(scene: Scene) -> None:
-        task, _, _ = scene.work(1)
+    async def scenario(workers: Workers) -> None:
+        task, _, _ = workers.work(1)
         await task
 
-    events = [event for event in played(play, delay=130).events if event["metadata"].get("seq")]
+    events = [event for event in outcome_of(scenario, delay=130).events if event["metadata"].get("seq")]
     assert [event["metadata"]["seq"] for event in events] == list(range(1, len(events) + 1))
     assert (events[0]["type"], events[-1]["type"]) == ("RUN_STARTED", "RUN_FINISHED")
 
 
 @pytest.mark.parametrize("seconds", [5.0, 12.0, 25.0])
 def test_a_starved_worker_loses_its_run_once_at_most(seconds: float) -> None:
-    async def play(scene: Scene) -> None:
+    async def scenario(workers: Workers) -> None:
         receives, task = 1, None
         while task is None or not task.done() or task.exception() is not None:
-            task, held, worker = scene.work(receives)
+            task, held, worker = workers.work(receives)
             receives += 1
             while not task.done() and held.seconds_left() > 0:
                 await asyncio.sleep(3)
-                scene.loop.freeze(worker, seconds)
+                workers.loop.freeze(worker, seconds)
                 await asyncio.sleep(min(seconds, max(held.seconds_left(), 0)) + 0.01)
 
-    scene = played(play)
-    assert scene.attempts[-1] <= 2
-    assert scene.events[-1]["type"] == "RUN_FINISHED"
+    workers = outcome_of(scenario)
+    assert workers.attempts[-1] <= 2
+    assert workers.events[-1]["type"] == "RUN_FINISHED"
 
 
 def test_a_worker_that_wakes_up_after_its_successor_began_says_no_more() -> None:
-    async def play(scene: Scene) -> None:
-        first, held, worker = scene.work(1)
-        await scene.until_told(1)
-        scene.loop.freeze(worker, 2 * HIDDEN_SECONDS)
+    async def scenario(workers: Workers) -> None:
+        first, held, worker = workers.work(1)
+        await workers.until_told(1)
+        workers.loop.freeze(worker, 2 * HIDDEN_SECONDS)
         await asyncio.sleep(held.seconds_left())
-        second, _, _ = scene.work(2)
+        second, _, _ = workers.work(2)
         await asyncio.wait([first, second])
         assert first.exception() is not None
 
-    scene = played(play)
-    told = [event["metadata"]["attempt"] for event in scene.events if event["metadata"].get("attempt")]
+    workers = outcome_of(scenario)
+    told = [event["metadata"]["attempt"] for event in workers.events if event["metadata"].get("attempt")]
     assert told == sorted(told)
     assert set(told) == {1, 2}
 
 
 def test_a_caller_who_comes_back_takes_over_from_a_dead_one_before_its_lease_ends() -> None:
-    async def play(scene: Scene) -> None:
-        _, process = scene.call()
-        await scene.simulation.live.attach(
-            scene.harness.ada, scene.harness.thread_id, "tab", scene.harness.clock.now().replace(year=2041)
+    async def scenario(workers: Workers) -> None:
+        _, process = workers.call()
+        await workers.simulation.live.attach(
+            workers.harness.ada, workers.harness.thread_id, "tab", workers.harness.clock.now().replace(year=2041)
         )
-        await scene.until_told(1)
+        await workers.until_told(1)
         process.is_dead = True
-        died = scene.loop.time()
-        again, _ = scene.call()
-        await scene.until_told(2)
-        assert scene.loop.time() - died < LEASE_SECONDS / 2
+        died = workers.loop.time()
+        again, _ = workers.call()
+        await workers.until_told(2)
+        assert workers.loop.time() - died < LEASE_SECONDS / 2
         await again
 
-    assert played(play).events[-1]["type"] == "RUN_FINISHED"
+    assert outcome_of(scenario).events[-1]["type"] == "RUN_FINISHED"
 
 
 def test_a_caller_who_comes_back_leaves_a_living_worker_alone_however_silent_it_is() -> None:
-    async def play(scene: Scene) -> None:
-        first, _ = scene.call()
+    async def scenario(workers: Workers) -> None:
+        first, _ = workers.call()
         await asyncio.sleep(0.5)
-        again, _ = scene.call()
+        again, _ = workers.call()
         await asyncio.gather(first, again)
 
-    scene = played(play)
-    [message] = [m for m in scene.harness.store.committed("acme", scene.harness.thread_id) if m.end is not None]
+    workers = outcome_of(scenario)
+    [message] = [m for m in workers.harness.store.committed("acme", workers.harness.thread_id) if m.end is not None]
     assert message.attempt == 1
 
 
 def test_a_living_worker_that_is_asked_for_a_sign_of_life_renews_its_lease_once() -> None:
-    async def play(scene: Scene) -> None:
-        harness = scene.harness
-        scene.call()
+    async def scenario(workers: Workers) -> None:
+        harness = workers.harness
+        workers.call()
         await asyncio.sleep(2)
         seen = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert seen.lease is not None
         for _ in range(2):
             await harness.live.ask(harness.ada, harness.thread_id, seen.lease)
             await asyncio.sleep(ANSWER_SECONDS / 2)
-        renewals = [line for line in scene.simulation.trace if line.endswith("store.renew")]
+        renewals = [line for line in workers.simulation.trace if line.endswith("store.renew")]
         assert len(renewals) == 1
         now = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert now.lease is not None
         assert now.lease.fence == seen.lease.fence
         assert now.lease.until > seen.lease.until
 
-    played(play)
+    outcome_of(scenario)
 
 
 def test_a_run_that_was_taken_over_is_not_presumed_dead_again_when_its_worker_is_held_up() -> None:
-    async def play(scene: Scene) -> None:
-        harness = scene.harness
-        await scene.simulation.live.attach(
+    async def scenario(workers: Workers) -> None:
+        harness = workers.harness
+        await workers.simulation.live.attach(
             harness.ada, harness.thread_id, "tab", harness.clock.now().replace(year=2041)
         )
-        _, dead = scene.call()
-        await scene.until_told(1)
+        _, dead = workers.call()
+        await workers.until_told(1)
         dead.is_dead = True
-        second, held_up = scene.call()
-        await scene.until_told(2)
-        scene.loop.freeze(held_up, LEASE_SECONDS / 2)
-        third, _ = scene.call()
+        second, held_up = workers.call()
+        await workers.until_told(2)
+        workers.loop.freeze(held_up, LEASE_SECONDS / 2)
+        third, _ = workers.call()
         await asyncio.gather(second, third)
 
-    scene = played(play)
-    assert scene.attempts == [1, 2]
-    assert scene.events[-1]["type"] == "RUN_FINISHED"
+    workers = outcome_of(scenario)
+    assert workers.attempts == [1, 2]
+    assert workers.events[-1]["type"] == "RUN_FINISHED"
 
 
 def test_who_follows_a_run_is_told_of_its_workers_death_before_the_lease_ends() -> None:
-    async def play(scene: Scene) -> None:
-        harness = scene.harness
+    async def scenario(workers: Workers) -> None:
+        harness = workers.harness
         told: list[float] = []
 
         async def when_dead(*_: object) -> bool:
-            told.append(scene.loop.time())
+            told.append(workers.loop.time())
             return False
 
-        _, process = scene.call()
+        _, process = workers.call()
         await asyncio.sleep(1)
         process.is_dead = True
-        died = scene.loop.time()
+        died = workers.loop.time()
         follower = Follower(harness.store, harness.live, harness.replays)
         async for _ in follower.follow(harness.ada, harness.thread_id, after=0, seconds=60, when_dead=when_dead):
             pass
         assert told
         assert told[0] - died < LEASE_SECONDS / 2
 
-    played(play)
+    outcome_of(scenario)

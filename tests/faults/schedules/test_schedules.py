@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.faults.schedules.schedule import Arrival, Comes, Performance, Plan
+from tests.faults.schedules.schedule_run import Arrival, Comes, Plan, ScheduleRun
 from tests.faults.schedules.simulation import Fault
 
 faults = st.tuples(st.integers(0, 1), st.one_of(st.integers(0, 6), st.integers(0, 35)), st.sampled_from(list(Fault)))
@@ -76,13 +76,13 @@ ONCE_BROKEN = {
 
 @pytest.mark.parametrize("name", ONCE_BROKEN)
 def test_what_was_once_broken_stays_mended(name: str) -> None:
-    Performance(ONCE_BROKEN[name]).run()
+    ScheduleRun(ONCE_BROKEN[name]).run()
 
 
 @settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
 @given(plan=plans)
 def test_store_screens_and_callers_agree_after_every_schedule(plan: Plan) -> None:
-    Performance(plan).run()
+    ScheduleRun(plan).run()
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -90,4 +90,4 @@ def test_store_screens_and_callers_agree_after_every_schedule(plan: Plan) -> Non
 def test_every_request_of_a_turn_may_go_wrong(comes: Comes, fault: Fault) -> None:
     for step in range(45):
         first = Arrival(comes, faults=((0, step, fault),))
-        Performance(Plan((first, Arrival(Comes.BY_SOCKET, "m2", at=0.2)), model_seconds=0.6)).run()
+        ScheduleRun(Plan((first, Arrival(Comes.BY_SOCKET, "m2", at=0.2)), model_seconds=0.6)).run()

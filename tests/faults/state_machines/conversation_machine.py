@@ -29,7 +29,7 @@ from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.outbox.replay import Replays
 from baton.requests.requests import continue_request, exit_request, message_request
-from tests.contracts.conversing import LONGER_THAN_A_LEASE, Fate, Screen, Worker, check_whole, permitted
+from tests.contracts.conversing import LONGER_THAN_A_LEASE, NextFault, Screen, Worker, check_whole, permitted
 from tests.contracts.handoff_agents import AGENTS, MAKERS, TRIGGERS
 from tests.contracts.stores import Stores, new_thread_id
 from tests.fakes.agent_catalog import FakeAgentCatalog
@@ -79,7 +79,7 @@ answers = st.one_of(
     st.just(Answer(())),
 )
 scripts = st.lists(answers, max_size=4)
-fates = st.one_of(
+faults = st.one_of(
     st.just(("none", 0)),
     st.tuples(st.sampled_from(["unavailable", "lost answer", "dead", "taken over"]), st.integers(0, 40)),
 )
@@ -99,9 +99,9 @@ class ConversationMachine(RuleBasedStateMachine):
         self.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self.catalog = FakeAgentCatalog(*AGENTS)
         self.model = ScriptedChatModel(otherwise=Answer(("What else?",)))
-        self.fate = Fate()
-        self.worker = Worker(self.stores, self.catalog, self.model, self.fate)
-        self.rescuer = Worker(self.stores, self.catalog, self.model, None)
+        self.fault = NextFault()
+        self.worker = Worker(self.stores, self.catalog, self.model, self.fault)
+        self.second_worker = Worker(self.stores, self.catalog, self.model, None)
         self.replays = Replays(self.stores.store, self.stores.log, self.stores.clock)
         self.ids = [new_thread_id(), new_thread_id()]
         self.screens: dict[int, Screen] = {}
@@ -116,37 +116,37 @@ class ConversationMachine(RuleBasedStateMachine):
 
     # What users do
 
-    @rule(at=threads, text=sayings, script=scripts, fate=fates, follows=st.none() | sayings)
-    def say(self, at: int, text: str, script: list[Answer], fate: tuple[str, int], follows: str | None) -> None:
+    @rule(at=threads, text=sayings, script=scripts, fault=faults, follows=st.none() | sayings)
+    def say(self, at: int, text: str, script: list[Answer], fault: tuple[str, int], follows: str | None) -> None:
         self.screens.setdefault(at, Screen())
-        self.act(at, self.saying(at, text), script, fate, self.saying(at, follows) if follows else None)
+        self.act(at, self.saying(at, text), script, fault, self.saying(at, follows) if follows else None)
 
     @precondition(lambda self: self.screens)
-    @rule(data=st.data(), script=scripts, fate=fates)
-    def leave(self, data: st.DataObject, script: list[Answer], fate: tuple[str, int]) -> None:
+    @rule(data=st.data(), script=scripts, fault=faults)
+    def leave(self, data: st.DataObject, script: list[Answer], fault: tuple[str, int]) -> None:
         at = self.any_thread(data)
         request = exit_request(self.ids[at], key=self.new_key())
-        self.act(at, lambda emit: self.turn(request, emit), script, fate)
+        self.act(at, lambda emit: self.turn(request, emit), script, fault)
 
     @precondition(lambda self: self.screens)
-    @rule(data=st.data(), which=st.integers(0, 3), script=scripts, fate=fates)
-    def take_up(self, data: st.DataObject, which: int, script: list[Answer], fate: tuple[str, int]) -> None:
+    @rule(data=st.data(), which=st.integers(0, 3), script=scripts, fault=faults)
+    def take_up(self, data: st.DataObject, which: int, script: list[Answer], fault: tuple[str, int]) -> None:
         at = self.any_thread(data)
         known = [each.workflow.id for each in self.runner.run(self.stores.workflows.unfinished(self.stores.ada))]
         # Not drawn from what is known: that may differ when hypothesis tries the same again.
         workflow_id = [*known, "unknown"][which % (len(known) + 1)]
         request = continue_request(self.ids[at], workflow_id, key=self.new_key())
-        self.act(at, lambda emit: self.turn(request, emit), script, fate)
+        self.act(at, lambda emit: self.turn(request, emit), script, fault)
 
     @precondition(lambda self: self.screens)
-    @rule(data=st.data(), fate=fates)
-    def close(self, data: st.DataObject, fate: tuple[str, int]) -> None:
+    @rule(data=st.data(), fault=faults)
+    def close(self, data: st.DataObject, fault: tuple[str, int]) -> None:
         at = self.any_thread(data)
 
         async def closing(emit: Callable[[Event], None]) -> None:
             await self.worker.closer.close(self.stores.ada, self.ids[at], EndReason.USER_CLOSED, patience=5)
 
-        self.act(at, closing, [], fate)
+        self.act(at, closing, [], fault)
 
     @precondition(lambda self: self.screens)
     @rule(data=st.data())
@@ -195,12 +195,12 @@ class ConversationMachine(RuleBasedStateMachine):
         at: int,
         asked: Callable[[Callable[[Event], None]], Awaitable[object]],
         script: list[Answer],
-        fate: tuple[str, int],
+        fault: tuple[str, int],
         follows: Callable[[Callable[[Event], None]], Awaitable[object]] | None = None,
     ) -> None:
         """Do it, with whatever happens to the worker; if that died, ``follows`` comes first when it is done again."""
-        self.fate.spare()
-        self.fate.kind, self.fate.calls = fate
+        self.fault.spare()
+        self.fault.kind, self.fault.calls = fault
         self.model.script(*script)
         self.runner.run(self._act(at, asked, follows))
         self.model.forget()
@@ -214,20 +214,20 @@ class ConversationMachine(RuleBasedStateMachine):
     ) -> None:
         async def take_over() -> None:
             self.stores.clock.advance(LONGER_THAN_A_LEASE)
-            await self.rescuer.turns.finish_interrupted(self.stores.ada, self.ids[at])
+            await self.second_worker.turns.finish_interrupted(self.stores.ada, self.ids[at])
 
-        self.fate.take_over, kind = take_over, self.fate.kind
+        self.fault.take_over, kind = take_over, self.fault.kind
         try:
             await self._done(asked)
         except (LeaseLost, StoreUnavailable):
-            assert self.fate.happened
-            self.fate.spare()
+            assert self.fault.happened
+            self.fault.spare()
             if kind != "unavailable" or await self._is_leased(at):
                 self.stores.clock.advance(LONGER_THAN_A_LEASE)
             if follows is not None:
                 await self._done(follows)
             await self._done(asked)
-        self.fate.spare()
+        self.fault.spare()
 
     async def _is_leased(self, at: int) -> bool:
         """Whether the worker that failed may still hold the lease: the others have to outwait it."""

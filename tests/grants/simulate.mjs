@@ -1,4 +1,4 @@
-// Judges requests by IAM policies: a JSON list on standard input, a JSON list of verdicts on standard output.
+// Decides requests by IAM policies: a JSON list on standard input, a JSON list of decisions on standard output.
 // The argument is the folder that its packages are installed in.
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ function matching(explained) {
   return [explained ?? []].flat().filter((each) => each.matches)
 }
 
-async function judge({ role, function: name, action, resource, context, policies, resourcePolicy }) {
+async function decide({ role, function: name, action, resource, context, policies, resourcePolicy }) {
   const answer = await runSimulation({
     request: {
       principal: `arn:aws:sts::${ACCOUNT}:assumed-role/${role}/${name}`,
@@ -36,6 +36,6 @@ async function judge({ role, function: name, action, resource, context, policies
   return { result: answer.overallResult, why: '', uses: uses(answer.result?.analysis) }
 }
 
-const verdicts = []
-for (const request of JSON.parse(await text(process.stdin))) verdicts.push(await judge(request))
-process.stdout.write(JSON.stringify(verdicts))
+const decisions = []
+for (const request of JSON.parse(await text(process.stdin))) decisions.push(await decide(request))
+process.stdout.write(JSON.stringify(decisions))

@@ -61,7 +61,7 @@ class Plan:
     failing: frozenset[int] = frozenset()
 
 
-class Performance:
+class ScheduleRun:
     """A plan being carried out."""
 
     def __init__(self, plan: Plan) -> None:
@@ -78,14 +78,14 @@ class Performance:
     def run(self) -> None:
         """Raises ``AssertionError`` with the story of what led there."""
         try:
-            self.loop.run_until_complete(self._play())
+            self.loop.run_until_complete(self._carry_out())
         except AssertionError as error:
             raise AssertionError("\n".join((str(error), *self.simulation.trace))) from None
         finally:
             self.loop.run_until_complete(self.simulation.end(self._processes))
             self.loop.close()
 
-    async def _play(self) -> None:
+    async def _carry_out(self) -> None:
         expires = self._harness.clock.now().replace(year=2041)
         await self._harness.live.attach(self._harness.ada, self.simulation.thread_id, "tab", expires)
         await asyncio.gather(*(self._arrive(number, arrival) for number, arrival in enumerate(self._plan.arrivals)))

@@ -1,4 +1,4 @@
-"""The judge of IAM requests: `@cloud-copilot/iam-simulate`, which knows conditions, wildcards and bucket policies."""
+"""A simulator of IAM, `@cloud-copilot/iam-simulate`, which knows conditions, wildcards and bucket policies."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Decision:
     """What came of one request."""
 
     result: str
@@ -53,8 +53,8 @@ class Verdict:
     """The grants it was allowed by."""
 
 
-def judge(asked: Iterable[Asked], roles: dict[str, list[Json]], bucket_policy: Json | None = None) -> list[Verdict]:
-    """Judge each request by the policies of its role, and by the bucket's where it is about S3."""
+def decide(asked: Iterable[Asked], roles: dict[str, list[Json]], bucket_policy: Json | None = None) -> list[Decision]:
+    """Decide each request by the policies of its role, and by the bucket's where it is about S3."""
     requests = [
         {
             **asdict(each),
@@ -63,16 +63,16 @@ def judge(asked: Iterable[Asked], roles: dict[str, list[Json]], bucket_policy: J
         }
         for each in asked
     ]
-    command = [program("node"), HERE / "judge.mjs", installed(HERE)]
+    command = [program("node"), HERE / "simulate.mjs", installed(HERE)]
     done = subprocess.run(command, input=json.dumps(requests), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [
-        Verdict(
-            verdict["result"],
-            verdict["why"],
-            frozenset(Grant(request["role"], use["action"], use["resource"]) for use in verdict["uses"]),
+        Decision(
+            decision["result"],
+            decision["why"],
+            frozenset(Grant(request["role"], use["action"], use["resource"]) for use in decision["uses"]),
         )
-        for request, verdict in zip(requests, json.loads(done.stdout), strict=True)
+        for request, decision in zip(requests, json.loads(done.stdout), strict=True)
     ]
 
 

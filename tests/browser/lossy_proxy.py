@@ -31,7 +31,7 @@ class _Link:
             target.close()
 
 
-class SwallowingProxy:
+class LossyProxy:
     """Stands in front of a server. Use it as a context manager; ``url`` is where it is reached."""
 
     def __init__(self, target: str) -> None:
