@@ -27,9 +27,9 @@ from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSett
 from baton.ports.files import ThreadFiles
 from baton.requests.requests import message_request
 from baton.turns.turns import Turns
+from benchmarks.ports import AgentsInMemory
 from benchmarks.report import machine, table
 from benchmarks.turn_cost import Baton, started
-from tests.fakes.agent_catalog import FakeAgentCatalog
 
 SCOPE = Scope("benchmark", "ada@example.com")
 ROUNDS = 20
@@ -81,7 +81,7 @@ def agents() -> AgentRegistry:
         main=True,
         sub_agents=tuple(other.id for other in others),
     )
-    return AgentRegistry(FakeAgentCatalog(main, *others))
+    return AgentRegistry(AgentsInMemory(main, *others))
 
 
 @dataclass

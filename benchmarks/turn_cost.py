@@ -46,6 +46,7 @@ from baton.requests.requests import message_request
 from baton.sessions.sessions import Sessions
 from baton.turns.turns import Turns
 from benchmarks.capacity import CapacityMeter, Request, by_operation
+from benchmarks.ports import NoRemoteAgents, NoTools
 from benchmarks.report import machine, table
 from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel
 from local.engines.clients import client
@@ -55,8 +56,6 @@ from local.resources import create_bucket, create_table
 from local.settings import ROOT, default_cache_dir
 from local.stack import read_stack
 from local.template import Endpoints
-from tests.fakes.agent_client import ScriptedAgentClient
-from tests.fakes.tools import FakeTools
 
 TURNS = (1, 10, 100, 1_000)
 SCOPE = Scope("benchmark", "ada@example.com")
@@ -231,8 +230,8 @@ class Baton:
             forks=Forks(store, agents, audit, counter, self.clock),
             active_skills=ActiveSkills(skills, self.clock),
             records=DynamoRunRecords(table, S3Bodies(s3, bucket)),
-            tools=FakeTools(),
-            agent_client=ScriptedAgentClient(),
+            tools=NoTools(),
+            agent_client=NoRemoteAgents(),
             audit=audit,
             clock=self.clock,
         )

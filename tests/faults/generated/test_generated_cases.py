@@ -1,8 +1,9 @@
 """Thousands of small disasters, each in a fraction of a second: virtual time, and seeds that repeat.
 
-``BATON_FAULT_CASES`` says how many cases of all kinds together run in memory; one for every sixteen of them runs on the
-real adapters, DynamoDB Local and moto. ``python -m benchmarks.chaos`` goes on for as long as it is asked to. A failing
-case names its seed: ``BATON_FAULT_SEED=17`` runs that one alone.
+``BATON_FAULT_CASES`` says how many cases of all kinds together run in memory; one for every sixteen of them, and at
+least one of each kind, runs on the real adapters, DynamoDB Local and moto. ``make test`` runs a small number,
+``make faults`` the many, and ``python -m tests.faults.chaos`` goes on for as long as it is asked to. A failing case
+names its seed: ``BATON_FAULT_SEED=17`` runs that one alone.
 """
 
 from __future__ import annotations

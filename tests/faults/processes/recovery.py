@@ -1,4 +1,4 @@
-"""From ``kill -9`` in the middle of an answer to the next event, on real processes; part of ``benchmarks.chaos``.
+"""From ``kill -9`` in the middle of an answer to the next event, on real processes; part of ``tests.faults.chaos``.
 
 A local cloud whose workers are processes of their own, and for SSE a process that serves the web app. Conversations
 begin a moment apart, so that the kill finds each at another point between two signs of life. Clients do what clients

@@ -1,9 +1,9 @@
-"""Generated disasters for as long as you like: ``python -m benchmarks.chaos --minutes 5``.
+"""Generated fault cases for as long as you like: ``python -m tests.faults.chaos --minutes 5``.
 
 Each case is a conversation in virtual time: on doubles, or on the product's own adapters with DynamoDB Local, moto's S3
-and faults at the level of HTTP (see ``tests/faults``). Prints the counts of cases and of what happened in them.
+and faults at the level of HTTP (``tests/faults/generated``). Prints the counts of cases and of what happened in them.
 Violations must be 0. Before that, real processes are killed in the middle of answers, and the time is taken until their
-clients hear the next event (``benchmarks.recovery``); ``--rounds`` says how often, ``--minutes 0`` does only this.
+clients hear the next event (``processes.recovery``); ``--rounds`` says how often, ``--minutes 0`` does only this.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from benchmarks import recovery
 from benchmarks.report import machine, table
 from local import resources
 from local.engines.clients import client
@@ -35,6 +34,7 @@ from tests.faults.generated.case import Outcome, run_case
 from tests.faults.generated.engines import RealEngines
 from tests.faults.generated.in_memory import InMemory
 from tests.faults.generated.plan import KINDS, Plan
+from tests.faults.processes import recovery
 
 SORTS = ("memory", "real")
 """Doubles, or the product's adapters on DynamoDB Local and moto."""
@@ -94,7 +94,7 @@ def report(cases: Counter[tuple[str, str]], turns: Counter[str], violations: Cou
 
 def main() -> int:
     """Run cases and print what came of them; 1 if anything was violated."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.chaos", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5.0, help="how long (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=100_000, help="the first case (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=2, help="of kill -9 on real processes (default: %(default)s)")
