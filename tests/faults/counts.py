@@ -5,6 +5,7 @@ Under pytest-xdist each process counts for itself, and the first one adds up.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -18,6 +19,8 @@ SERVICES = {
     "apigatewaymanagementapi": "connections",
     "model": "the model",
 }
+GENERATED = int(os.environ.get("BATON_FAULT_CASES", "112"))
+"""How many cases, and how many schedules, a session generates in memory."""
 EVENTS = {
     "kill -9": "kills",
     "freeze": "freezes",

@@ -21,7 +21,6 @@ from tests.faults.generated.engines import Engines, RealEngines
 from tests.faults.generated.in_memory import InMemory
 from tests.faults.generated.plan import KINDS, Plan
 
-CASES = int(os.environ.get("BATON_FAULT_CASES", "1040"))
 REAL_SHARE = 16
 ONLY = os.environ.get("BATON_FAULT_SEED")
 
@@ -35,12 +34,12 @@ def real_engines(dynamodb_local_table: TableAt, moto_server: str, product_stack:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_after_any_disaster_the_store_and_every_screen_agree(kind: str) -> None:
-    run_cases("in memory", InMemory(), kind, CASES // len(KINDS))
+    run_cases("in memory", InMemory(), kind, counts.GENERATED // len(KINDS))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_after_any_disaster_the_table_and_every_screen_agree(kind: str, real_engines: RealEngines) -> None:
-    run_cases("real", real_engines, kind, CASES // len(KINDS) // REAL_SHARE)
+    run_cases("real", real_engines, kind, counts.GENERATED // len(KINDS) // REAL_SHARE)
 
 
 def run_cases(sort: str, engines: Engines, kind: str, cases: int) -> None:

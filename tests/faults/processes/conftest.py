@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
-from xdist.remote import Producer  # type: ignore[import-untyped]
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.users import User
@@ -17,22 +15,6 @@ from tests.faults.processes.gated_model import GatedModel
 from tests.faults.processes.killed_workers import Conversation, killed
 from tests.faults.processes.table_proxy import TableProxy
 from tests.faults.processes.viewer import PATIENCE_SECONDS
-
-
-class OneCloud(LoadScopeScheduling):  # type: ignore[misc]
-    """Under pytest-xdist: generated cases go to whichever process is free, all that kills workers to one.
-
-    Marks for groups would say the same, but pytest-xdist 3.8 does not see them under pytest 9.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        return nodeid if "generated" in nodeid else "killable cloud"
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Used when this suite runs by itself, which is how ``make test`` runs it."""
-    return OneCloud(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.faults import counts
 from tests.faults.schedules.schedule_run import Arrival, Comes, Plan, ScheduleRun
 from tests.faults.schedules.simulation import Fault
 
@@ -79,7 +80,7 @@ def test_what_was_once_broken_stays_mended(name: str) -> None:
     ScheduleRun(ONCE_BROKEN[name]).run()
 
 
-@settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
+@settings(max_examples=counts.GENERATED, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
 @given(plan=plans)
 def test_store_screens_and_callers_agree_after_every_schedule(plan: Plan) -> None:
     ScheduleRun(plan).run()
