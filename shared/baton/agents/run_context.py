@@ -11,6 +11,7 @@ from ag_ui.core import BaseEvent
 
 from baton.domain.agent import AgentDefinition, ToolLimits
 from baton.domain.identity import Scope
+from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
@@ -65,6 +66,7 @@ class RunServices:
     active_skills: ActiveSkills
     audit: AuditLog
     clock: Clock
+    lease_times: LeaseTimes = USUAL_TIMES
 
 
 class Writes:

@@ -93,9 +93,9 @@ def queued_turns() -> QueuedTurns:
     from baton.adapters.aws import client
     from baton.adapters.sqs import SqsRecords
     from baton.entry.queued_turns import QueuedTurns
-    from baton.settings import QueueSettings
+    from baton.settings import LeaseSettings, QueueSettings
 
-    records = SqsRecords(client("sqs"), QueueSettings().turns_queue_url)
+    records = SqsRecords(client("sqs"), QueueSettings().turns_queue_url, LeaseSettings().times)
     return QueuedTurns(turns(), closer(), _connections(), records, clock)
 
 
@@ -170,8 +170,9 @@ def controls() -> Controls:
 def follower() -> Follower:
     """Follows runs that other workers carry out."""
     from baton.outbox.follow import Follower
+    from baton.settings import LeaseSettings
 
-    return Follower(store(), _live(), replays())
+    return Follower(store(), _live(), replays(), times=LeaseSettings().times)
 
 
 @cache
@@ -191,7 +192,7 @@ def run_services() -> RunServices:
     from baton.composition import outside
     from baton.handoffs.active_skills import ActiveSkills
     from baton.handoffs.agent_registry import AgentRegistry
-    from baton.settings import ModelSettings
+    from baton.settings import LeaseSettings, ModelSettings
 
     settings = ModelSettings()
     return RunServices(
@@ -214,6 +215,7 @@ def run_services() -> RunServices:
         agent_client=DeferredAgentClient(outside.remote_agents),
         audit=audit(),
         clock=clock,
+        lease_times=LeaseSettings().times,
     )
 
 
@@ -249,8 +251,9 @@ def _table() -> Table:
 def store() -> DynamoThreadStore:
     """Threads and their messages."""
     from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+    from baton.settings import LeaseSettings
 
-    return DynamoThreadStore(_table(), _bodies(), clock)
+    return DynamoThreadStore(_table(), _bodies(), clock, LeaseSettings().lease_seconds)
 
 
 @cache

@@ -10,20 +10,16 @@ from types import TracebackType
 from typing import Self
 
 from baton.domain.events import Event, custom, unsequenced
+from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.thread import LeaseMark
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog
-from baton.outbox.lease_watch import ANSWER_SECONDS
 from baton.ports.clock import Clock
 from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, ThreadStore
 
 TICK_SECONDS = 0.2
-RENEW_SECONDS = 10.0
-REFRESH_SECONDS = 2.0
 HEARTBEAT_SECONDS = 10.0
-LOSING_SECONDS = 2.5
-"""A record that is hidden for less than this has missed two extensions or more, and will soon be lost."""
 A_DAY = 86_400.0
 
 
@@ -35,9 +31,17 @@ class LeaseHolder:
     whoever waits for the run may ask for a sign of life, which is a renewal.
     """
 
-    def __init__(self, store: ThreadStore, lease: Lease, clock: Clock, record: HeldRecord | None = None) -> None:
+    def __init__(
+        self,
+        store: ThreadStore,
+        lease: Lease,
+        clock: Clock,
+        record: HeldRecord | None = None,
+        times: LeaseTimes = USUAL_TIMES,
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._times = times
         self._record = record
         self._renewing = asyncio.Lock()
         self._renewed_at = self._vouched_at = asyncio.get_running_loop().time()
@@ -48,19 +52,19 @@ class LeaseHolder:
     @property
     def until(self) -> datetime:
         """Nobody else has the lease before then."""
-        unasked = self._vouched_at + ANSWER_SECONDS - asyncio.get_running_loop().time()
+        unasked = self._vouched_at + self._times.answer - asyncio.get_running_loop().time()
         seconds = min(self._record_seconds(), unasked)
         return min(self.lease.until, self._clock.now() + timedelta(seconds=seconds))
 
     @property
     def is_due(self) -> bool:
         """Whether it is time to renew the lease."""
-        return self.is_losing_record or asyncio.get_running_loop().time() - self._renewed_at >= RENEW_SECONDS
+        return self.is_losing_record or asyncio.get_running_loop().time() - self._renewed_at >= self._times.renew
 
     @property
     def is_losing_record(self) -> bool:
         """Whether the record, which the lease depends on, is about to be given to another worker, or may have been."""
-        return self._record_seconds() < LOSING_SECONDS
+        return self._record_seconds() < self._times.losing
 
     async def renew(self, used_seq: int) -> None:
         """Extend the lease, without its record if that is being lost. Raises ``LeaseLost``."""
@@ -106,6 +110,7 @@ class LeaseKeeper:
         run_id: str,
         stop: asyncio.Event,
         emit_heartbeat: Callable[[Event], None],
+        times: LeaseTimes = USUAL_TIMES,
     ) -> None:
         self._holder = holder
         self._log = log
@@ -113,6 +118,7 @@ class LeaseKeeper:
         self._run_id = run_id
         self._stop = stop
         self._emit_heartbeat = emit_heartbeat
+        self._refresh_seconds = times.refresh
         self._stopping = asyncio.Event()
         self._error: BaseException | None = None
         self._last_seq = log.last_seq
@@ -145,7 +151,7 @@ class LeaseKeeper:
                 if self._log.is_piece_due(now):
                     await self._log.write_piece(self._holder.lease)
                     await self._renew_when_due()  # on a slow table the next request may take its time as well
-                if now - refreshed >= REFRESH_SECONDS:
+                if now - refreshed >= self._refresh_seconds:
                     await self._delivery.refresh(self._log.logged_seq)
                     await self._holder.answer(self._delivery.asked, looked_at=now, used_seq=self._log.last_seq)
                     refreshed = now

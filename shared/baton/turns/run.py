@@ -86,7 +86,7 @@ class RunExecution:
         """
         self._services = services
         self._scope = scope or lease.scope
-        self._holder = LeaseHolder(services.store, lease, services.clock, record)
+        self._holder = LeaseHolder(services.store, lease, services.clock, record, services.lease_times)
         self._thread = lease.thread
         self._run = run = _leased_run(lease)
         self._request = request
@@ -221,6 +221,7 @@ class RunExecution:
             run_id=self._run.run_id,
             stop=answer.stop,
             emit_heartbeat=self._tell,
+            times=self._services.lease_times,
         )
         async with keeper:
             await self._answer(answer)

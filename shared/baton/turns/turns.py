@@ -71,7 +71,7 @@ class Turns:
         self._store = services.store
         self._agents = agents
         self._replays = replays
-        self._follower = Follower(services.store, services.live, replays)
+        self._follower = Follower(services.store, services.live, replays, times=services.lease_times)
         self._audit = audit
 
     async def run(
@@ -416,7 +416,7 @@ class Turns:
 
         Raises ``ThreadBusy`` when the caller's time is over.
         """
-        watch = LeaseWatch(self._services.live, call.scope, thread_id)
+        watch = LeaseWatch(self._services.live, call.scope, thread_id, self._services.lease_times)
         while asyncio.get_running_loop().time() < call.wait_until:
             thread = await self._store.get_thread(call.scope, thread_id)
             if thread.run is None or thread.run.status is RunStatus.INTERRUPTED:

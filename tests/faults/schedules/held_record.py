@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from baton.adapters.sqs import EXTEND_SECONDS, HIDDEN_AGAIN_SECONDS, HIDDEN_SECONDS
+from baton.domain.lease_times import USUAL_TIMES as TIMES
 from baton.domain.queued import RecordDelivery
 
 
@@ -13,7 +13,7 @@ class Held:
 
     def __init__(self, delivery: RecordDelivery) -> None:
         self._delivery = delivery
-        self._seconds = HIDDEN_SECONDS if delivery.receives == 1 else HIDDEN_AGAIN_SECONDS
+        self._seconds = TIMES.hidden_for(delivery.receives)
         self._hidden_until = asyncio.get_running_loop().time() + self._seconds
 
     @property
@@ -24,13 +24,13 @@ class Held:
         return self._hidden_until - asyncio.get_running_loop().time()
 
     def attempting(self, attempt: int) -> None:
-        self._seconds = HIDDEN_SECONDS if attempt == 1 else HIDDEN_AGAIN_SECONDS
+        self._seconds = TIMES.hidden_for(attempt)
 
     async def keep_hidden(self) -> None:
         """Extend it, in the worker's own process, for as long as that lives and is in time."""
         while self.seconds_left() > 0:
             self._hidden_until = asyncio.get_running_loop().time() + self._seconds
-            await asyncio.sleep(EXTEND_SECONDS)
+            await asyncio.sleep(TIMES.extend)
 
     async def lapsed(self, task: asyncio.Task[None]) -> None:
         """Wait for the end of the work, or until the record comes again."""

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.dynamodb.leases import LEASE_SECONDS
-from baton.adapters.sqs import HIDDEN_SECONDS
+from baton.domain.lease_times import USUAL_TIMES as TIMES
 from baton.domain.queued import RecordDelivery
 from baton.outbox.follow import Follower
-from baton.outbox.lease_watch import ANSWER_SECONDS
 from tests.faults.schedules.held_record import Held
 from tests.faults.schedules.processes import Process, ProcessLoop
 from tests.faults.schedules.simulation import Simulation, SlowModel
@@ -89,7 +87,7 @@ def test_a_record_that_comes_again_goes_on_with_the_run_while_the_dead_workers_l
         await asyncio.sleep(held.seconds_left())
         workers.work(2)
         await workers.until_told(2)
-        assert workers.loop.time() - died < HIDDEN_SECONDS + 1 < LEASE_SECONDS
+        assert workers.loop.time() - died < TIMES.hidden + 1 < TIMES.lease
 
     workers = outcome_of(scenario)
     started = next(event for event in workers.events if event["metadata"].get("attempt") == 2)
@@ -142,7 +140,7 @@ def test_a_worker_that_wakes_up_after_its_successor_began_says_no_more() -> None
     async def scenario(workers: Workers) -> None:
         first, held, worker = workers.work(1)
         await workers.until_told(1)
-        workers.loop.freeze(worker, 2 * HIDDEN_SECONDS)
+        workers.loop.freeze(worker, 2 * TIMES.hidden)
         await asyncio.sleep(held.seconds_left())
         second, _, _ = workers.work(2)
         await asyncio.wait([first, second])
@@ -165,7 +163,7 @@ def test_a_caller_who_comes_back_takes_over_from_a_dead_one_before_its_lease_end
         died = workers.loop.time()
         again, _ = workers.call()
         await workers.until_told(2)
-        assert workers.loop.time() - died < LEASE_SECONDS / 2
+        assert workers.loop.time() - died < TIMES.lease / 2
         await again
 
     assert outcome_of(scenario).events[-1]["type"] == "RUN_FINISHED"
@@ -192,7 +190,7 @@ def test_a_living_worker_that_is_asked_for_a_sign_of_life_renews_its_lease_once(
         assert seen.lease is not None
         for _ in range(2):
             await harness.live.ask(harness.ada, harness.thread_id, seen.lease)
-            await asyncio.sleep(ANSWER_SECONDS / 2)
+            await asyncio.sleep(TIMES.answer / 2)
         renewals = [line for line in workers.simulation.trace if line.endswith("store.renew")]
         assert len(renewals) == 1
         now = await harness.store.get_thread(harness.ada, harness.thread_id)
@@ -214,7 +212,7 @@ def test_a_run_that_was_taken_over_is_not_presumed_dead_again_when_its_worker_is
         dead.is_dead = True
         second, held_up = workers.call()
         await workers.until_told(2)
-        workers.loop.freeze(held_up, LEASE_SECONDS / 2)
+        workers.loop.freeze(held_up, TIMES.lease / 2)
         third, _ = workers.call()
         await asyncio.gather(second, third)
 
@@ -240,6 +238,6 @@ def test_who_follows_a_run_is_told_of_its_workers_death_before_the_lease_ends() 
         async for _ in follower.follow(harness.ada, harness.thread_id, after=0, seconds=60, when_dead=when_dead):
             pass
         assert told
-        assert told[0] - died < LEASE_SECONDS / 2
+        assert told[0] - died < TIMES.lease / 2
 
     outcome_of(scenario)

@@ -12,13 +12,13 @@ from typing import Any, cast
 import pytest
 
 from baton.adapters import aws
-from baton.adapters.dynamodb.leases import LEASE_SECONDS
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.domain.errors import StoreUnavailable
 from baton.domain.events import RunStamp, text_content
+from baton.domain.lease_times import USUAL_TIMES as TIMES
 from baton.outbox.delivery import LEASE_MARGIN, Delivery
 from baton.outbox.event_log import EventLog
 from baton.ports.thread_store import Lease
@@ -29,7 +29,7 @@ from tests.virtual_time import DeterministicLoop
 
 NEVER = 1e9
 KEY = {"PK": "acme#t", "SK": "THREAD"}
-SAFE_SECONDS = LEASE_SECONDS - LEASE_MARGIN.total_seconds()
+SAFE_SECONDS = TIMES.lease - LEASE_MARGIN.total_seconds()
 """How long after a lease was taken its holder may still speak."""
 
 Ask = Callable[[Table], Coroutine[Any, Any, object]]
