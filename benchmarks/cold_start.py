@@ -35,7 +35,7 @@ def main() -> None:
     arguments = parser.parse_args()
     ask = [arguments.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
     version = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
-    functions = read_stack(ROOT / "template.yaml", {"Harness": "dev"}, ENDPOINTS).functions
+    functions = read_stack(ROOT / "template.yaml", {"Stage": "dev"}, ENDPOINTS).functions
     with tempfile.TemporaryDirectory() as folder:
         path = _layers(Path(folder), arguments.python, version)
         rows = []

@@ -145,7 +145,7 @@ async def measure(count: int) -> tuple[Swept, Swept]:
     engine = DynamoDBLocal(default_cache_dir(), progress=lambda text: None)
     try:
         endpoint = await asyncio.to_thread(engine.start)
-        stack = read_stack(ROOT / "template.yaml", {"Harness": "local"}, Endpoints("", "", "", ""))
+        stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
         bench = Bench(endpoint, create_table(client("dynamodb", endpoint), stack.table))
         await bench.fill(200, with_session=False)
         await bench.sweep(200)  # connections are opened, code is loaded

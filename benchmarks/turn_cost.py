@@ -258,7 +258,7 @@ async def started(silence: float = 0.0) -> AsyncIterator[Baton]:
     engine, moto = DynamoDBLocal(default_cache_dir(), progress=lambda text: None), MotoServer()
     try:
         endpoint, objects = await asyncio.to_thread(engine.start), await asyncio.to_thread(moto.start)
-        stack = read_stack(ROOT / "template.yaml", {"Harness": "local"}, Endpoints("", "", "", ""))
+        stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
         dynamodb = client("dynamodb", endpoint, max_pool_connections=64)
         name = create_table(dynamodb, stack.table)
         s3 = client("s3", objects)

@@ -46,7 +46,7 @@ def product_stack() -> Stack:
         connections="http://gateway.invalid/local/gateway",
         queues="http://queues.invalid",
     )
-    return read_stack(ROOT / "template.yaml", {"Harness": "local"}, nowhere)
+    return read_stack(ROOT / "template.yaml", {"Stage": "local"}, nowhere)
 
 
 @pytest.fixture(scope="session")

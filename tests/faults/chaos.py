@@ -45,7 +45,7 @@ NOWHERE = Endpoints(gateway="", sockets="", connections="", queues="http://queue
 def engines_of(dynamodb: str, s3: str) -> Iterator[RealEngines]:
     """Engines with a fresh table of the template's definition."""
     admin = client("dynamodb", dynamodb)
-    stack = read_stack(ROOT / "template.yaml", {"Harness": "local"}, NOWHERE)
+    stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, NOWHERE)
     name = resources.create_table(admin, stack.table, f"chaos-{uuid.uuid4()}")
     engines = RealEngines(TableAt(dynamodb, name), s3, stack)
     try:

@@ -26,7 +26,7 @@ SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
 def template() -> Template:
     """The product's template as the local cloud reads it: what the recordings speak of."""
     nowhere = Endpoints(gateway="", sockets="", connections="", queues="http://queues.invalid")
-    return Template(ROOT / "template.yaml", {"Harness": "local"}, nowhere)
+    return Template(ROOT / "template.yaml", {"Stage": "local"}, nowhere)
 
 
 def roles(declared: Template) -> dict[str, list[Json]]:

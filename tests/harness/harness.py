@@ -140,8 +140,8 @@ class Harness:
 
     def _move_into(self, stores: Stores) -> None:
         """Keep everything there, in a tenant of its own and at its clock."""
-        stores = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "skills")
-        for name in (*stores, "audit", "clock"):
+        ports = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "skills")
+        for name in (*ports, "audit", "clock"):
             setattr(self, name, getattr(stores, name))
         self.ada = stores.ada
 

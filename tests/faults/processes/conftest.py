@@ -36,7 +36,8 @@ def killable_cloud(table_proxy: TableProxy, gated_model: GatedModel) -> Iterator
             "AWS_ENDPOINT_URL_DYNAMODB": table_proxy.url,
             "BATON_LOCAL_WORKER_PROCESSES": "2",
             "BATON_LOCAL_WORKERS": "32",
-            "BATON_LOCAL_VISIBILITY_SECONDS": "45",
+            "BATON_LOCAL_VISIBILITY_SECONDS": "20",
+            "BATON_LEASE_SECONDS": "12",
         }
         with RunningCloud(model.base_url, settings) as running:
             yield running

@@ -17,7 +17,7 @@ from tests.e2e.users import User
 from tests.faults.screen import Screen, conversation_of
 
 PATIENCE_SECONDS = 180.0
-"""A record whose worker died before it could hide it comes again after 45 seconds; a busy machine takes its time."""
+"""A record whose worker died before it could hide it comes again after 20 seconds; a busy machine takes its time."""
 SILENCE_SECONDS = 15.0
 
 

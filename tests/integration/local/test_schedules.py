@@ -23,7 +23,7 @@ def with_schedule(stand_in_template: Path, folder: Path, expression: str, more: 
     path = folder / "template.yaml"
     text = stand_in_template.read_text()
     path.write_text(text.replace("rate(1 minute), State: ENABLED", f"{expression}, {more or 'State: ENABLED'}"))
-    return read_stack(path, {"Harness": "local"}, NOWHERE)
+    return read_stack(path, {"Stage": "local"}, NOWHERE)
 
 
 def test_sweeping_now_answers_what_the_function_answers(cloud: LocalCloud) -> None:

@@ -18,7 +18,7 @@ HERE = Endpoints(
 
 @pytest.fixture
 def stack(stand_in_template: Path) -> Stack:
-    return read_stack(stand_in_template, {"Harness": "local"}, HERE)
+    return read_stack(stand_in_template, {"Stage": "local"}, HERE)
 
 
 def test_variables_name_local_resources(stack: Stack) -> None:
@@ -70,7 +70,7 @@ def test_queues_know_their_dead_letters_and_their_consumers(stack: Stack) -> Non
 def test_conditions_decide_by_parameters(stand_in_template: Path) -> None:
     protected = read_stack(stand_in_template, {"Protect": "true"}, HERE)
     assert protected.table["DeletionProtectionEnabled"] is True
-    assert protected.rest.harness == "dev"
+    assert protected.rest.stage == "dev"
 
 
 def test_a_missing_template_is_a_problem_with_its_path(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ async def test_secrets_go_into_headers_and_come_back_hidden(
     harness.secrets.values["baton/dev/tools/crm"] = "s3cr3t+key/1\n"
     harness.parameters.values["/baton/dev/tools/org"] = "org-4711"
     headers = {
-        "Authorization": {"secret": "baton/{harness}/tools/crm", "format": "Bearer {}"},
-        "X-Org": {"parameter": "/baton/{harness}/tools/org"},
+        "Authorization": {"secret": "baton/{stage}/tools/crm", "format": "Bearer {}"},
+        "X-Org": {"parameter": "/baton/{stage}/tools/org"},
         "X-Plain": "shown",
     }
     with caplog.at_level("DEBUG"):

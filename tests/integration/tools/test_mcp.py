@@ -205,7 +205,7 @@ async def test_credentials_are_sent_and_never_shown(
     harness: Harness, files_port: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     harness.secrets.values["baton/dev/tools/files"] = json.dumps({"token": "s3cr3t-token"})
-    reference = {"secret": "baton/{harness}/tools/files", "key": "token", "format": "Bearer {}"}
+    reference = {"secret": "baton/{stage}/tools/files", "key": "token", "format": "Bearer {}"}
     agent = agent_with(mcp(files_port, headers={"Authorization": reference}))
 
     with caplog.at_level("DEBUG"):

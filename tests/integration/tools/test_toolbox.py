@@ -80,8 +80,8 @@ async def test_secrets_and_parameters_come_from_aws(monkeypatch: pytest.MonkeyPa
 
         headers = await values.resolve(
             {
-                "Authorization": SecretReference(secret="baton/{harness}/tools/crm", key="token", format="Bearer {}"),
-                "X-Org": SecretReference(parameter="/baton/{harness}/tools/org"),
+                "Authorization": SecretReference(secret="baton/{stage}/tools/crm", key="token", format="Bearer {}"),
+                "X-Org": SecretReference(parameter="/baton/{stage}/tools/org"),
                 "Accept": "text/plain",
             }
         )
