@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.domain.episode import EndReason
-from baton.domain.errors import NotInHandoff
+from baton.domain.errors import ContentFiltered, NotInHandoff
 from baton.domain.identity import Scope, ThreadRef
 from tests.e2e.ag_ui_rules import check_run
 from tests.harness.handoffs import MAKER, HandoffHarness, texts
@@ -131,7 +131,7 @@ async def test_a_continue_that_is_repeated_before_it_is_carried_out_is_one() -> 
     assert (first.message_id, first.run_id) == (second.message_id, second.run_id)
 
 
-@pytest.mark.parametrize("way", ["cancelled", "given up"])
+@pytest.mark.parametrize("way", ["cancelled", "given up", "its model failed"])
 async def test_a_continue_that_came_to_nothing_can_be_tried_again(way: str) -> None:
     harness, workflow_id = await left()
     harness.ada = PERMITTED
@@ -141,6 +141,9 @@ async def test_a_continue_that_came_to_nothing_can_be_tried_again(way: str) -> N
     if way == "cancelled":
         request = await harness.controls.continuing(harness.ada, here, workflow_id)
         await harness.controls.cancel(harness.ada, harness.thread_id, request.run_id)
+        await socket.work()
+    elif way == "its model failed":
+        harness.model.script(ContentFiltered())
         await socket.work()
     else:
         await socket.give_up()
