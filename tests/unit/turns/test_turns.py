@@ -358,3 +358,13 @@ async def test_without_the_models_own_figures_the_prompt_and_its_tools_are_count
     (usage,) = said.last["usage"]
     assert tools > 0
     assert (usage["inputTokens"], usage["outputTokens"]) == (messages + tools + REPLY_TOKENS, 2)
+
+
+async def test_the_end_of_a_run_is_in_no_log_before_the_commit(harness: Harness) -> None:
+    harness.model.script("long " * 100_000)
+    said = await harness.say()
+    assert said.types[-1] == "RUN_FINISHED"
+    pieces = await harness.log.read(harness.ada, harness.thread_id, after=0)
+    logged = [event["type"] for piece in pieces for event in piece.events]
+    assert "TEXT_MESSAGE_CONTENT" in logged
+    assert "RUN_FINISHED" not in logged
