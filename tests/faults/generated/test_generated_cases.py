@@ -33,12 +33,12 @@ def real_engines(dynamodb_local_table: TableAt, moto_server: str, product_stack:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_after_any_disaster_the_store_and_every_screen_agree(kind: str) -> None:
+def test_after_any_fault_the_store_and_every_screen_agree(kind: str) -> None:
     run_cases("in memory", InMemory(), kind, counts.GENERATED // len(KINDS))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_after_any_disaster_the_table_and_every_screen_agree(kind: str, real_engines: RealEngines) -> None:
+def test_after_any_fault_the_table_and_every_screen_agree(kind: str, real_engines: RealEngines) -> None:
     run_cases("real", real_engines, kind, counts.GENERATED // len(KINDS) // REAL_SHARE)
 
 

@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 45.0
 DELIVERIES = 7
 
 
-class Comes(StrEnum):
+class ArrivalKind(StrEnum):
     """What somebody comes for, and by which way."""
 
     BY_SOCKET = "a message by socket"
@@ -43,7 +43,7 @@ class Comes(StrEnum):
 class Arrival:
     """Somebody comes. Messages that fail come again; of the faults, each delivery but the first two has none."""
 
-    comes: Comes
+    kind: ArrivalKind
     message_id: str = "m1"
     content: str = "Hello"
     at: float = 0.0
@@ -96,13 +96,13 @@ class ScheduleRun:
     async def _arrive(self, number: int, arrival: Arrival) -> None:
         await asyncio.sleep(arrival.at)
         for delivery in range(DELIVERIES):
-            process = Process(f"{arrival.comes.value} {number}.{delivery}")
+            process = Process(f"{arrival.kind.value} {number}.{delivery}")
             self.simulation.faults[process.name] = {step: fault for d, step, fault in arrival.faults if d == delivery}
             self._processes.append(process)
             held = Held(RecordDelivery(f"record-{number}", delivery + 1))
             task = self.loop.start(process, self._deliver(number, arrival, held))
             task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody may be waiting for it
-            if arrival.comes is Comes.BY_SOCKET:
+            if arrival.kind is ArrivalKind.BY_SOCKET:
                 keeper = self.loop.start(process, held.keep_hidden())
                 await held.lapsed(task)
                 if task.done():
@@ -111,14 +111,14 @@ class ScheduleRun:
                 await asyncio.wait([task], timeout=PATIENCE_SECONDS)
             if task.done() and _is_over(task):
                 return
-            if task.done() or arrival.comes is not Comes.BY_SOCKET:
+            if task.done() or arrival.kind is not ArrivalKind.BY_SOCKET:
                 await asyncio.sleep(2)
         self._stuck.append(f"{arrival} was never carried out")
 
     async def _deliver(self, number: int, arrival: Arrival, held: Held) -> None:
         harness, thread_id = self._harness, self.simulation.thread_id
-        match arrival.comes:
-            case Comes.BY_SOCKET:
+        match arrival.kind:
+            case ArrivalKind.BY_SOCKET:
                 subscriber = harness.subscriber(f"connection-{number}")
                 request = harness.request(arrival.message_id, arrival.content)
                 await self.simulation.turns.run(
@@ -131,15 +131,15 @@ class ScheduleRun:
                     record=held,
                 )
                 self._is_answered(arrival)
-            case Comes.BY_HTTP:
+            case ArrivalKind.BY_HTTP:
                 events: list[Event] = []
                 request = harness.request(arrival.message_id, arrival.content)
                 await self.simulation.turns.run(harness.ada, request, events.append, seconds=60)
                 self._is_answered(arrival)
                 self._emitted.append((arrival.message_id, events))
-            case Comes.CLOSE:
+            case ArrivalKind.CLOSE:
                 await self.simulation.closer.close(harness.ada, thread_id, EndReason.USER_CLOSED, patience=20)
-            case Comes.RESUME:
+            case ArrivalKind.RESUME:
                 screen = Screen()
                 screen.show(harness.connections.events("tab"))
                 now = harness.clock.now()
@@ -148,7 +148,7 @@ class ScheduleRun:
                 await self.simulation.actions.handle(caller, json.dumps(frame))
                 if harness.queue.sent:  # the resume asked for a takeover
                     await self.simulation.turns.finish_interrupted(harness.ada, thread_id)
-            case Comes.CANCEL:
+            case ArrivalKind.CANCEL:
                 run_id = harness.request(arrival.message_id).run_id
                 await self.simulation.live.request_cancel(harness.ada, thread_id, run_id)
 
@@ -174,7 +174,7 @@ class ScheduleRun:
         stored: list[Said] = [(message.id, message.text) for message in messages]
         ids = [message.id for message in messages]
         for arrival in self._plan.arrivals:
-            if arrival.comes in (Comes.BY_SOCKET, Comes.BY_HTTP):
+            if arrival.kind in (ArrivalKind.BY_SOCKET, ArrivalKind.BY_HTTP):
                 assert arrival.message_id in ids, f"{arrival.message_id} was never answered"
         assert len(ids) == len(set(ids)), f"stored twice: {ids}"
         for message_id, content in self._answered.items():

@@ -9,17 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.faults import counts
-from tests.faults.schedules.schedule_run import Arrival, Comes, Plan, ScheduleRun
+from tests.faults.schedules.schedule_run import Arrival, ArrivalKind, Plan, ScheduleRun
 from tests.faults.schedules.simulation import Fault
 
 faults = st.tuples(st.integers(0, 1), st.one_of(st.integers(0, 6), st.integers(0, 35)), st.sampled_from(list(Fault)))
 
 
-def arrivals(*comes: Comes, **fields: Any) -> st.SearchStrategy[Arrival]:
+def arrivals(*kinds: ArrivalKind, **fields: Any) -> st.SearchStrategy[Arrival]:
     """Somebody who comes within six seconds, or when a dead worker's lease has run out."""
     return st.builds(
         Arrival,
-        comes=st.sampled_from(comes),
+        kind=st.sampled_from(kinds),
         at=st.one_of(st.integers(0, 60).map(lambda tenths: tenths / 10), st.sampled_from([31.0, 33.0, 52.0])),
         faults=st.lists(faults, max_size=2).map(tuple),
         **fields,
@@ -27,8 +27,10 @@ def arrivals(*comes: Comes, **fields: Any) -> st.SearchStrategy[Arrival]:
 
 
 contents = st.sampled_from(["Hello", "Hello", "Hello", "Something else"])
-messages = arrivals(Comes.BY_SOCKET, Comes.BY_HTTP, message_id=st.sampled_from(["m1", "m2"]), content=contents)
-others = arrivals(Comes.CLOSE, Comes.RESUME, Comes.CANCEL)
+messages = arrivals(
+    ArrivalKind.BY_SOCKET, ArrivalKind.BY_HTTP, message_id=st.sampled_from(["m1", "m2"]), content=contents
+)
+others = arrivals(ArrivalKind.CLOSE, ArrivalKind.RESUME, ArrivalKind.CANCEL)
 plans = st.builds(
     Plan,
     arrivals=st.lists(messages, min_size=1, max_size=3).flatmap(
@@ -43,32 +45,32 @@ plans = st.builds(
 ONCE_BROKEN = {
     "a dead closer's piece, then a release, then a run that logs nothing": Plan(
         (
-            Arrival(Comes.BY_SOCKET),
-            Arrival(Comes.CLOSE, at=5.0, faults=((0, 2, Fault.DIES_AFTER),)),
-            Arrival(Comes.BY_HTTP, at=40.0),
-            Arrival(Comes.BY_HTTP, "m2", at=42.0),
+            Arrival(ArrivalKind.BY_SOCKET),
+            Arrival(ArrivalKind.CLOSE, at=5.0, faults=((0, 2, Fault.DIES_AFTER),)),
+            Arrival(ArrivalKind.BY_HTTP, at=40.0),
+            Arrival(ArrivalKind.BY_HTTP, "m2", at=42.0),
         ),
         model_seconds=0.0,
     ),
     "a dead run, a conflicting repeat of its message, then a resume": Plan(
         (
-            Arrival(Comes.BY_SOCKET, faults=((0, 9, Fault.DIES_BEFORE),)),
-            Arrival(Comes.BY_HTTP, content="Something else", at=33.0),
-            Arrival(Comes.RESUME, at=35.0),
+            Arrival(ArrivalKind.BY_SOCKET, faults=((0, 9, Fault.DIES_BEFORE),)),
+            Arrival(ArrivalKind.BY_HTTP, content="Something else", at=33.0),
+            Arrival(ArrivalKind.RESUME, at=35.0),
         )
     ),
     "an orphan's question that a dead conflicting repeat has written": Plan(
         (
-            Arrival(Comes.BY_SOCKET, faults=((0, 2, Fault.DIES_BEFORE), (1, 0, Fault.DIES_BEFORE))),
-            Arrival(Comes.RESUME, at=32.0),
-            Arrival(Comes.BY_HTTP, content="Something else", at=33.0, faults=((0, 5, Fault.DIES_BEFORE),)),
-            Arrival(Comes.RESUME, at=70.0),
+            Arrival(ArrivalKind.BY_SOCKET, faults=((0, 2, Fault.DIES_BEFORE), (1, 0, Fault.DIES_BEFORE))),
+            Arrival(ArrivalKind.RESUME, at=32.0),
+            Arrival(ArrivalKind.BY_HTTP, content="Something else", at=33.0, faults=((0, 5, Fault.DIES_BEFORE),)),
+            Arrival(ArrivalKind.RESUME, at=70.0),
         )
     ),
     "a follower that reads what the next attempt has committed since it looked": Plan(
         (
-            Arrival(Comes.BY_SOCKET, "m2", at=31.0, faults=((0, 1, Fault.FAILS), (1, 16, Fault.DIES_AFTER))),
-            Arrival(Comes.BY_HTTP, "m2", faults=((0, 0, Fault.DIES_BEFORE), (1, 5, Fault.FREEZES_AFTER))),
+            Arrival(ArrivalKind.BY_SOCKET, "m2", at=31.0, faults=((0, 1, Fault.FAILS), (1, 16, Fault.DIES_AFTER))),
+            Arrival(ArrivalKind.BY_HTTP, "m2", faults=((0, 0, Fault.DIES_BEFORE), (1, 5, Fault.FREEZES_AFTER))),
         ),
         model_seconds=0.9,
     ),
@@ -87,8 +89,8 @@ def test_store_screens_and_callers_agree_after_every_schedule(plan: Plan) -> Non
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-@pytest.mark.parametrize("comes", [Comes.BY_SOCKET, Comes.BY_HTTP])
-def test_every_request_of_a_turn_may_go_wrong(comes: Comes, fault: Fault) -> None:
+@pytest.mark.parametrize("comes", [ArrivalKind.BY_SOCKET, ArrivalKind.BY_HTTP])
+def test_every_request_of_a_turn_may_go_wrong(comes: ArrivalKind, fault: Fault) -> None:
     for step in range(45):
         first = Arrival(comes, faults=((0, step, fault),))
-        ScheduleRun(Plan((first, Arrival(Comes.BY_SOCKET, "m2", at=0.2)), model_seconds=0.6)).run()
+        ScheduleRun(Plan((first, Arrival(ArrivalKind.BY_SOCKET, "m2", at=0.2)), model_seconds=0.6)).run()
