@@ -89,8 +89,8 @@ def test_store_screens_and_callers_agree_after_every_schedule(plan: Plan) -> Non
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-@pytest.mark.parametrize("comes", [ArrivalKind.BY_SOCKET, ArrivalKind.BY_HTTP])
-def test_every_request_of_a_turn_may_go_wrong(comes: ArrivalKind, fault: Fault) -> None:
+@pytest.mark.parametrize("kind", [ArrivalKind.BY_SOCKET, ArrivalKind.BY_HTTP])
+def test_every_request_of_a_turn_may_go_wrong(kind: ArrivalKind, fault: Fault) -> None:
     for step in range(45):
-        first = Arrival(comes, faults=((0, step, fault),))
+        first = Arrival(kind, faults=((0, step, fault),))
         ScheduleRun(Plan((first, Arrival(ArrivalKind.BY_SOCKET, "m2", at=0.2)), model_seconds=0.6)).run()
