@@ -9,6 +9,7 @@ same seed gives the same interleaving.
 from __future__ import annotations
 
 import asyncio
+import selectors
 from collections.abc import Callable
 from typing import Any
 
@@ -18,14 +19,18 @@ STUCK_SECONDS = 10.0
 """Of real time, after which tasks that all wait for nothing get ``looptime.IdleTimeoutError``."""
 
 
+MAX_ROUNDS = 100_000
+"""Of a deterministic loop from one moment to the next: what takes more goes round in circles."""
+
+
 class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
     """Time begins at 0 and passes only while everybody waits. Threads and sockets work, in no time."""
 
     idle_seconds = STUCK_SECONDS
     """Of real time, for whatever threads and sockets are still at."""
 
-    def __init__(self) -> None:
-        super().__init__(idle_timeout=self.idle_seconds, noop_cycles=0)
+    def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
+        super().__init__(selector, idle_timeout=self.idle_seconds, noop_cycles=0)
 
 
 class DeterministicLoop(VirtualTimeLoop):
@@ -36,7 +41,7 @@ class DeterministicLoop(VirtualTimeLoop):
     def __init__(self, latency: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0)) -> None:
         """``latency`` tells, for each blocking call, the seconds before it takes effect and after that."""
         self.latency = latency
-        super().__init__()
+        super().__init__(_CountingSelector(self))
 
     def advance(self, seconds: float) -> None:
         """Let the time pass while nothing runs, as when a process is suspended."""
@@ -66,3 +71,17 @@ class DeterministicLoop(VirtualTimeLoop):
 
         self.call_later(before, act)
         return future
+
+
+class _CountingSelector(selectors.DefaultSelector):
+    """Ends a loop on which something is always ready, so that no time passes."""
+
+    def __init__(self, loop: DeterministicLoop) -> None:
+        super().__init__()
+        self._loop, self._moment, self._rounds = loop, 0.0, 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        now = self._loop.time()
+        self._moment, self._rounds = now, self._rounds + 1 if now == self._moment else 0
+        assert self._rounds < MAX_ROUNDS, f"it never ends: it is {now} for ever"
+        return super().select(timeout)

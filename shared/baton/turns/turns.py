@@ -27,6 +27,7 @@ from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark, RunStatus, Thread
+from baton.domain.times import to_millis
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import is_led_by_parent
 from baton.outbox.delivery import send_to
@@ -419,11 +420,13 @@ class Turns:
         watch = LeaseWatch(self._services.live, call.scope, thread_id, self._services.lease_times)
         while asyncio.get_running_loop().time() < call.wait_until:
             thread = await self._store.get_thread(call.scope, thread_id)
-            if thread.run is None or thread.run.status is RunStatus.INTERRUPTED:
+            if thread.run is not None and thread.run.status is not RunStatus.INTERRUPTED:
+                dead = await watch.look(thread)
+                if dead is not None:
+                    return dead
+            elif thread.lease is None or to_millis(thread.lease.until) < to_millis(self._services.clock.now()):
                 return None
-            dead = await watch.look(thread)
-            if dead is not None:
-                return dead
+            # Who closes a thread has its lease without a run, also when it has died over it.
             await asyncio.sleep(POLL_SECONDS)
         raise ThreadBusy
 

@@ -74,6 +74,14 @@ ONCE_BROKEN = {
         ),
         model_seconds=0.9,
     ),
+    "a message that asked without a pause for the lease of a dead closer": Plan(
+        (
+            Arrival(ArrivalKind.BY_SOCKET),
+            Arrival(ArrivalKind.CLOSE, at=5.0, faults=((0, 1, Fault.DIES_AFTER),)),
+            Arrival(ArrivalKind.BY_HTTP, "m2", at=6.0),
+        ),
+        delays=(0,),
+    ),
 }
 
 
