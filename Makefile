@@ -1,4 +1,5 @@
-# Baton. `make run` starts the local cloud, `make test` checks everything; both set themselves up.
+# Baton. `make run` starts the local cloud, `make check` is the daily loop, `make test` checks everything; all set
+# themselves up.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -19,7 +20,7 @@ export SAM_CLI_TELEMETRY := 0
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup run test lint types faults grants unit integration e2e infrastructure build validate format clean account deploy
+.PHONY: help setup run check test lint types faults grants unit integration e2e infrastructure build validate format clean account deploy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,11 +32,19 @@ setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring i
 run: setup ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
 	@exec $(BIN)/python -m local
 
-# Integration tests keep the tests of a folder together, for moto's servers in a process share their state. The fault suite
-# has both cores to itself: its generated cases are spread over them, and those that kill workers share one cloud.
-FAULTS := tests/e2e/faults -n 2
+check: setup ## Lint, types and unit tests: the daily loop, under 90 seconds on two cores
+	@failed=(); \
+	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
+	echo "== unit tests"; \
+	$(BIN)/pytest tests/unit -n 2 $(TESTS) || failed+=("unit tests"); \
+	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi
 
-test: setup ## Check everything: lint, types, every test
+# Integration tests keep the tests of a folder together, for moto's servers in a process share their state. The fault suite
+# has both cores to itself: its generated cases are spread over them, and those that kill workers share one cloud. Here it
+# generates a small, fixed number of cases.
+FAULTS := tests/faults -n 2
+
+test: setup ## Check everything: lint, types, every test; at most 12 minutes on two cores
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
 	echo "== tests"; \
@@ -44,7 +53,7 @@ test: setup ## Check everything: lint, types, every test
 		echo "Roles are not judged: that takes a run of all tests."; \
 	else \
 		export BATON_LOCAL_RECORDINGS=$$(mktemp -d); \
-		$(BIN)/pytest -n 2 --dist loadfile --ignore tests/integration --ignore tests/e2e/faults --ignore tests/grants/test_grants.py || failed+=(tests); \
+		$(BIN)/pytest -n 2 --dist loadfile --ignore tests/integration --ignore tests/faults --ignore tests/grants/test_grants.py || failed+=(tests); \
 		$(BIN)/pytest $(FAULTS) || failed+=(faults); \
 		$(BIN)/pytest tests/integration -n 2 || failed+=("integration tests"); \
 		$(MAKE) --no-print-directory grants RECORDINGS=$$BATON_LOCAL_RECORDINGS || failed+=(grants); \
@@ -65,8 +74,8 @@ types: setup ## Types, strictly
 	@$(BIN)/mypy
 	@$(BIN)/mypy functions
 
-faults: setup ## Kill, lose, repeat and fail at every stage; with ten times the cases that `make test` generates
-	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-10000} $(BIN)/pytest $(FAULTS) $(TESTS)
+faults: setup ## Kill, lose, repeat and fail at every stage; with more than ten times the cases that `make test` generates
+	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-1500} $(BIN)/pytest $(FAULTS) $(TESTS)
 
 grants: ## Judge the calls that `make test` recorded by the roles: make grants RECORDINGS=folder
 	@echo "== grants"

@@ -40,6 +40,7 @@ from baton.ports.files import ThreadFiles
 from baton.requests.parsing import message_request
 from baton.turns.turns import Turns
 from benchmarks.capacity import CapacityMeter, Request, by_operation
+from benchmarks.ports import AgentsInMemory, NoRemoteAgents, NoTools
 from benchmarks.report import machine, table
 from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel
 from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
@@ -50,9 +51,6 @@ from local.resources import create_bucket, create_table
 from local.settings import ROOT, default_cache_dir
 from local.stack import read_stack
 from local.template import Endpoints
-from tests.fakes.agent_catalog import FakeAgentCatalog
-from tests.fakes.agent_client import ScriptedAgentClient
-from tests.fakes.tools import FakeTools
 
 TURNS = (1, 10, 100, 1_000)
 SCOPE = Scope("benchmark", "ada@example.com")
@@ -213,7 +211,7 @@ class MeteredPorts(AwsPorts):
         self.catalog = AgentFiles.load(ROOT / "agents", "assistant")
         self.counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
         self.default_model = self.light_model = "scripted"
-        self.tools, self.agent_client = FakeTools(), ScriptedAgentClient()
+        self.tools, self.agent_client = NoTools(), NoRemoteAgents()
 
 
 async def _model_cpu_seconds(files: ThreadFiles) -> float:
@@ -244,7 +242,7 @@ class Baton:
         ports = self._ports()
         ports.model = model
         if agents:
-            ports.catalog = FakeAgentCatalog(*agents)
+            ports.catalog = AgentsInMemory(*agents)
         ports.counter.load()  # the vocabulary, now and not in the first turn
         return build(ports).turns
 

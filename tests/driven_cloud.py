@@ -8,8 +8,9 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
-from local.cloud import LocalCloud
 from local.gateway.asgi import AsgiApp, Receive, Scope, Send, answer
+
+from local.cloud import LocalCloud
 
 PATIENCE_SECONDS = 30.0
 

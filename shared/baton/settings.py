@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, Json, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from baton.domain.egress_policy import HOST_ENTRY, EgressPolicy
+from baton.domain.lease_times import DEFAULT_LEASE_SECONDS, LeaseTimes
 from baton.domain.token_issuer import OidcIssuer
 
 Name = Annotated[str, Field(min_length=1)]
@@ -102,6 +103,16 @@ class OutsideSettings(_Settings):
     @property
     def packages(self) -> tuple[str, ...]:
         return tuple(self.tool_packages.split(",")) if self.tool_packages else ()
+
+
+class LeaseSettings(_Settings):
+    """How long workers keep what they do not finish."""
+
+    lease_seconds: int = Field(default=DEFAULT_LEASE_SECONDS, ge=6, le=300, validation_alias="BATON_LEASE_SECONDS")
+
+    @property
+    def times(self) -> LeaseTimes:
+        return LeaseTimes.of(self.lease_seconds)
 
 
 class SocketSettings(_Settings):

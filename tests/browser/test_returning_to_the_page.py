@@ -26,7 +26,7 @@ def offers(page: Page) -> Locator:
 
 
 async def come_back(harness: Harness, run: Json | None, *messages: Json, last_seq: int) -> None:
-    """Reload the page in the stage's conversation, of which the server has these messages."""
+    """Reload the page in the harness's conversation, of which the server has these messages."""
     path = f"/v1/threads/{harness.thread_id}"
     shown = state(activeAgent=SPECIALIST, workflow=SKILL | {"step": 3, "label": "Steps"})
     harness.answers[path] = {"id": harness.thread_id, "state": shown, "run": run, "lastSeq": last_seq}

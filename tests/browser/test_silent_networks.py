@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, WebSocket, expect
 
+from tests.browser.lossy_proxy import LossyProxy
 from tests.browser.screens import Screen, host_application
-from tests.browser.swallowing import SwallowingProxy
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import Gate
 from tests.fault_model import FaultModel
@@ -24,14 +24,14 @@ IN_A_RUN, OTHERWISE = 15, 30
 
 
 @pytest.fixture
-async def network(cloud: RunningCloud) -> AsyncIterator[SwallowingProxy]:
-    async with SwallowingProxy(cloud.url) as proxy:
+async def network(cloud: RunningCloud) -> AsyncIterator[LossyProxy]:
+    async with LossyProxy(cloud.url) as proxy:
         yield proxy
 
 
 @pytest.fixture(params=["demo page", "guide"])
 async def screen(
-    request: pytest.FixtureRequest, page: Page, network: SwallowingProxy, model: FaultModel, tmp_path: Path
+    request: pytest.FixtureRequest, page: Page, network: LossyProxy, model: FaultModel, tmp_path: Path
 ) -> AsyncIterator[Screen]:
     """One of the two pages."""
     await page.clock.install()
@@ -52,7 +52,7 @@ async def half_a_story(screen: Screen, model: FaultModel) -> Gate:
 
 
 async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(
-    screen: Screen, network: SwallowingProxy, model: FaultModel
+    screen: Screen, network: LossyProxy, model: FaultModel
 ) -> None:
     await screen.open()
     gate = await half_a_story(screen, model)
@@ -69,7 +69,7 @@ async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(
     assert len(model.requests) == 1
 
 
-async def test_silence_between_runs_is_noticed(screen: Screen, network: SwallowingProxy) -> None:
+async def test_silence_between_runs_is_noticed(screen: Screen, network: LossyProxy) -> None:
     await screen.open()
     await screen.say("Hello")
     await expect(screen.said("assistant")).to_have_text(["Hello"])
@@ -84,7 +84,7 @@ async def test_silence_between_runs_is_noticed(screen: Screen, network: Swallowi
 
 
 async def test_a_message_that_was_swallowed_is_sent_again_and_answered_once(
-    screen: Screen, network: SwallowingProxy, model: FaultModel
+    screen: Screen, network: LossyProxy, model: FaultModel
 ) -> None:
     await screen.open()
     await screen.say("Hello")
@@ -98,7 +98,7 @@ async def test_a_message_that_was_swallowed_is_sent_again_and_answered_once(
 
 
 async def test_an_acknowledgement_that_was_swallowed_makes_no_second_turn(
-    screen: Screen, network: SwallowingProxy, model: FaultModel
+    screen: Screen, network: LossyProxy, model: FaultModel
 ) -> None:
     await screen.open()
     gate = Gate("Yes, ", "I can.")
@@ -115,7 +115,7 @@ async def test_an_acknowledgement_that_was_swallowed_makes_no_second_turn(
 
 
 async def test_a_wish_to_stop_that_was_swallowed_is_sent_again(
-    screen: Screen, network: SwallowingProxy, model: FaultModel
+    screen: Screen, network: LossyProxy, model: FaultModel
 ) -> None:
     await screen.open()
     gate = await half_a_story(screen, model)
@@ -129,7 +129,7 @@ async def test_a_wish_to_stop_that_was_swallowed_is_sent_again(
 
 
 async def test_connections_that_are_never_answered_are_given_up_until_one_is(
-    screen: Screen, network: SwallowingProxy
+    screen: Screen, network: LossyProxy
 ) -> None:
     await screen.open()
     await screen.say("Hello")

@@ -17,12 +17,12 @@ from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.ports import FakePorts
 
 LONGER_THAN_A_LEASE = 31.0
-FATED = ("store", "log", "records", "handoffs", "workflows", "skills", "episodes")
-"""The stores whose calls meet a worker's fate."""
+FAULTY = ("store", "log", "records", "handoffs", "workflows", "skills", "episodes")
+"""The stores whose calls meet a worker's fault."""
 
 
 @dataclass
-class Fate:
+class NextFault:
     """What happens to a worker at one of its calls of a store."""
 
     kind: str = "none"
@@ -38,7 +38,7 @@ class Fate:
         self.kind, self.calls, self.happened = "none", 0, False
 
     async def met(self, name: str, really: Callable[[], Awaitable[Any]]) -> Any:
-        """Make the call ``name``, or meet the fate."""
+        """Make the call ``name``, or meet the fault."""
         self.calls -= 1
         if self.kind == "none" or self.calls >= 0:
             return await really()
@@ -55,30 +55,32 @@ class Fate:
         return result
 
 
-class _Fated:
-    """A store whose calls meet a fate."""
+class _Faulty:
+    """A store whose calls meet a fault."""
 
-    def __init__(self, store: Any, fate: Fate) -> None:
-        self._store, self._fate = store, fate
+    def __init__(self, store: Any, fault: NextFault) -> None:
+        self._store, self._fault = store, fault
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         method = getattr(self._store, name)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            return await self._fate.met(name, lambda: method(*args, **kwargs))
+            return await self._fault.met(name, lambda: method(*args, **kwargs))
 
         return call
 
 
 class Worker:
-    """Turns and closings over real stores; with a ``fate``, not always to the end."""
+    """Turns and closings over real stores; with a ``fault``, not always to the end."""
 
-    def __init__(self, stores: Stores, catalog: FakeAgentCatalog, model: ScriptedChatModel, fate: Fate | None) -> None:
-        def fated(store: Any) -> Any:
-            return _Fated(store, fate) if fate is not None else store
+    def __init__(
+        self, stores: Stores, catalog: FakeAgentCatalog, model: ScriptedChatModel, fault: NextFault | None
+    ) -> None:
+        def faulty(store: Any) -> Any:
+            return _Faulty(store, fault) if fault is not None else store
 
         ports = FakePorts.over(
-            stores, catalog=catalog, model=model, **{name: fated(getattr(stores, name)) for name in FATED}
+            stores, catalog=catalog, model=model, **{name: faulty(getattr(stores, name)) for name in FAULTY}
         )
         app = build(ports)
         self.turns, self.closer, self.endings, self.replays = app.turns, app.closer, app.endings, app.replays

@@ -9,11 +9,9 @@ import pytest
 from tests.e2e.ag_ui_rules import check_run, text_of
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
-from tests.e2e.gates import Gate
 from tests.e2e.problems import check_problem
 from tests.e2e.sockets import Json, SocketClient, new_id
 from tests.e2e.users import User
-from tests.fault_model import FaultModel, answers
 
 BYE = "No problem! Returning you to the main assistant."
 SAVED = "Let me know if you'd like to go on with the table later."
@@ -74,23 +72,6 @@ async def shown_by_a_resume(user: User, thread_id: str) -> tuple[str, str | None
     return state["activeAgent"]["id"], workflow and workflow["label"], [each["label"] for each in state["resumable"]]
 
 
-async def test_an_exit_stops_the_answer_in_progress_for_everybody_who_watches(
-    alice: User, socket: SocketClient, model: FaultModel
-) -> None:
-    thread_id = await with_joiner(alice)
-    gate = Gate()
-    model.script(gate.behaviour)
-    await socket.send("message", threadId=thread_id, messageId="m-2", content="Well?")
-    await socket.until("TEXT_MESSAGE_CONTENT")
-    await socket.send("exit", threadId=thread_id)
-    stopped = await socket.until_end()
-    left = await socket.until_end()
-    gate.open()
-    assert stopped[-1]["outcome"] == {"type": "cancelled"}
-    check_run(left)
-    assert text_of(left) == BYE + SAVED
-
-
 async def test_a_specialist_is_left_and_its_workflow_continued_over_http(alice: User) -> None:
     thread_id = await with_joiner(alice)
     exited = (await alice.post(f"/threads/{thread_id}/exit", None)).raise_for_status().json()
@@ -116,38 +97,6 @@ async def test_a_specialist_is_left_and_its_workflow_continued_over_http(alice: 
         ("foreman", "joiner", None),
         ("foreman", "joiner", "exited"),
     ]
-
-
-@pytest.mark.parametrize("way", ["http", "socket"])
-async def test_a_new_conversation_can_begin_with_a_workflow(alice: User, socket: SocketClient, way: str) -> None:
-    first = await with_joiner(alice)
-    workflow, thread_id = await unfinished(alice), new_id()
-    if way == "http":
-        body = {"workflowId": workflow["id"]}
-        (await alice.post(f"/threads/{thread_id}/continue", body)).raise_for_status()
-    else:
-        await socket.send("continue", threadId=thread_id, workflowId=workflow["id"])
-        check_run(await socket.until_end())
-    thread = await alice.read(f"/threads/{thread_id}")
-    assert (thread["agentId"], thread["state"]["activeAgent"]["id"]) == ("assistant", "joiner")
-    assert (await unfinished(alice))["threadId"] == thread_id
-    let_go = await alice.ask("Are you there?", sessionId=first)
-    assert (let_go["state"]["activeAgent"]["id"], let_go["state"]["workflow"]) == ("foreman", None)
-    assert [each["outcome"] for each in (await alice.read(f"/threads/{first}/handoffs"))["items"]] == ["closed"]
-
-
-async def test_a_model_that_fails_when_a_workflow_is_continued_leaves_it_to_be_continued(
-    alice: User, model: FaultModel
-) -> None:
-    thread_id = await with_joiner(alice)
-    (await alice.post(f"/threads/{thread_id}/exit", None)).raise_for_status()
-    workflow = await unfinished(alice)
-    model.script(answers("", finish="content_filter"))
-    body = {"workflowId": workflow["id"]}
-    answered = (await alice.post(f"/threads/{thread_id}/continue", body)).raise_for_status().json()
-    assert answered["state"]["activeAgent"]["id"] == "foreman"
-    assert (await unfinished(alice))["id"] == workflow["id"]
-    (await alice.post(f"/threads/{thread_id}/continue", body)).raise_for_status()
 
 
 @pytest.mark.parametrize("whose", ["another user's", "another tenant's", "a reader's"])
@@ -187,21 +136,3 @@ async def test_strangers_leave_nobody_and_continue_nothing(
     denied = {item["action"] for item in cloud.audits(elsewhere) if item["outcome"] == "denied"}
     assert {"thread.exit", "thread.continue"} <= denied
     assert await unfinished(alice) == workflow
-
-
-async def test_a_refusal_says_what_was_refused_and_begins_no_conversation(
-    socket: SocketClient, cloud: RunningCloud, tenant: str
-) -> None:
-    thread_id = new_id()
-    for action, more, code in (
-        ("exit", {}, "thread_unavailable"),
-        ("continue", {"workflowId": "none of mine"}, "workflow_unavailable"),
-        ("continue", {"workflowId": 7}, "invalid_request"),
-        ("continue", {}, "invalid_request"),
-    ):
-        await socket.send(action, threadId=thread_id, **more)
-        refusal = await socket.refused()
-        assert (refusal["code"], refusal["metadata"]["retryable"]) == (code, False)
-        assert (refusal["metadata"]["action"], refusal["metadata"]["threadId"]) == (action, thread_id)
-    await socket.nothing_more()
-    assert cloud.stored(tenant) == []

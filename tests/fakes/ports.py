@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
 from baton.ports.audit import AuditLog
@@ -59,6 +60,7 @@ class FakePorts:
     queue_records: QueueRecords | None = None
     closings: Closings = field(default_factory=FakeClosings)
     connections: Connections = field(default_factory=FakeConnections)
+    lease_times: LeaseTimes = USUAL_TIMES
     catalog: AgentCatalog = field(default_factory=FakeAgentCatalog)
     model: ChatModel = field(default_factory=ScriptedChatModel)
     default_model: str = "test-model"

@@ -9,7 +9,7 @@ from pathlib import Path
 from local.account import ACCOUNT, REGION
 from local.settings import ROOT
 from local.template import Endpoints, Template
-from tests.grants.judge import Asked, Json
+from tests.grants.simulator import Asked, Json
 
 CONSUMING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda wants of a role that is to take from a queue (Lambda Developer Guide, "Using Lambda with SQS")."""

@@ -1,7 +1,7 @@
 """Every AWS call of the end-to-end and fault suites is allowed by its function's role, and nothing else is granted.
 
-The local cloud writes calls down while those suites run (``BATON_LOCAL_RECORDINGS``); ``make test`` judges them last,
-when all of them have run. Over a part of the recordings this fails: what was not run has unused grants.
+The local cloud writes calls down while those suites run (``BATON_LOCAL_RECORDINGS``); ``make test`` runs this when
+they are over. Over a part of the recordings this fails: what was not run has unused grants.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 from local.settings import ROOT
 from tests.grants.declared import bucket_policy, implied, roles, template
-from tests.grants.judge import Asked, Grant, Verdict, grants, judge
+from tests.grants.simulator import Asked, Decision, Grant, decide, grants
 
 BODIES = "What does not fit into an item is in S3: whoever reads or writes messages may meet a large one."
 MISSING = "Without it S3 answers 403, not 404, for an object that is not there, and an object is rarely missing."
@@ -40,16 +40,16 @@ a reason may stand here that a run does not need."""
 
 
 @dataclass(frozen=True)
-class Judged:
+class Decisions:
     """Everything that was asked, with what came of it."""
 
-    recorded: list[tuple[Asked, Verdict]]
-    by_services: list[tuple[Asked, Verdict]]
+    recorded: list[tuple[Asked, Decision]]
+    by_services: list[tuple[Asked, Decision]]
     granted: set[Grant]
 
 
 @pytest.fixture(scope="module")
-def judged() -> Judged:
+def decided() -> Decisions:
     folder = os.environ.get("BATON_LOCAL_RECORDINGS")
     if not folder:
         pytest.skip("nothing was recorded: `make test` without TESTS records what functions ask for, then runs this")
@@ -57,8 +57,8 @@ def judged() -> Judged:
     documents = roles(declared)
     recorded, by_services = read(Path(folder)), list(implied(declared))
     asked = [*recorded, *by_services]
-    verdicts = list(zip(asked, judge(asked, documents, bucket_policy(declared)), strict=True))
-    return Judged(verdicts[: len(recorded)], verdicts[len(recorded) :], grants(documents))
+    decisions = list(zip(asked, decide(asked, documents, bucket_policy(declared)), strict=True))
+    return Decisions(decisions[: len(recorded)], decisions[len(recorded) :], grants(documents))
 
 
 def read(folder: Path) -> list[Asked]:
@@ -82,26 +82,26 @@ def is_check_at_start(line: dict[str, str]) -> bool:
     return not line["function"] and line["action"] in ("secretsmanager:GetSecretValue", "ssm:GetParameter")
 
 
-def test_every_function_was_recorded_and_every_call_belongs_to_one(judged: Judged) -> None:
-    assert {asked.function for asked, _ in judged.recorded} == {
+def test_every_function_was_recorded_and_every_call_belongs_to_one(decided: Decisions) -> None:
+    assert {asked.function for asked, _ in decided.recorded} == {
         name for name, _ in template().of_type("AWS::Lambda::Function")
     }
 
 
-def test_every_call_is_allowed(judged: Judged) -> None:
+def test_every_call_is_allowed(decided: Decisions) -> None:
     refused = {
-        f"{asked}: {verdict.result} {verdict.why}"
-        for asked, verdict in (*judged.recorded, *judged.by_services)
-        if verdict.result != "Allowed"
+        f"{asked}: {decision.result} {decision.why}"
+        for asked, decision in (*decided.recorded, *decided.by_services)
+        if decision.result != "Allowed"
     }
     assert sorted(refused) == []
 
 
-def test_every_grant_is_used_or_has_a_reason(judged: Judged) -> None:
-    used = set().union(*(verdict.uses for _, verdict in (*judged.recorded, *judged.by_services)))
-    unused = {grant for grant in judged.granted - used if (grant.role, grant.action) not in NOT_EXERCISED}
+def test_every_grant_is_used_or_has_a_reason(decided: Decisions) -> None:
+    used = set().union(*(decision.uses for _, decision in (*decided.recorded, *decided.by_services)))
+    unused = {grant for grant in decided.granted - used if (grant.role, grant.action) not in NOT_EXERCISED}
     assert sorted(map(str, unused)) == []
 
 
-def test_reasons_are_given_for_what_is_granted(judged: Judged) -> None:
-    assert set(NOT_EXERCISED) <= {(grant.role, grant.action) for grant in judged.granted}
+def test_reasons_are_given_for_what_is_granted(decided: Decisions) -> None:
+    assert set(NOT_EXERCISED) <= {(grant.role, grant.action) for grant in decided.granted}

@@ -16,6 +16,7 @@ from botocore.exceptions import ClientError
 from baton.adapters.aws import call
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
+from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.metrics import Metric, count
 from baton.domain.queued import Queued, RecordDelivery
 
@@ -24,14 +25,6 @@ if TYPE_CHECKING:
 
 logger = Logger(child=True)
 
-HIDDEN_SECONDS = 9
-"""How long a record stays hidden after its worker has died, at most."""
-HIDDEN_AGAIN_SECONDS = 45
-"""The same from a run's second attempt on, so that a slow worker does not lose its record again."""
-EXTEND_SECONDS = 3.0
-"""The interval of extensions of a record's visibility timeout, and the time limit of one."""
-AGAIN_SECONDS = 1.0
-"""The pause after a failed extension."""
 RETRY_SECONDS = 2
 
 
@@ -60,13 +53,16 @@ class SqsTurnQueue:
 class SqsHeldRecord:
     """``HeldRecord`` of one delivery, whose visibility timeout is extended periodically."""
 
-    def __init__(self, client: SQSClient, queue_url: str, receipt_handle: str, delivery: RecordDelivery) -> None:
+    def __init__(
+        self, client: SQSClient, queue_url: str, receipt_handle: str, delivery: RecordDelivery, times: LeaseTimes
+    ) -> None:
         self._client = client
         self._queue_url = queue_url
         self._receipt_handle = receipt_handle
         self._delivery = delivery
+        self._times = times
         # A repeated delivery may be a later attempt. Until that is known, the record is hidden for longer.
-        self._seconds = HIDDEN_SECONDS if delivery.receives == 1 else HIDDEN_AGAIN_SECONDS
+        self._seconds = times.hidden_for(delivery.receives)
         self._changed = asyncio.Event()
         self._hidden_until = math.inf
         """Event loop time. Until the first extension the queue's own timeout applies, which outlasts any worker."""
@@ -79,7 +75,7 @@ class SqsHeldRecord:
         return self._hidden_until - asyncio.get_running_loop().time()
 
     def attempting(self, attempt: int) -> None:
-        seconds = HIDDEN_SECONDS if attempt == 1 else HIDDEN_AGAIN_SECONDS
+        seconds = self._times.hidden_for(attempt)
         if seconds != self._seconds:
             self._seconds = seconds
             self._changed.set()
@@ -91,7 +87,8 @@ class SqsHeldRecord:
             began = loop.time()
             is_extended = await self._extend()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout_at(began + (EXTEND_SECONDS if is_extended else AGAIN_SECONDS)):
+                pause = self._times.extend if is_extended else self._times.extend_again
+                async with asyncio.timeout_at(began + pause):
                     await self._changed.wait()
             self._changed.clear()
 
@@ -100,7 +97,7 @@ class SqsHeldRecord:
         # Even if the response is lost, the record may be hidden until then.
         self._hidden_until = min(self._hidden_until, until)
         try:
-            async with asyncio.timeout(EXTEND_SECONDS):
+            async with asyncio.timeout(self._times.extend):
                 await self.hide(self._seconds)
         except ClientError:
             # The receipt is no longer valid: another worker has the record.
@@ -116,8 +113,8 @@ class SqsHeldRecord:
             self._hidden_until = until
         return True
 
-    async def hide(self, seconds: int) -> None:
-        """Make the record visible after ``seconds``. Raises ``ClientError`` if it is lost.
+    async def hide(self, seconds: float) -> None:
+        """Make the record visible after ``seconds``, rounded up to whole ones. Raises ``ClientError`` if it is lost.
 
         Raises ``StoreUnavailable`` for throttling and outages, which do not mean that the record is lost.
         """
@@ -125,7 +122,7 @@ class SqsHeldRecord:
             self._client.change_message_visibility,
             QueueUrl=self._queue_url,
             ReceiptHandle=self._receipt_handle,
-            VisibilityTimeout=seconds,
+            VisibilityTimeout=math.ceil(seconds),
         )
 
 
@@ -138,10 +135,11 @@ class SqsRecords:
 
     client: SQSClient
     queue_url: str
+    times: LeaseTimes = USUAL_TIMES
 
     @asynccontextmanager
     async def hidden(self, receipt_handle: str, delivery: RecordDelivery) -> AsyncIterator[SqsHeldRecord]:
-        record = SqsHeldRecord(self.client, self.queue_url, receipt_handle, delivery)
+        record = SqsHeldRecord(self.client, self.queue_url, receipt_handle, delivery, self.times)
         extending = asyncio.ensure_future(record.keep_hidden())
         failed = True
         try:

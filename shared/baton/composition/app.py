@@ -143,6 +143,7 @@ class App:
             conversations=self.conversations,
             forks=self.forks,
             active_skills=self.active_skills,
+            lease_times=ports.lease_times,
         )
 
     @cached_property
@@ -231,4 +232,10 @@ class App:
     @cached_property
     def follower(self) -> Follower:
         """Follows runs that other workers carry out."""
-        return Follower(self.ports.store, self.ports.live, self.replays, poll_seconds=self._poll_seconds)
+        return Follower(
+            self.ports.store,
+            self.ports.live,
+            self.replays,
+            poll_seconds=self._poll_seconds,
+            times=self.ports.lease_times,
+        )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from baton.adapters.token_counter import TiktokenCounter
     from baton.adapters.tokens import JwtVerifier
     from baton.composition.outside import Outside
+    from baton.domain.lease_times import LeaseTimes
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
     from baton.ports.audit import AuditLog
@@ -53,6 +54,13 @@ class AwsPorts:
         """The machine's."""
         return SystemClock()
 
+    @cached_property
+    def lease_times(self) -> LeaseTimes:
+        """Those that go with the setting."""
+        from baton.settings import LeaseSettings
+
+        return LeaseSettings().times
+
     # Stores
 
     @cached_property
@@ -77,7 +85,7 @@ class AwsPorts:
     def store(self) -> ThreadStore:
         from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 
-        return DynamoThreadStore(self.table, self.bodies, self.clock)
+        return DynamoThreadStore(self.table, self.bodies, self.clock, self.lease_times.lease)
 
     @cached_property
     def log(self) -> StreamLog:
@@ -156,7 +164,7 @@ class AwsPorts:
         from baton.adapters.sqs import SqsRecords
         from baton.settings import QueueSettings
 
-        return SqsRecords(client("sqs"), QueueSettings().turns_queue_url)
+        return SqsRecords(client("sqs"), QueueSettings().turns_queue_url, self.lease_times)
 
     @cached_property
     def closings(self) -> Closings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from baton.domain.lease_times import LeaseTimes
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
     from baton.ports.audit import AuditLog
@@ -35,6 +36,11 @@ class Ports(Protocol):
     @property
     def clock(self) -> Clock:
         """Time, and new ids."""
+        ...
+
+    @property
+    def lease_times(self) -> LeaseTimes:
+        """How long a worker keeps a run without a sign of life, and how often it gives one."""
         ...
 
     # Stores

@@ -5,15 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from baton.domain.identity import Scope
+from baton.domain.lease_times import LeaseTimes
 from baton.domain.thread import LeaseMark, Thread
 from baton.ports.live import LiveRegistry
-
-QUIET_SECONDS = 1.5
-"""How long a run may give no sign of life before its worker is asked for one."""
-ANSWERED_SECONDS = 10.0
-"""The same once it has answered: it renews its lease that often without being asked."""
-ANSWER_SECONDS = 6.0
-"""A worker that has not answered by then is presumed dead. It looks every two seconds."""
 
 
 class LeaseWatch:
@@ -22,14 +16,15 @@ class LeaseWatch:
     The answer is a renewed lease. Being wrong about a worker that is held up does no harm: it finds its lease lost.
     """
 
-    def __init__(self, live: LiveRegistry, scope: Scope, thread_id: str) -> None:
+    def __init__(self, live: LiveRegistry, scope: Scope, thread_id: str, times: LeaseTimes) -> None:
         self._live = live
         self._scope = scope
         self._thread_id = thread_id
         self._lease: LeaseMark | None = None
         self._quiet_since = 0.0
         self._asked_at: float | None = None
-        self._quiet_seconds = QUIET_SECONDS
+        self._times = times
+        self._quiet_seconds = times.quiet
 
     async def look(self, thread: Thread, *, heard: bool = False) -> LeaseMark | None:
         """The lease of a worker that is presumed dead, else None; to be called with every new look at the thread.
@@ -40,7 +35,7 @@ class LeaseWatch:
         now = asyncio.get_running_loop().time()
         if heard or thread.lease != self._lease:
             if self._asked_at is not None:
-                self._quiet_seconds = ANSWERED_SECONDS
+                self._quiet_seconds = self._times.answered
             self._lease, self._quiet_since, self._asked_at = thread.lease, now, None
         if self._lease is None or thread.run is None or thread.run.attempt > 1:
             return None
@@ -49,4 +44,4 @@ class LeaseWatch:
                 await self._live.ask(self._scope, self._thread_id, self._lease)
                 self._asked_at = asyncio.get_running_loop().time()
             return None
-        return self._lease if now - self._asked_at >= ANSWER_SECONDS else None
+        return self._lease if now - self._asked_at >= self._times.answer else None

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from baton.domain.events import Event
 from baton.domain.identity import Scope
+from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.thread import LeaseMark, Thread
 from baton.leases.lease_watch import LeaseWatch
 from baton.outbox.replay import Replay, Replays
@@ -23,12 +24,19 @@ class Follower:
     """Reads a thread's events as they are logged."""
 
     def __init__(
-        self, store: ThreadStore, live: LiveRegistry, replays: Replays, *, poll_seconds: float = POLL_SECONDS
+        self,
+        store: ThreadStore,
+        live: LiveRegistry,
+        replays: Replays,
+        *,
+        poll_seconds: float = POLL_SECONDS,
+        times: LeaseTimes = USUAL_TIMES,
     ) -> None:
         self._store = store
         self._live = live
         self._replays = replays
         self._poll_seconds = poll_seconds
+        self._times = times
 
     async def follow(
         self, scope: Scope, thread_id: str, *, after: int, seconds: float, when_dead: WhenDead | None = None
@@ -41,7 +49,7 @@ class Follower:
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        watch, told = LeaseWatch(self._live, scope, thread_id), None
+        watch, told = LeaseWatch(self._live, scope, thread_id, self._times), None
         while True:
             thread = await self._store.get_thread(scope, thread_id)
             replay = await self._replays.after(scope, thread, after)

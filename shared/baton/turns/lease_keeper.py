@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Self
 
 from baton.domain.events import Event, custom, unsequenced
+from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.thread import LeaseMark
-from baton.leases.lease_watch import ANSWER_SECONDS
 from baton.outbox.delivery import LEASE_MARGIN, Delivery
 from baton.outbox.event_log import EventLog
 from baton.ports.clock import Clock
@@ -21,11 +21,7 @@ from baton.ports.thread_store import Lease, ThreadStore
 MIN_PAUSE_SECONDS = 0.01
 MAX_PAUSE_SECONDS = 0.5
 """Text that comes meanwhile is logged a second later, so that its time is known by then."""
-RENEW_SECONDS = 10.0
-REFRESH_SECONDS = 2.0
 HEARTBEAT_SECONDS = 10.0
-LOSING_SECONDS = 2.5
-"""A record that is hidden for less than this has missed two extensions or more, and will soon be lost."""
 A_DAY = 86_400.0
 
 
@@ -37,9 +33,17 @@ class LeaseHolder:
     whoever waits for the run may ask for a sign of life, which is a renewal.
     """
 
-    def __init__(self, store: ThreadStore, lease: Lease, clock: Clock, record: HeldRecord | None = None) -> None:
+    def __init__(
+        self,
+        store: ThreadStore,
+        lease: Lease,
+        clock: Clock,
+        record: HeldRecord | None = None,
+        times: LeaseTimes = USUAL_TIMES,
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._times = times
         self._record = record
         self._renewing = asyncio.Lock()
         self._renewed_at = self._vouched_at = asyncio.get_running_loop().time()
@@ -50,19 +54,19 @@ class LeaseHolder:
     @property
     def until(self) -> datetime:
         """Nobody else has the lease before then."""
-        unasked = self._vouched_at + ANSWER_SECONDS - asyncio.get_running_loop().time()
+        unasked = self._vouched_at + self._times.answer - asyncio.get_running_loop().time()
         seconds = min(self._record_seconds(), unasked)
         return min(self.lease.until, self._clock.now() + timedelta(seconds=seconds))
 
     @property
     def is_due(self) -> bool:
         """Whether it is time to renew the lease."""
-        return self.is_losing_record or asyncio.get_running_loop().time() - self._renewed_at >= RENEW_SECONDS
+        return self.is_losing_record or asyncio.get_running_loop().time() - self._renewed_at >= self._times.renew
 
     @property
     def is_losing_record(self) -> bool:
         """Whether the record, which the lease depends on, is about to be given to another worker, or may have been."""
-        return self._record_seconds() < LOSING_SECONDS
+        return self._record_seconds() < self._times.losing
 
     async def renew(self, used_seq: int) -> None:
         """Extend the lease, without its record if that is being lost. Raises ``LeaseLost``."""
@@ -116,6 +120,7 @@ class LeaseKeeper:
         run_id: str,
         stop: asyncio.Event,
         emit_heartbeat: Callable[[Event], None],
+        times: LeaseTimes = USUAL_TIMES,
     ) -> None:
         self._holder = holder
         self._log = log
@@ -123,6 +128,7 @@ class LeaseKeeper:
         self._run_id = run_id
         self._stop = stop
         self._emit_heartbeat = emit_heartbeat
+        self._refresh_seconds = times.refresh
         self._stopping = asyncio.Event()
         self._error: BaseException | None = None
         self._last_seq = log.last_seq
@@ -155,14 +161,14 @@ class LeaseKeeper:
                 if now >= self._log.piece_due:
                     await self._log.write_piece(self._holder.lease)
                     await self._renew_when_due()  # on a slow table the next request may take its time as well
-                if now >= refreshed + REFRESH_SECONDS:
+                if now >= refreshed + self._refresh_seconds:
                     await self._delivery.refresh(self._log.logged_seq)
                     await self._holder.answer(self._delivery.asked, looked_at=now, used_seq=self._log.last_seq)
                     refreshed = now
                 if self._run_id in self._delivery.cancelled_runs:
                     self._stop.set()
                 self._beat(now)
-                due = min(refreshed + REFRESH_SECONDS, self._log.piece_due, now + MAX_PAUSE_SECONDS)
+                due = min(refreshed + self._refresh_seconds, self._log.piece_due, now + MAX_PAUSE_SECONDS)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout_at(max(due, now + MIN_PAUSE_SECONDS)):
                         await self._stopping.wait()

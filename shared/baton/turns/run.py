@@ -62,7 +62,8 @@ class RunExecution:
         self._scope = scope or lease.scope
         self._call = call
         self._request = call.request
-        self._holder = LeaseHolder(services.store, lease, services.agents.clock, call.record)
+        times = services.lease_times
+        self._holder = LeaseHolder(services.store, lease, services.agents.clock, call.record, times)
         self._thread = lease.thread
         self._run = run = _leased_run(lease)
         self._agent = services.agents.registry.answering(lease.thread)
@@ -210,6 +211,7 @@ class RunExecution:
             run_id=self._run.run_id,
             stop=stop,
             emit_heartbeat=lambda event: self._outbox.send_numbered([event]),
+            times=self._services.lease_times,
         )
 
         beginning = asyncio.ensure_future(self._begin(opening, stop, opened))

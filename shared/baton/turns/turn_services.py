@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from baton.agents.agent_services import AgentServices
 from baton.dialogue.dialogue_services import DialogueServices
+from baton.domain.lease_times import LeaseTimes
 from baton.handoffs.active_skills import ActiveSkills
 from baton.handoffs.conversations import Conversations
 from baton.handoffs.forks import Forks
@@ -29,6 +30,7 @@ class TurnServices:
     conversations: Conversations
     forks: Forks
     active_skills: ActiveSkills
+    lease_times: LeaseTimes
 
     @property
     def dialogue(self) -> DialogueServices:

@@ -203,7 +203,7 @@ class Turns:
 
         Raises ``ThreadBusy`` when the caller's time is over.
         """
-        watch = LeaseWatch(self._services.live, call.scope, thread_id)
+        watch = LeaseWatch(self._services.live, call.scope, thread_id, self._services.lease_times)
         while asyncio.get_running_loop().time() < call.wait_until:
             thread = await self._store.get_thread(call.scope, thread_id)
             if thread.run is None or thread.run.status is RunStatus.INTERRUPTED:

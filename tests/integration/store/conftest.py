@@ -40,7 +40,6 @@ for contract in (
     "conversations",
     "handoffs",
     "leases",
-    "one_writer",
     "messages",
     "run_records",
     "skills",

@@ -10,9 +10,9 @@ import pytest
 
 from baton.domain.errors import ThreadUnavailable
 from tests.contracts.stores import new_thread_id
+from tests.harness.harness import Harness
 from tests.integration.store.conftest import Engine
 from tests.unit.api.served import Served
-from tests.unit.conversation.harness import Harness
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Servers and stages of the tests of tools."""
+"""Servers and harnesses of the tests of tools."""
 
 from __future__ import annotations
 

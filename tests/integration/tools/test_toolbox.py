@@ -21,9 +21,9 @@ from baton.ports.tools import ToolFailed
 from tests.contracts.tools import ToolsContract, ToolsUnderTest
 from tests.fakes.chat_model import Answer
 from tests.fakes.tools import FakeTools
+from tests.harness.harness import ASSISTANT
+from tests.harness.harness import Harness as Talk
 from tests.integration.tools.harness import ADA, Harness, agent_with, context, http, mcp
-from tests.unit.conversation.harness import ASSISTANT
-from tests.unit.conversation.harness import Harness as Talk
 from tests.unit.egress.serving import serving
 from tests.unit.identity.signing import Monotonic
 

@@ -21,9 +21,9 @@ from tests.contracts.stores import Stores, said
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.files import FakeFiles
-from tests.unit.conversation.handing_over import HELPER, LOCKED, MAKER, HandoffHarness, advance, calling, transfer
-from tests.unit.conversation.harness import ASSISTANT, Harness
-from tests.unit.conversation.wiki import answer, delete, no, yes
+from tests.harness.handoffs import HELPER, LOCKED, MAKER, HandoffHarness, advance, calling, transfer
+from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.wiki import answer, delete, no, yes
 
 HOST_ID = "booking 4711 ä"
 LONGER_THAN_A_LEASE = 31.0
@@ -125,7 +125,7 @@ class RecordedHarness(HandoffHarness):
         await self.denials()
         await self.unfinished()
 
-    def scene(self, name: str, thread_id: str | None = None) -> None:
+    def begin_thread(self, name: str, thread_id: str | None = None) -> None:
         """A conversation begins."""
         self.model.forget()
         self.threads[name] = self.thread_id = thread_id or str(uuid.uuid4())
@@ -138,16 +138,16 @@ class RecordedHarness(HandoffHarness):
         return await self.say(f"m{self._messages}", text, scope=scope)
 
     async def words(self) -> None:
-        self.scene("words")
+        self.begin_thread("words")
         await self.ask("Hello", "Hi.")
         await self.ask("Ünï\u200dcode \U0001f600\n\ttabs", "So long.")
         await self.ask("x" * 400_000, "Long.")
-        self.scene("of a host", HOST_ID)
+        self.begin_thread("of a host", HOST_ID)
         await self.ask("Hello", "Hi.")
         self.threads["of a host, canonical"] = thread_ref(self.ada, HOST_ID).id
 
     async def attachments(self) -> None:
-        self.scene("attachments")
+        self.begin_thread("attachments")
         files = self.files
         assert isinstance(files, FakeFiles)
         sent = await files.presign_upload(self.ada, self.thread_id, "a.pdf", "application/pdf", 4)
@@ -171,7 +171,7 @@ class RecordedHarness(HandoffHarness):
         await self.ask(with_lost_file, ModelUnavailable())
 
     async def calls(self) -> None:
-        self.scene("calls")
+        self.begin_thread("calls")
         for number, name in enumerate(("look", "mute", "read", "broken", "out", "crash", "unknown")):
             text = "Let me see." if number % 2 else ""
             await self.ask("Well?", Answer.calling(call(name), text=text), "That is it.")
@@ -181,7 +181,7 @@ class RecordedHarness(HandoffHarness):
         await self.ask("Silent?", Answer.calling(call("look")), Answer(()))
 
     async def consultations(self) -> None:
-        self.scene("consultations")
+        self.begin_thread("consultations")
         await self.ask("One?", Answer.calling(asking("expert")), Answer.calling(call("look")), "It is so.", "So it is.")
         self.agent_client.script("elsewhere", "All fine.", AgentFailed("It is down."), Reply(()))
         for _ in range(3):
@@ -190,7 +190,7 @@ class RecordedHarness(HandoffHarness):
         await self.ask("Slow?", Answer.calling(asking("slow")), Answer(gate=asyncio.Event()), "No answer.")
 
     async def endings(self) -> None:
-        self.scene("endings")
+        self.begin_thread("endings")
         await self.ask("Fails?", ModelUnavailable())
         await self.ask("Fails later?", Answer(("Well, ",), ModelUnavailable()))
         began = asyncio.Event()
@@ -235,48 +235,48 @@ class RecordedHarness(HandoffHarness):
         await self._interrupted("waiting for two", "home", "about")
 
     async def _interrupted(self, name: str, *pages: str) -> dict[str, Any]:
-        self.scene(name)
+        self.begin_thread(name)
         heard = await self.ask("Delete it.", Answer.calling(*map(delete, pages or ("home",)), call("look")))
         first: dict[str, Any] = heard.last["outcome"]["interrupts"][0]
         return first
 
     async def handovers(self) -> None:
         name = {"name": "Box"}
-        self.scene("returned")
+        self.begin_thread("returned")
         back = calling("return_to_main", summary="Box.", outcome="completed")
         done = [advance("BUILD", **name), advance("DONE"), back]
         await self.ask("Make one", transfer(), "What name?")
         await self.ask("Box", *done, "Made.")
-        self.scene("exited")
+        self.begin_thread("exited")
         await self.ask("Make one", transfer(), "What name?")
         await self.exit()
-        self.scene("in session")
+        self.begin_thread("in session")
         await self.ask("Please make a thing", "Ada wants a thing.", "What name?")
         await self.ask("And?", calling("advance_workflow", state="DONE", data={}), "Not yet.")
         await self.ask("And?", advance("BUILD", **name), "Building.")
-        self.scene("closed in session")
+        self.begin_thread("closed in session")
         await self.ask("Make one", transfer(), "What name?")
         await self.close()
-        self.scene("refused handoffs")
+        self.begin_thread("refused handoffs")
         await self.ask("Open sesame", "No.")
         await self.ask("Cave?", transfer("locked"), "No.")
-        self.scene("recent")
+        self.begin_thread("recent")
         await self.ask("Hello", Answer.calling(call("look")), "Hi.")
         await self.ask("Help", transfer("helper"), "How?")
-        self.scene("branched off")
+        self.begin_thread("branched off")
         await self.ask("Hello", "Hi.")
         await self.ask("Branch", transfer("branched"), Answer.calling(call("look")), "Off we go.")
         await self.ask("More", "Gone on.")
         self.threads["the branch"] = str((await self.handoffs_kept())[0]["childThreadId"])
-        self.scene("failed handoff")
+        self.begin_thread("failed handoff")
         self.agent_client.script("elsewhere", AgentFailed("It is down."))
         await self.ask("There", transfer("elsewhere"), "They are out.")
-        self.scene("relayed")
+        self.begin_thread("relayed")
         self.agent_client.script("elsewhere", "Here we are.")
         await self.ask("There", transfer("elsewhere"))
 
     async def forks_made(self) -> None:
-        self.scene("forked")
+        self.begin_thread("forked")
         await self.ask("Hello", Answer.calling(call("look"), text="Let me see."), "Hi.")
         for count in (0, 5):
             made = await self.forks.fork(self.ada, self.thread_id, agent_id="helper", include_history_messages=count)
@@ -284,28 +284,28 @@ class RecordedHarness(HandoffHarness):
 
     async def sessions_ended(self) -> None:
         for name, reason in (("closed", EndReason.USER_CLOSED), ("timed out", EndReason.TIMEOUT)):
-            self.scene(name)
+            self.begin_thread(name)
             await self.ask("Hello", "Hi.")
             await self.close(reason)
-        self.scene("reopened")
+        self.begin_thread("reopened")
         await self.ask("Hello", "Hi.")
         await self.close()
         await self.ask("Hello again", "Hi again.")
-        self.scene("ended by the agent")
+        self.begin_thread("ended by the agent")
         await self.ask("Bye", Answer.calling(call("end_conversation", reason="done"), text="Bye."))
 
     async def close(self, reason: EndReason = EndReason.USER_CLOSED) -> None:
         await self.closer.close(self.ada, self.thread_id, reason, patience=5)
 
     async def denials(self) -> None:
-        self.scene("of another user")
+        self.begin_thread("of another user")
         await self.ask("Mine", "Yours.", scope=replace(self.ada, user_id="bob"))
-        self.scene("of another tenant")
+        self.begin_thread("of another tenant")
         await self.ask("Mine", "Yours.", scope=Scope(f"{self.ada.tenant_id}-2", "ada"))
 
     async def unfinished(self) -> None:
         for name in ("of a dead worker", "running"):
-            self.scene(name)
+            self.begin_thread(name)
             await self.ask("Hello", "Hi.")
             request = LeaseRequest(self.thread_id, "r-9", "m-9")
             lease = await self.store.acquire(self.ada, request)

@@ -12,7 +12,7 @@ from baton.api.services import ApiServices
 from baton.api.sse import Timing
 from baton.composition.app import build
 from tests.fakes.token_verifier import OpenVerifier
-from tests.unit.conversation.harness import Harness
+from tests.harness.harness import Harness
 
 
 @dataclass

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.harness.wiki import interrupted, wiki
 from tests.unit.api.served import Served
-from tests.unit.conversation.wiki import interrupted, wiki
 
 APPROVED = {"approved": True}
 

@@ -12,8 +12,8 @@ import pytest
 from baton.domain.errors import ModelUnavailable
 from baton.ports.thread_store import LeaseRequest
 from tests.fakes.chat_model import Answer
+from tests.harness.handoffs import HandoffHarness, advance, transfer
 from tests.unit.api.served import Served
-from tests.unit.conversation.handing_over import HandoffHarness, advance, transfer
 
 EXITED = [
     ("Maker", "No problem! Returning you to the main assistant."),
@@ -98,19 +98,6 @@ async def test_exits_at_the_same_time_are_one() -> None:
     assert spoken(first[1]) == EXITED
     messages, _ = await served.items(f"{thread(served)}/messages")
     assert [message["content"] for message in messages].count(EXITED[0][1]) == 1
-
-
-async def test_an_exit_stops_the_answer_that_the_specialist_is_giving() -> None:
-    served = await handed_over()
-    harness = served.harness
-    harness.model.script(Answer(("Let me ", "think."), gate=asyncio.Event(), gate_at=1))
-    body = {"sessionId": harness.thread_id, "messageId": "m2", "message": "Well?"}
-    answering = asyncio.ensure_future(served.post("/messages", body))
-    await harness.model_is_asked(3)
-    left = await exit_(served)
-    stopped = (await answering).json()
-    assert (stopped["outcome"], stopped["messages"][-1]["metadata"]["status"]) == ({"type": "cancelled"}, "cancelled")
-    assert spoken(left.json()) == EXITED
 
 
 async def test_with_the_main_agent_there_is_nobody_to_leave() -> None:

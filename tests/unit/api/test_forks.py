@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.fakes.chat_model import Answer
+from tests.harness.handoffs import HandoffHarness, transfer
 from tests.unit.api.served import Served
-from tests.unit.conversation.handing_over import HandoffHarness, transfer
 
 
 async def talked() -> Served:

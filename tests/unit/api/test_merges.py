@@ -12,8 +12,8 @@ from baton.api.body_limit import MAX_BODY_BYTES
 from baton.domain.episode import EndReason
 from baton.domain.message import Role
 from tests.fakes.chat_model import Answer
+from tests.harness.handoffs import HandoffHarness, transfer
 from tests.unit.api.served import Served
-from tests.unit.conversation.handing_over import HandoffHarness, transfer
 
 
 async def forked(*answers: Answer) -> tuple[Served, str]:

@@ -25,8 +25,8 @@ from local.demo_model.app import create_app
 from local.settings import ROOT
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fault_model import ThreadedServer
-from tests.unit.conversation.handing_over import texts
-from tests.unit.conversation.harness import Harness, Said
+from tests.harness.handoffs import texts
+from tests.harness.harness import Harness, Said
 
 WISH = "I want to create a skill that sends Slack alerts"
 MAIN, MAKER = "Assistant", "Skill Creation Assistant"

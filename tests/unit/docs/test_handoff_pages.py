@@ -20,9 +20,9 @@ from baton.domain.triggers import matching
 from baton.domain.workflow import progress
 from baton.domain.workflow_moves import IllegalTransition, advance, begin, open_ways
 from tests.fakes.chat_model import Answer
-from tests.unit.conversation.handing_over import HandoffHarness, transfer
-from tests.unit.conversation.handing_over import advance as advancing
-from tests.unit.conversation.harness import Harness
+from tests.harness.handoffs import HandoffHarness, transfer
+from tests.harness.handoffs import advance as advancing
+from tests.harness.harness import Harness
 from tests.unit.docs.pages import ROOT, blocks, table
 
 SPECIALISTS = ROOT / "docs" / "how-to" / "hand-users-over.md"

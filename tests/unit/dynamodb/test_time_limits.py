@@ -12,24 +12,24 @@ from typing import Any, cast
 import pytest
 
 from baton.adapters import aws
-from baton.adapters.dynamodb.leases import LEASE_SECONDS
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.domain.errors import StoreUnavailable
 from baton.domain.events import RunStamp, text_content
+from baton.domain.lease_times import USUAL_TIMES as TIMES
 from baton.outbox.delivery import LEASE_MARGIN, Delivery
 from baton.outbox.event_log import EventLog
 from baton.ports.thread_store import Lease
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
-from tests.e2e.faults.virtual_time import VirtualTimeLoop
 from tests.fakes.connections import FakeConnections
 from tests.fakes.stores import in_memory
+from tests.virtual_time import DeterministicLoop
 
 NEVER = 1e9
 KEY = {"PK": "acme#t", "SK": "THREAD"}
-SAFE_SECONDS = LEASE_SECONDS - LEASE_MARGIN.total_seconds()
+SAFE_SECONDS = TIMES.lease - LEASE_MARGIN.total_seconds()
 """How long after a lease was taken its holder may still speak."""
 
 Ask = Callable[[Table], Coroutine[Any, Any, object]]
@@ -63,7 +63,7 @@ REQUESTS: dict[str, Ask] = {
 
 def seconds_until_unavailable(ask: Callable[[], Coroutine[Any, Any, object]], answers_after: float = NEVER) -> float:
     """How long somebody waits for an answer before the store counts as unavailable."""
-    loop = VirtualTimeLoop(lambda: (answers_after, 0.0))
+    loop = DeterministicLoop(lambda: (answers_after, 0.0))
     try:
         with pytest.raises(StoreUnavailable):
             loop.run_until_complete(ask())
@@ -81,7 +81,7 @@ def test_a_request_that_is_never_answered_fails_while_a_renewal_could_still_foll
 
 @pytest.mark.parametrize("ask", REQUESTS.values(), ids=REQUESTS)
 def test_an_answer_in_time_is_taken(ask: Ask) -> None:
-    loop = VirtualTimeLoop(lambda: (3.0, 0.0))
+    loop = DeterministicLoop(lambda: (3.0, 0.0))
     loop.run_until_complete(ask(table()))
     assert loop.time() == pytest.approx(3.0)
     loop.close()
@@ -94,7 +94,7 @@ def test_a_process_that_stood_still_takes_the_answer_that_came_meanwhile() -> No
         loop.call_later(0.1, loop.advance, 24.0)
         await table().get(KEY)
 
-    loop = VirtualTimeLoop(lambda: (25.0, 0.0))
+    loop = DeterministicLoop(lambda: (25.0, 0.0))
     loop.run_until_complete(suspended_while_it_waits())
     assert loop.time() == pytest.approx(25.0)
     loop.close()
@@ -114,7 +114,7 @@ def test_a_run_whose_table_falls_silent_ends_before_its_lease_does(hears_nothing
     renewed: list[float] = []
 
     async def run() -> None:
-        loop = cast("VirtualTimeLoop", asyncio.get_running_loop())
+        loop = cast("DeterministicLoop", asyncio.get_running_loop())
         loop.latency = lambda: (0.0, 0.0) if loop.time() < hears_nothing_after else (NEVER, 0.0)
         store = DynamoThreadStore(table(), cast("Any", None), clock)
         log = EventLog(DynamoStreamLog(table(), clock), RunStamp(lease.thread_id, "r1", 1), first_seq=1)
@@ -137,7 +137,7 @@ def test_a_run_whose_table_falls_silent_ends_before_its_lease_does(hears_nothing
         async with LeaseKeeper(holder, log, delivery, run_id="r1", stop=stop, emit_heartbeat=lambda event: None):
             await asyncio.sleep(NEVER)
 
-    loop = VirtualTimeLoop()
+    loop = DeterministicLoop()
     with pytest.raises(StoreUnavailable):
         loop.run_until_complete(run())
     assert loop.time() - max(renewed, default=0.0) < SAFE_SECONDS
@@ -176,7 +176,7 @@ def test_a_slow_table_does_not_keep_the_lease_from_being_renewed() -> None:
                 log.number(text_content("m1", "a"))
                 await asyncio.sleep(1)
 
-    loop = VirtualTimeLoop(lambda: (0.0, 7.5))
+    loop = DeterministicLoop(lambda: (0.0, 7.5))
     loop.run_until_complete(run())
     loop.close()
     renewals = [0.0, *(at for at, operation in asked if operation == "update_item")]

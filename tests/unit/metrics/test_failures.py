@@ -37,16 +37,16 @@ from tests.contracts.agent_client import a_task
 from tests.fakes.chat_model import Answer
 from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
+from tests.harness.handoffs import advance, calling
+from tests.harness.harness import Harness
+from tests.harness.sockets import Socketed
 from tests.infrastructure.stack import Stack as Template
 from tests.infrastructure.stack import read_template
 from tests.infrastructure.test_template import metrics_of
 from tests.integration.agents.conftest import defined, resolve
 from tests.integration.tools.harness import Harness as ToolHarness
 from tests.integration.tools.harness import agent_with
-from tests.unit.conversation.handing_over import advance, calling
-from tests.unit.conversation.harness import Harness
-from tests.unit.conversation.socketed import Socketed
-from tests.unit.conversation.test_skill_creation import SkillHarness, drafting
+from tests.unit.handoffs.test_skill_creation import SkillHarness, drafting
 from tests.unit.identity.signing import SECRET, OneSecret
 from tests.unit.metrics.written import Context, counts, function
 

@@ -10,10 +10,11 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from baton.adapters.sqs import EXTEND_SECONDS, HIDDEN_AGAIN_SECONDS, HIDDEN_SECONDS, RETRY_SECONDS, SqsRecords
+from baton.adapters.sqs import RETRY_SECONDS, SqsRecords
+from baton.domain.lease_times import USUAL_TIMES as TIMES
 from baton.domain.queued import RecordDelivery
 from baton.ports.queue_records import HeldRecord
-from tests.e2e.faults.virtual_time import VirtualTimeLoop
+from tests.virtual_time import DeterministicLoop
 
 LOST = ClientError({"Error": {"Code": "ReceiptHandleIsInvalid"}}, "ChangeMessageVisibility")
 OUTAGE = EndpointConnectionError(endpoint_url="https://sqs")
@@ -40,7 +41,7 @@ def held(queue: Queue, receives: int, work: Callable[[HeldRecord], Awaitable[Non
         async with records.hidden("receipt", RecordDelivery("record", receives)) as record:
             await work(record)
 
-    loop = VirtualTimeLoop()
+    loop = DeterministicLoop()
     try:
         loop.run_until_complete(hide())
     finally:
@@ -53,10 +54,10 @@ def test_a_record_is_hidden_for_seconds_and_extended_while_its_worker_lives() ->
     async def work(record: HeldRecord) -> None:
         for _ in range(40):
             await asyncio.sleep(1)
-            assert record.seconds_left() >= HIDDEN_SECONDS - EXTEND_SECONDS
+            assert record.seconds_left() >= TIMES.hidden - TIMES.extend
 
     held(queue, 1, work)
-    assert set(queue.asked) == {HIDDEN_SECONDS}
+    assert set(queue.asked) == {TIMES.hidden}
 
 
 def test_work_that_fails_gives_its_record_back_at_once() -> None:
@@ -68,7 +69,7 @@ def test_work_that_fails_gives_its_record_back_at_once() -> None:
 
     with pytest.raises(ZeroDivisionError):
         held(queue, 1, work)
-    assert queue.asked == [HIDDEN_SECONDS, RETRY_SECONDS]
+    assert queue.asked == [TIMES.hidden, RETRY_SECONDS]
 
 
 def test_from_the_second_attempt_on_a_record_is_hidden_for_longer_from_the_start() -> None:
@@ -80,7 +81,7 @@ def test_from_the_second_attempt_on_a_record_is_hidden_for_longer_from_the_start
         await asyncio.sleep(0.5)
 
     held(queue, 2, work)
-    assert queue.asked == [HIDDEN_AGAIN_SECONDS]
+    assert queue.asked == [TIMES.hidden_again]
 
 
 def test_a_record_that_came_back_before_its_run_began_is_hidden_for_seconds_only() -> None:
@@ -90,10 +91,10 @@ def test_a_record_that_came_back_before_its_run_began_is_hidden_for_seconds_only
         await asyncio.sleep(0.5)
         record.attempting(1)
         await asyncio.sleep(0.5)
-        assert record.seconds_left() <= HIDDEN_SECONDS
+        assert record.seconds_left() <= TIMES.hidden
 
     held(queue, 2, work)
-    assert queue.asked == [HIDDEN_AGAIN_SECONDS, HIDDEN_SECONDS]
+    assert queue.asked == [TIMES.hidden_again, TIMES.hidden]
 
 
 def test_a_first_delivery_that_takes_over_a_run_is_hidden_for_longer_at_once() -> None:
@@ -105,7 +106,7 @@ def test_a_first_delivery_that_takes_over_a_run_is_hidden_for_longer_at_once() -
         await asyncio.sleep(0.5)
 
     held(queue, 1, work)
-    assert queue.asked == [HIDDEN_SECONDS, HIDDEN_AGAIN_SECONDS]
+    assert queue.asked == [TIMES.hidden, TIMES.hidden_again]
 
 
 def test_while_the_queue_does_not_answer_the_time_runs_down_and_is_regained_if_it_answers_in_time() -> None:
@@ -114,11 +115,11 @@ def test_while_the_queue_does_not_answer_the_time_runs_down_and_is_regained_if_i
     async def work(record: HeldRecord) -> None:
         await asyncio.sleep(1)
         queue.failure = OUTAGE
-        await asyncio.sleep(HIDDEN_SECONDS - 4)
-        assert record.seconds_left() < EXTEND_SECONDS + 1
+        await asyncio.sleep(TIMES.hidden - 4)
+        assert record.seconds_left() < TIMES.extend + 1
         queue.failure = None
-        await asyncio.sleep(EXTEND_SECONDS)
-        assert record.seconds_left() > HIDDEN_SECONDS - EXTEND_SECONDS - 1
+        await asyncio.sleep(TIMES.extend)
+        assert record.seconds_left() > TIMES.hidden - TIMES.extend - 1
 
     held(queue, 1, work)
 
@@ -129,9 +130,9 @@ def test_a_record_that_was_visible_for_a_moment_is_never_taken_for_hidden_again(
     async def work(record: HeldRecord) -> None:
         await asyncio.sleep(1)
         queue.failure = OUTAGE
-        await asyncio.sleep(HIDDEN_SECONDS)
+        await asyncio.sleep(TIMES.hidden)
         queue.failure = None
-        await asyncio.sleep(2 * EXTEND_SECONDS)
+        await asyncio.sleep(2 * TIMES.extend)
         assert record.seconds_left() < 0
 
     held(queue, 1, work)
@@ -144,7 +145,7 @@ def test_a_receipt_that_is_refused_means_that_somebody_else_has_the_record() -> 
         await asyncio.sleep(1)
         assert record.seconds_left() > 0
         queue.failure = LOST
-        await asyncio.sleep(EXTEND_SECONDS)
+        await asyncio.sleep(TIMES.extend)
         assert record.seconds_left() < 0
 
     held(queue, 1, work)

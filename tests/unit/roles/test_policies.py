@@ -50,7 +50,7 @@ def test_what_is_denied_is_denied_whoever_allows_it() -> None:
     assert not allows(GET, statement("*", "*"), deny)
 
 
-def test_conditions_are_left_to_the_judge() -> None:
+def test_conditions_are_left_to_the_simulator() -> None:
     condition = {"Bool": {"aws:SecureTransport": "false"}}
     assert allows(GET, statement("*", "*", Condition=condition))
     assert allows(GET, statement("*", "*"), {**statement("*", "*", Condition=condition), "Effect": "Deny"})

@@ -17,6 +17,7 @@ from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
+from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
 from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
@@ -24,7 +25,6 @@ from baton.domain.workflow import Workflow
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
-LEASE_SECONDS = 30
 RESERVED_SEQS = 10_000
 CLOSING_MS = 5 * 60 * 1000
 """After this time the sweeper restarts an incomplete closing."""
@@ -61,22 +61,23 @@ _END_SESSION = ", episode = :episode, episode_first_ordinal = {first}, idle_shar
 _MINE = "fence = :fence AND lease_owner = :owner"
 
 
-def _end_of_lease(now: datetime) -> datetime:
+def _end_of_lease(now: datetime, seconds: float) -> datetime:
     """Return the end of a new lease in whole milliseconds, as in the table. Leases are compared by their end."""
-    return from_millis(to_millis(now + timedelta(seconds=LEASE_SECONDS)))
+    return from_millis(to_millis(now + timedelta(seconds=seconds)))
 
 
 class Leases:
     """The part of the thread store that manages leases and commits."""
 
-    def __init__(self, table: Table, clock: Clock) -> None:
+    def __init__(self, table: Table, clock: Clock, lease_seconds: float = DEFAULT_LEASE_SECONDS) -> None:
         self._table = table
         self._clock = clock
+        self._lease_seconds = lease_seconds
 
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
         now = self._clock.now()
         owner = self._clock.new_id()
-        until = _end_of_lease(now)
+        until = _end_of_lease(now, self._lease_seconds)
         values: Item = {
             ":owner": owner,
             ":until": to_millis(until),
@@ -122,7 +123,7 @@ class Leases:
         return _lease(scope, request, item, until)
 
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
-        until = _end_of_lease(self._clock.now())
+        until = _end_of_lease(self._clock.now(), self._lease_seconds)
         more = RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0
         values = {
             ":until": to_millis(until),

@@ -14,6 +14,7 @@ from baton.adapters.dynamodb.leases import Leases
 from baton.adapters.dynamodb.table import Item, Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
+from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
 from baton.off_loop import LARGE, off_loop
@@ -28,8 +29,10 @@ PAGE_SIZE = 1024 * 1024
 class Messages(Leases):
     """The part of the thread store that stores messages."""
 
-    def __init__(self, table: Table, bodies: S3Bodies, clock: Clock) -> None:
-        super().__init__(table, clock)
+    def __init__(
+        self, table: Table, bodies: S3Bodies, clock: Clock, lease_seconds: float = DEFAULT_LEASE_SECONDS
+    ) -> None:
+        super().__init__(table, clock, lease_seconds)
         self._bodies = ItemBodies(bodies)
 
     async def put_message(self, lease: Lease, message: StoredMessage) -> None:

@@ -1,0 +1,50 @@
+"""How long a worker keeps its run without a sign of life, and how often it gives one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+DEFAULT_LEASE_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """All in seconds of real time. They belong together: shorter ones have the proportions of these."""
+
+    lease: float = DEFAULT_LEASE_SECONDS
+    """From a renewal to the lease's end."""
+    renew: float = 10.0
+    """From one renewal to the next."""
+    refresh: float = 2.0
+    """How often a worker looks who watches its run, who wants it stopped and who asks for a sign of life."""
+    quiet: float = 1.5
+    """How long a run may give no sign of life before its worker is asked for one."""
+    answered: float = 10.0
+    """The same once it has answered: it renews its lease that often without being asked."""
+    answer: float = 6.0
+    """A worker that has not answered by then is presumed dead."""
+    hidden: float = 9.0
+    """How long a queue record stays hidden after its worker has died, at most."""
+    hidden_again: float = 45.0
+    """The same from a run's second attempt on: a worker that is held up for seconds must not lose its record again."""
+    extend: float = 3.0
+    """From one extension of the time for which a record is hidden to the next; also the longest that one may take."""
+    extend_again: float = 1.0
+    """From an extension that failed to the next one."""
+    losing: float = 2.5
+    """A record that is hidden for less than this has missed two extensions or more, and will soon be lost."""
+
+    @classmethod
+    def of(cls, lease_seconds: float) -> Self:
+        """The times that go with a lease of so many seconds."""
+        share = lease_seconds / DEFAULT_LEASE_SECONDS
+        return cls(**{field.name: getattr(cls(), field.name) * share for field in fields(cls)})
+
+    def hidden_for(self, attempt: int) -> float:
+        """How long a record is hidden that is worked on for the ``attempt``-th time, counted from 1."""
+        return self.hidden if attempt == 1 else self.hidden_again
+
+
+USUAL_TIMES = LeaseTimes()
+"""Those of a deployment."""

@@ -1,0 +1,101 @@
+"""A network that packets vanish in: nothing passes any more, and nobody is told."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self, cast
+from urllib.parse import urlsplit
+
+BOTH = {"requests", "answers"}
+
+
+@dataclass
+class _Link:
+    """One connection through the proxy, in both directions."""
+
+    swallows: set[str]
+    """Of "requests" and "answers"."""
+    task: asyncio.Task[None]
+    is_socket: bool = False
+
+    async def carry(self, what: str, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        """Hand on what comes, until the source is closed; what is swallowed is read and forgotten, a close as well."""
+        while data := await source.read(65536):
+            self.is_socket |= b"upgrade: websocket" in data[:2000].lower()
+            if what not in self.swallows:
+                target.write(data)
+                await target.drain()
+        if what not in self.swallows:
+            target.close()
+
+
+class LossyProxy:
+    """Stands in front of a server. Use it as a context manager; ``url`` is where it is reached."""
+
+    def __init__(self, target: str) -> None:
+        address = urlsplit(target)
+        self._host, self._port = address.hostname or "", address.port or 80
+        self._links: list[_Link] = []
+        self._swallows_new = False
+        self.url = ""
+
+    def swallow(self, *what: str) -> None:
+        """Let nothing pass any more on the connections there are: another network, from which new ones work.
+
+        Of "requests" and "answers" one may be named, which vanishes alone. Connections that are no WebSockets end, as
+        browsers themselves end theirs when they change networks.
+        """
+        for link in self._links:
+            link.swallows |= set(what) or BOTH
+        self._end_requests()
+
+    def swallow_everything(self) -> None:
+        """Let nothing pass on new connections either: they are accepted, and never answered."""
+        self._swallows_new = True
+        for link in self._links:
+            link.swallows |= BOTH
+
+    def pass_again(self) -> None:
+        """Let new connections through; those of before stay dead, and those that are no WebSockets end."""
+        self._swallows_new = False
+        self._end_requests()
+
+    def _end_requests(self) -> None:
+        for link in self._links:
+            if not link.is_socket:
+                link.task.cancel()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.close()
+        for link in self._links:
+            link.task.cancel()
+        await asyncio.gather(*(link.task for link in self._links))
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        link = _Link(set(BOTH) if self._swallows_new else set(), task)
+        self._links.append(link)
+        writers = [writer]
+        try:
+            if link.swallows:
+                await link.carry("requests", reader, writer)
+            else:
+                there, onward = await asyncio.open_connection(self._host, self._port)
+                writers.append(onward)
+                await asyncio.gather(link.carry("requests", reader, onward), link.carry("answers", there, writer))
+            if link.swallows:
+                await asyncio.Event().wait()  # neither side may see it end
+        except (OSError, asyncio.CancelledError):
+            pass
+        finally:
+            for each in writers:
+                each.close()

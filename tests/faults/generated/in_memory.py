@@ -1,0 +1,140 @@
+"""Doubles in place of the engines: a case takes a tenth of the time. Faults happen at the level of the ports.
+
+The doubles pass the same contracts as the real adapters (``tests/contracts``), retries after lost answers included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from botocore.exceptions import ClientError
+
+from baton.domain.errors import StoreUnavailable
+from baton.ports.clock import Clock
+from tests.fakes.audit import FakeAuditLog
+from tests.fakes.episodes import FakeEpisodes
+from tests.fakes.handoffs import FakeHandoffs
+from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.run_records import FakeRunRecords
+from tests.fakes.skills import FakeSkills
+from tests.fakes.stream_log import FakeStreamLog
+from tests.fakes.thread_store import FakeThreadStore
+from tests.fakes.workflows import FakeWorkflows
+from tests.faults.generated.engines import Stores
+from tests.faults.generated.wire import SDK_ATTEMPTS, Fault, Wire
+
+if TYPE_CHECKING:
+    from tests.faults.generated.case import Case
+
+APPLIED = (Fault.LOST_ANSWER, Fault.SLOW_ANSWER)
+
+
+class InMemory:
+    """Everything in this process."""
+
+    def __init__(self) -> None:
+        self.wire = Wire()
+        self.case: Case | None = None
+        self.sqs = _Sqs(self)
+        self.gateway = _Gateway(self)
+
+    def stores(self, clock: Clock) -> Stores:
+        audit = FakeAuditLog()
+        ports = (
+            FakeThreadStore(clock),
+            FakeStreamLog(clock),
+            FakeLiveRegistry(clock),
+            FakeEpisodes(),
+            FakeRunRecords(),
+            FakeHandoffs(audit),
+            FakeWorkflows(clock),
+            FakeSkills(),
+        )
+        threads, log, live, episodes, *others = (cast("Any", _Port(port, self.wire)) for port in ports)
+        return Stores(threads, log, live, audit, episodes, *others)
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+class _Port:
+    """A store whose every call takes a moment, and may fail, be lost or kill its caller."""
+
+    def __init__(self, store: Any, wire: Wire) -> None:
+        self._store, self._wire = store, wire
+
+    def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        method = getattr(self._store, name)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            really = partial(_finished, method, *args, **kwargs)
+            step = partial(_attempts, self._wire, "dynamodb", name, really, once=True)
+            return await asyncio.get_running_loop().run_in_executor(None, copy_context().run, step)
+
+        return call
+
+
+class _Sqs:
+    """The operations of a boto3 client that the queue's adapters use."""
+
+    def __init__(self, engines: InMemory) -> None:
+        self._engines = engines
+
+    def send_message(self, **request: Any) -> None:
+        put = partial(
+            self._case.queue.put,
+            request["MessageBody"],
+            request["MessageGroupId"],
+            request["MessageDeduplicationId"],
+        )
+        _attempts(self._engines.wire, "sqs", "SendMessage", put)
+
+    def change_message_visibility(self, **request: Any) -> None:
+        hide = partial(self._case.queue.hide, request["ReceiptHandle"], request["VisibilityTimeout"])
+        if not _attempts(self._engines.wire, "sqs", "ChangeMessageVisibility", hide):
+            raise ClientError({"Error": {"Code": "ReceiptHandleIsInvalid"}}, "ChangeMessageVisibility")
+
+    @property
+    def _case(self) -> Case:
+        assert self._engines.case is not None
+        return self._engines.case
+
+
+class _Gateway:
+    """The operation of a boto3 client by which connections are posted to."""
+
+    def __init__(self, engines: InMemory) -> None:
+        self._engines = engines
+
+    def post_to_connection(self, **request: Any) -> None:
+        case = self._engines.case
+        assert case is not None
+        post = partial(case.post, request["ConnectionId"], request["Data"])
+        if not _attempts(self._engines.wire, "apigatewaymanagementapi", "PostToConnection", post):
+            raise ClientError({"Error": {"Code": "GoneException"}}, "PostToConnection")
+
+
+def _attempts(wire: Wire, service: str, operation: str, really: Callable[[], Any], *, once: bool = False) -> Any:
+    """What the SDK makes of faults: it tries again. ``once``: what took effect finds itself at the next try."""
+    done: list[Any] = []
+    for _ in range(SDK_ATTEMPTS):
+        fault = wire.next_fault(service, operation, really)
+        if fault is None:
+            return done[0] if done and once else really()
+        if fault in APPLIED and not (done and once):
+            done.append(really())
+    raise StoreUnavailable
+
+
+def _finished(method: Callable[..., Coroutine[Any, Any, Any]], *args: Any, **kwargs: Any) -> Any:
+    """The result of a double's method, none of which waits for anything."""
+    coroutine = method(*args, **kwargs)
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError(f"{method} waits")

@@ -1,0 +1,62 @@
+"""The product as its composition joins it, on the wires of a generated case."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from baton.adapters.agent_files import AgentFiles
+from baton.adapters.api_gateway import ApiGatewayConnections
+from baton.adapters.sqs import SqsRecords, SqsTurnQueue
+from baton.adapters.token_counter import TiktokenCounter
+from baton.composition.app import build
+from baton.ports.chat_model import ChatModel
+from local.settings import ROOT
+from tests.fakes.ports import FakePorts
+from tests.faults.generated.monitor import Watched
+
+if TYPE_CHECKING:
+    from tests.faults.generated.case import Case
+
+QUEUE_URL = "http://queue.test/turns.fifo"
+
+
+class Product:
+    """What ``baton.composition`` builds, with the case's clock. Only pipelines, tools and uploads are doubles."""
+
+    def __init__(self, case: Case, model: ChatModel) -> None:
+        engines, stores = case.engines, case.engines.stores(case.clock)
+        leased = dict.fromkeys(("acquire", "begin_run", "take_over"), case.monitor.leased)
+        ports = FakePorts(
+            clock=case.clock,
+            store=cast("Any", Watched(stores.threads, after=leased)),
+            log=stores.log,
+            live=cast("Any", Watched(stores.live, before={"request_cancel": case.monitor.asked_to_stop})),
+            records=stores.records,
+            handoffs=stores.handoffs,
+            workflows=stores.workflows,
+            skills=stores.skills,
+            episodes=stores.episodes,
+            idle=cast("Any", None),  # nobody sweeps
+            audit=stores.audit,
+            queue=SqsTurnQueue(engines.sqs, QUEUE_URL),
+            queue_records=SqsRecords(engines.sqs, QUEUE_URL),
+            connections=ApiGatewayConnections(engines.gateway),
+            catalog=_agents(),
+            model=model,
+            counter=_counter(),
+        )
+        app = build(ports)
+        self.store = ports.store
+        self.turns, self.queued, self.dead = app.turns, app.queued_turns, app.dead_turns
+        self.actions, self.replays, self.follower = app.actions, app.replays, app.follower
+
+
+@cache
+def _agents() -> AgentFiles:
+    return AgentFiles.load(ROOT / "agents", "assistant")
+
+
+@cache
+def _counter() -> TiktokenCounter:
+    return TiktokenCounter(ROOT / "layers" / "tokenizer")

@@ -1,0 +1,125 @@
+"""Conversations whose worker is killed at every stage of a turn, and every way in which the turn is taken up again.
+
+All at once: they are brought to their stages, the worker processes die, and everybody waits together until the dead
+ones' records come again or their leases run out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+from baton.domain.queued import QueuedMessage
+from tests.e2e.gates import Gate
+from tests.e2e.sockets import new_id
+from tests.e2e.users import User
+from tests.faults.processes.gated_model import GatedModel
+from tests.faults.processes.table_proxy import ACQUIRE, COMMIT, TableProxy
+from tests.faults.processes.viewer import Viewer
+from tests.faults.screen import Screen
+
+STAGES = ("before accept", "after accept", "mid stream", "before commit", "after commit")
+WAYS = ("redelivery", "resume", "repeated message", "next message", "dead letter")
+
+
+@dataclass
+class Conversation:
+    """One conversation whose worker dies at ``stage``."""
+
+    stage: str
+    way: str
+    viewer: Viewer
+    asked: dict[str, str]
+    at_stage: Callable[[], Awaitable[object]]
+    let_go: Callable[[], None]
+    recovery: asyncio.Task[None] | None = field(default=None)
+
+    @property
+    def screen(self) -> Screen:
+        return self.viewer.screen
+
+
+@asynccontextmanager
+async def killed(ada: User, model: GatedModel, proxy: TableProxy) -> AsyncIterator[dict[tuple[str, str], Conversation]]:
+    """Every conversation, right after the workers were killed; each recovers by itself."""
+    async with AsyncExitStack() as stack:
+        conversations = {}
+        for stage in STAGES:
+            for way in WAYS:
+                viewer = await stack.enter_async_context(Viewer(ada, new_id()))
+                conversations[stage, way] = prepared(stage, way, viewer, model, proxy)
+        for conversation in conversations.values():
+            await conversation.viewer.send("m-1", f"{conversation.stage}/{conversation.way}")
+        async with asyncio.timeout(120):
+            await asyncio.gather(*(each.at_stage() for each in conversations.values()))
+        assert await asyncio.to_thread(ada.cloud.kill_workers) == 2
+        for conversation in conversations.values():
+            conversation.let_go()
+            conversation.recovery = asyncio.create_task(_take_up(conversation))
+        yield conversations
+        for conversation in conversations.values():
+            assert conversation.recovery is not None
+            conversation.recovery.cancel()
+        await asyncio.wait([each.recovery for each in conversations.values() if each.recovery])
+
+
+def prepared(stage: str, way: str, viewer: Viewer, model: GatedModel, proxy: TableProxy) -> Conversation:
+    """Arrange that the worker stops at the stage."""
+    content = f"{stage}/{way}"
+    asked = {"m-1": content}
+    if stage in ("after accept", "mid stream"):
+        gate = model.gates[content] = Gate("" if stage == "after accept" else f"{content}: one ", "and never more.")
+
+        async def streaming() -> None:
+            await asyncio.to_thread(model.wait_until_asked, content)
+            if stage == "mid stream":
+                await viewer.until(shows_text)
+
+        return Conversation(stage, way, viewer, asked, streaming, gate.open)
+    expression = ACQUIRE if stage == "before accept" else COMMIT
+    hold = proxy.hold(viewer.thread_id, expression, "after" if stage == "after commit" else "before")
+    return Conversation(stage, way, viewer, asked, lambda: asyncio.to_thread(hold.reached.wait, 120), hold.over.set)
+
+
+async def _take_up(conversation: Conversation) -> None:
+    viewer, user = conversation.viewer, conversation.viewer.user
+    thread_id, content = viewer.thread_id, conversation.asked["m-1"]
+    match conversation.way:
+        case "resume":
+            await viewer.resume()
+        case "repeated message":
+            answer = await user.ask(content, sessionId=thread_id, messageId="m-1")
+            assert answer["messages"][0]["id"] == "m-1"
+        case "next message":
+            conversation.asked["m-2"] = "and then?"
+            await user.ask("and then?", sessionId=thread_id, messageId="m-2")
+        case "dead letter":
+            body = queued_body(user, thread_id, "m-1", content)
+            [answer] = await asyncio.to_thread(user.cloud.deliver, "DeadTurnsFunction", body)
+            assert answer == {"batchItemFailures": []}
+            conversation.asked["m-2"] = "and then?"
+            await user.ask("and then?", sessionId=thread_id, messageId="m-2")
+    await viewer.until_answered(*conversation.asked)
+
+
+def shows_text(screen: Screen) -> bool:
+    """Whether the answer has begun to appear."""
+    return any(event["type"] == "TEXT_MESSAGE_CONTENT" for event in screen.events.values())
+
+
+def queued_body(user: User, thread_id: str, message_id: str, content: str) -> str:
+    """A message as it stands in the queue; nobody in particular is told of a refusal."""
+    return QueuedMessage(
+        tenant_id=user.tenant,
+        user_id=user.name,
+        permissions=(),
+        connection_id=None,
+        connection_expires_at=0,
+        request_id=new_id(),
+        thread_id=thread_id,
+        may_create=True,
+        message_id=message_id,
+        content=content,
+    ).model_dump_json(by_alias=True)

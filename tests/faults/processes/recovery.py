@@ -1,0 +1,228 @@
+"""From ``kill -9`` in the middle of an answer to the next event, on real processes; part of ``tests.faults.chaos``.
+
+A local cloud whose workers are processes of their own, and for SSE a process that serves the web app. Conversations
+begin a moment apart, so that the kill finds each at another point between two signs of life. Clients do what clients
+do: a WebSocket just waits; of the HTTP callers every other one follows the events as a browser's EventSource does,
+three seconds after its stream broke, and the others send the same run again after one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from websockets.exceptions import ConnectionClosed
+
+from benchmarks.frames import events_in
+from benchmarks.report import table
+from local.settings import ROOT
+from tests.e2e.cloud import RunningCloud
+from tests.e2e.sockets import SUBPROTOCOL, connect_with
+from tests.e2e.users import run_input
+from tests.fault_model import Exchange, FaultModel, chunk
+
+CONVERSATIONS = 16
+"""At a time, for each way."""
+SPREAD_SECONDS = 12.0
+"""Within which they begin: longer than from one sign of life to the next."""
+SPARED_SECONDS = 2.0
+"""Whoever still hears its old worker so long after the kill was with another process."""
+EVENT_SOURCE_SECONDS = 3.0
+AGAIN_SECONDS = 1.0
+PATIENCE_SECONDS = 150.0
+TENANT = "recovery"
+
+
+class EndlessAnswers:
+    """A model that says a word twice a second until it is let go."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+
+    async def behave(self, exchange: Exchange) -> None:
+        """Answer one request."""
+        await exchange.open_stream()
+        while not self.is_over:
+            await exchange.event(chunk({"content": "word "}))
+            await asyncio.sleep(0.5)
+        await exchange.event(chunk({}, "stop"))
+        await exchange.event("[DONE]")
+        await exchange.close_stream()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A running product, and somebody's token for it."""
+
+    cloud: RunningCloud
+    token: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+class Waiting:
+    """One client: it has seen its answer begin, and then, after the kill, the next event."""
+
+    def __init__(self) -> None:
+        self.thread_id = str(uuid.uuid4())
+        self.begun = asyncio.Event()
+        self.heard = asyncio.Event()
+        self.next_at: float | None = None
+        self.heard_at = 0.0
+        self.last_seq = 0
+
+    async def hit_or_spared(self, killed_at: float) -> None:
+        """Wait for the first event of a successor, or for one of the old worker long after the kill."""
+        while self.next_at is None and self.heard_at < killed_at + SPARED_SECONDS:
+            self.heard.clear()
+            await self.heard.wait()
+
+    def take(self, event: dict[str, Any]) -> bool:
+        """Note an event; whether it is the first of a successor."""
+        self.heard.set()
+        metadata = event.get("metadata", {})
+        if event["type"] == "TEXT_MESSAGE_CONTENT":
+            self.begun.set()
+        if metadata.get("attempt", 1) > 1:
+            self.next_at = time.monotonic()
+            return True
+        self.heard_at = time.monotonic()
+        self.last_seq = max(self.last_seq, metadata.get("seq") or 0)
+        return False
+
+
+async def over_websocket(place: Place, waiting: Waiting) -> None:
+    """Send a message and wait."""
+    async with connect_with(place.cloud.socket_url, [SUBPROTOCOL, place.token]) as connection:
+        message = {"action": "message", "threadId": waiting.thread_id, "messageId": "m-1", "content": "Go on"}
+        await connection.send(json.dumps(message))
+        with contextlib.suppress(ConnectionClosed):
+            async for frame in connection:
+                for event in events_in(frame):
+                    if waiting.take(event):
+                        return
+
+
+async def over_sse(place: Place, waiting: Waiting, served_by: str, *, follows: bool) -> None:
+    """Run an agent over HTTP; when the stream breaks, come back."""
+    body = run_input("Go on", thread_id=waiting.thread_id, message_id="m-1")
+    url, method, path, headers = served_by, "POST", "/v1/runs", place.headers
+    async with httpx.AsyncClient(timeout=PATIENCE_SECONDS, trust_env=False) as client:
+        while waiting.next_at is None:
+            content = body if method == "POST" else None
+            with contextlib.suppress(httpx.HTTPError):
+                async with client.stream(method, f"{url}{path}", headers=headers, json=content) as response:
+                    async for line in response.aiter_lines():
+                        if line.startswith("data: ") and waiting.take(json.loads(line[6:])):
+                            return
+            await asyncio.sleep(EVENT_SOURCE_SECONDS if follows else AGAIN_SECONDS)
+            if not waiting.begun.is_set():
+                continue
+            url = place.cloud.url
+            if follows:
+                method, path = "GET", f"/v1/threads/{waiting.thread_id}/events"
+                headers = {**place.headers, "Last-Event-ID": str(waiting.last_seq)}
+
+
+@contextmanager
+def web_app(environment: dict[str, str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The streaming web app in a process of its own, as the Lambda Web Adapter runs it; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "uvicorn", "app:app", "--port", str(port), "--no-access-log", "--log-level", "error"],
+        cwd=ROOT / "functions" / "streams",
+        env={**os.environ, **environment, "PYTHONPATH": str(ROOT / "shared")},
+    )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        yield url, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@asynccontextmanager
+async def running(*work: Any) -> AsyncIterator[None]:
+    """Do all this work beside the block."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def later(seconds: float, work: Any) -> None:
+    """Do the work then."""
+    await asyncio.sleep(seconds)
+    await work
+
+
+async def killed(clients: list[tuple[Waiting, Any]], kill: Any) -> list[float]:
+    """Let the clients begin, kill, and return the seconds from then to the next event of each that was hit."""
+    chance = random.Random(1)  # noqa: S311 - a schedule, not a secret
+    async with running(*(later(chance.uniform(0, SPREAD_SECONDS), work) for _, work in clients)):
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await asyncio.gather(*(waiting.begun.wait() for waiting, _ in clients))
+            await asyncio.sleep(1)
+            at = time.monotonic()
+            await asyncio.to_thread(kill)
+            await asyncio.gather(*(waiting.hit_or_spared(at) for waiting, _ in clients))
+    return [waiting.next_at - at for waiting, _ in clients if waiting.next_at is not None]
+
+
+async def measure(rounds: int) -> dict[str, list[float]]:
+    """Seconds to the next event, by the way in which clients wait for it."""
+    answers = EndlessAnswers()
+    results: dict[str, list[float]] = {"WebSocket": [], "SSE": []}
+    async with AsyncExitStack() as stack:
+        model = stack.enter_context(FaultModel(otherwise=answers.behave))
+        settings = {"BATON_LOCAL_WORKER_PROCESSES": "2", "BATON_LOCAL_WORKERS": str(CONVERSATIONS * 2)}
+        cloud = stack.enter_context(RunningCloud(model.base_url, settings))
+        place = Place(cloud, cloud.token(TENANT, "ada"))
+        for _ in range(rounds):
+            answers.is_over = False
+            ones = [Waiting() for _ in range(CONVERSATIONS)]
+            clients = [(each, over_websocket(place, each)) for each in ones]
+            results["WebSocket"] += await killed(clients, lambda: cloud.kill_workers(1))
+            with web_app(cloud.environment) as (url, process):
+                ones = [Waiting() for _ in range(CONVERSATIONS)]
+                clients = [(each, over_sse(place, each, url, follows=n % 2 == 0)) for n, each in enumerate(ones)]
+                results["SSE"] += await killed(clients, process.kill)
+            answers.is_over = True
+            await asyncio.sleep(3)  # whatever still answers comes to its end
+    return results
+
+
+def report(results: dict[str, list[float]]) -> str:
+    """A row for each way."""
+    rows = [
+        (way, len(seconds), statistics.median(seconds), percentile(seconds, 0.95), max(seconds))
+        for way, seconds in results.items()
+    ]
+    return table(["kill -9 to the next event, seconds", "kills", "p50", "p95", "longest"], rows)
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The smallest value that so many of the others do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, round(share * len(ordered) + 0.499) - 1)]

@@ -1,0 +1,38 @@
+"""A queue record in virtual time, under the rules of ``adapters.sqs``: hidden while its worker can extend its time."""
+
+from __future__ import annotations
+
+import asyncio
+
+from baton.domain.lease_times import USUAL_TIMES as TIMES
+from baton.domain.queued import RecordDelivery
+
+
+class Held:
+    """``HeldRecord`` of one delivery."""
+
+    def __init__(self, delivery: RecordDelivery) -> None:
+        self._delivery = delivery
+        self._seconds = TIMES.hidden_for(delivery.receives)
+        self._hidden_until = asyncio.get_running_loop().time() + self._seconds
+
+    @property
+    def delivery(self) -> RecordDelivery:
+        return self._delivery
+
+    def seconds_left(self) -> float:
+        return self._hidden_until - asyncio.get_running_loop().time()
+
+    def attempting(self, attempt: int) -> None:
+        self._seconds = TIMES.hidden_for(attempt)
+
+    async def keep_hidden(self) -> None:
+        """Extend it, in the worker's own process, for as long as that lives and is in time."""
+        while self.seconds_left() > 0:
+            self._hidden_until = asyncio.get_running_loop().time() + self._seconds
+            await asyncio.sleep(TIMES.extend)
+
+    async def lapsed(self, task: asyncio.Task[None]) -> None:
+        """Wait for the end of the work, or until the record comes again."""
+        while not task.done() and self.seconds_left() > 0:
+            await asyncio.wait([task], timeout=self.seconds_left())

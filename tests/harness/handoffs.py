@@ -1,0 +1,140 @@
+"""A harness with a specialist: conversations that are handed over, on fakes and with scripted models."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+from baton.domain.tool_call import ToolCall
+from baton.requests.parsing import continue_request, exit_request
+from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.harness.harness import ASSISTANT, Harness, Said
+
+MAKER = AgentDefinition.model_validate(
+    {
+        "id": "maker",
+        "name": "Maker",
+        "description": "Makes things step by step.",
+        "system_prompt": "Make it.",
+        "triggers": ["make a thing"],
+        "exit_words": {"en": ["cancel", "exit"], "de": ["abbrechen"]},
+        "sentences": {
+            "en": {
+                "busy": "You're currently in a making session. Would you like to finish that first?",
+                "saved_for_later": "Let me know if you'd like to continue making it later.",
+                "completed": "Your thing is ready! Returning you to the main assistant.",
+                "main_confirms": "Great, your '{name}' is made.",
+                "welcome_back": "Welcome back! Would you like to continue making {workflow}?",
+            },
+            "de": {"exit": "Kein Problem!", "saved_for_later": "Sag Bescheid."},
+        },
+        "workflow": {
+            "name": "making",
+            "title": "your {name}",
+            "untitled": "your new thing",
+            "states": [
+                {
+                    "name": "ASK",
+                    "label": "Asking",
+                    "collects": {
+                        "type": "object",
+                        "required": ["name"],
+                        "properties": {"name": {"type": "string"}},
+                        "additionalProperties": False,
+                    },
+                },
+                {"name": "BUILD", "label": "Building"},
+                {"name": "DONE", "label": "Done", "final": True},
+            ],
+        },
+    }
+)
+HELPER = AgentDefinition.model_validate(
+    {"id": "helper", "name": "Helper", "description": "Helps.", "system_prompt": "Help.", "triggers": ["help desk"]}
+)
+LOCKED = AgentDefinition.model_validate(
+    {
+        "id": "locked",
+        "name": "Locked",
+        "description": "Is not for everybody.",
+        "system_prompt": "Hush.",
+        "triggers": ["open sesame"],
+        "required_permissions": ["cave:enter"],
+        "sentences": {
+            "en": {"forbidden": "You don't have permission to enter the cave. Can I help with something else?"}
+        },
+    }
+)
+
+
+class HandoffHarness(Harness):
+    """A harness whose assistant hands over."""
+
+    def __init__(self, *answers: Answer, maker: AgentDefinition = MAKER, **handoff: Any) -> None:
+        handoffs = [{"agent": "maker", **handoff}, {"agent": "helper", **handoff}, {"agent": "locked"}]
+        assistant = AgentDefinition.model_validate({**ASSISTANT.model_dump(), "handoffs": handoffs})
+        model = ScriptedChatModel(otherwise=Answer(("What shall it be called?",)))
+        model.script(*answers)
+        super().__init__(model=model, assistant=assistant, others=(maker, HELPER, LOCKED))
+
+    async def act(self, request: Any, scope: Scope | None = None) -> Said:
+        """Carry out an action of ada's."""
+        said = Said([], None)
+        said.finished = await self.turns.run(scope or self.ada, request, said.events.append, seconds=20)
+        return said
+
+    async def hand_over(self, by: str, *answers: Answer, message_id: str = "m1") -> Said:
+        """The conversation goes to the maker by a ``trigger`` or a ``transfer``; the maker answers with ``answers``."""
+        if by == "trigger":
+            self.model.script("Ada wants a thing.", *answers)
+            return await self.say(message_id, "Please make me a thing")
+        self.model.script(transfer(), *answers)
+        return await self.say(message_id)
+
+    async def exit(self, key: str = "once") -> Said:
+        return await self.act(exit_request(self.thread_id, key=key))
+
+    async def continue_(self, workflow_id: str, key: str = "once") -> Said:
+        return await self.act(continue_request(self.thread_id, workflow_id, key=key))
+
+    async def state(self) -> dict[str, Any]:
+        """The thread's state as its screens show it."""
+        thread = await self.store.get_thread(self.ada, self.thread_id)
+        state: dict[str, Any] = thread.as_json(self.agents.describe)["state"]
+        return state
+
+    async def handoffs_kept(self) -> list[dict[str, Any]]:
+        """The thread's handoffs, the newest first."""
+        kept, _ = await self.handoffs.of_thread(self.ada, self.thread_id, limit=50, cursor=None)
+        return [request.as_json() for request in kept]
+
+
+def transfer(target: str = "maker", **arguments: Any) -> Answer:
+    """The main agent hands over."""
+    return calling(
+        f"transfer_to_{target}", **{"reason": "it makes", "context_summary": "Ada wants a thing.", **arguments}
+    )
+
+
+def calling(name: str, **arguments: Any) -> Answer:
+    """An answer that calls one tool."""
+    return Answer.calling(ToolCall("c1", name, json.dumps(arguments)))
+
+
+def advance(state: str, **data: Any) -> Answer:
+    """The specialist moves the workflow."""
+    return calling("advance_workflow", state=state, data=data)
+
+
+def texts(said: Said) -> list[tuple[str, str]]:
+    """Who said what, in order."""
+    names: dict[str, str] = {}
+    told: dict[str, str] = {}
+    for event in said.events:
+        if event.type == "TEXT_MESSAGE_START":
+            names[event.body["messageId"]] = event.body["name"]
+        elif event.type == "TEXT_MESSAGE_CONTENT":
+            told[event.body["messageId"]] = told.get(event.body["messageId"], "") + event.body["delta"]
+    return [(names[message_id], text) for message_id, text in told.items()]

@@ -1,0 +1,93 @@
+"""A wiki whose assistant has to ask before it deletes a page."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.events import Event
+from baton.domain.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.tool_call import ToolCall
+from baton.requests.parsing import answer_request
+from baton.turns.committing import FinishedRun
+from tests.fakes.chat_model import Answer
+from tests.harness.harness import ASSISTANT, Harness, Said
+
+DELETE = {"type": "object", "properties": {"page": {"type": "string"}}, "required": ["page"]}
+
+
+def wiki() -> Harness:
+    """Deleting needs approval, looking does not, and what is read is four thousand words long."""
+    tool = {"type": "python", "name": "delete", "description": "Deletes.", "entry_point": "wiki:delete"}
+    harness = Harness(assistant=AgentDefinition.model_validate(ASSISTANT.model_dump() | {"tools": [tool]}))
+
+    async def delete(page: str) -> str:
+        return f"{page} is gone."
+
+    async def look() -> str:
+        return "Three pages."
+
+    async def read() -> str:
+        return "word " * 4_000
+
+    harness.tools.add("delete", delete, parameters=DELETE, requires_approval=True)
+    harness.tools.add("look", look)
+    harness.tools.add("read", read)
+    return harness
+
+
+def delete(page: str) -> ToolCall:
+    """The call that needs approval."""
+    return ToolCall(f"call-{page}", "delete", json.dumps({"page": page}))
+
+
+def readings(count: int) -> list[ToolCall]:
+    """Calls with long results."""
+    return [ToolCall(f"read-{number}", "read", "{}") for number in range(count)]
+
+
+async def interrupted(harness: Harness, *pages: str) -> list[dict[str, Any]]:
+    """A run that waits; its interrupts."""
+    harness.model.script(Answer.calling(*map(delete, pages or ("home",)), text="May I?"))
+    said = await harness.say("m1", "Delete it.")
+    assert said.last["outcome"]["type"] == "interrupt"
+    interrupts: list[dict[str, Any]] = said.last["outcome"]["interrupts"]
+    return interrupts
+
+
+def yes(interrupt: dict[str, Any], payload: Any = None, by: str = "ada") -> InterruptAnswer:
+    """Go ahead."""
+    return InterruptAnswer(interrupt["id"], AnswerStatus.RESOLVED, payload, by)
+
+
+def no(interrupt: dict[str, Any], by: str = "ada") -> InterruptAnswer:
+    """Do not."""
+    return InterruptAnswer(interrupt["id"], AnswerStatus.CANCELLED, None, by)
+
+
+async def answer(harness: Harness, *answers: InterruptAnswer) -> Said:
+    """Give answers; the run's events, if it goes on."""
+    events: list[Event] = []
+    request = answer_request(harness.thread_id, answers)
+    finished: FinishedRun | None = await harness.turns.answer(harness.ada, request, events.append, seconds=20)
+    return Said(events, finished)
+
+
+async def answer_and_die(harness: Harness, *answers: InterruptAnswer) -> None:
+    """Give answers to a worker that dies in the middle of the model's next words."""
+    times = len(harness.model.asked) + 1
+    harness.model.script(Answer(("Do",), gate=asyncio.Event(), gate_at=1))
+    running = asyncio.ensure_future(answer(harness, *answers))
+    await harness.model_is_asked(times)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+def told_of_calls(harness: Harness) -> list[str]:
+    """What the model was told last of its calls."""
+    return [str(content) for role, content in harness.model.asked[-1].contents if role == "tool"]

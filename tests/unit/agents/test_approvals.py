@@ -1,0 +1,84 @@
+"""Who decides about a call, which decision counts, and what is written down of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from baton.domain.errors import InterruptUnavailable, InvalidRequest
+from baton.domain.interrupt import AnswerStatus, InterruptAnswer
+from baton.requests.parsing import answer_request, interrupt_answer
+from tests.harness.harness import Harness
+from tests.harness.wiki import answer, interrupted, no, told_of_calls, wiki, yes
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return wiki()
+
+
+def decisions(harness: Harness) -> list[tuple[str, str]]:
+    """Who has decided what, as the audit tells it."""
+    return [
+        (record.scope.user_id, record.outcome) for record in harness.audit.records if record.action == "tool.approve"
+    ]
+
+
+@pytest.mark.parametrize("payload", [None, {}, {"approved": True}, {"comment": "Go on."}])
+def test_resolving_without_objection_approves(payload: Any) -> None:
+    assert interrupt_answer("i.1", "resolved", payload, "ada").approves
+
+
+@pytest.mark.parametrize("payload", [False, True, 0, "no", [], {"approved": "no"}, {"approved": None}])
+def test_a_payload_that_is_no_decision_is_refused_and_approves_nothing(payload: Any) -> None:
+    with pytest.raises(InvalidRequest):
+        interrupt_answer("i.1", "resolved", payload, "ada")
+    assert not InterruptAnswer("i.1", AnswerStatus.RESOLVED, payload, "ada").approves
+
+
+def test_an_answer_that_nobody_gave_approves_nothing() -> None:
+    assert not InterruptAnswer("i.1", AnswerStatus.RESOLVED).approves
+
+
+async def test_two_answers_to_one_interrupt_in_one_request_are_refused(harness: Harness) -> None:
+    (interrupt,) = await interrupted(harness)
+    with pytest.raises(InvalidRequest):
+        answer_request(harness.thread_id, [no(interrupt), yes(interrupt)])
+
+
+async def test_an_approval_in_time_counts_though_the_run_goes_on_later(harness: Harness) -> None:
+    first, second = await interrupted(harness, "home", "about")
+    await answer(harness, yes(first))
+    harness.clock.advance(timedelta(days=8).total_seconds())
+    await answer(harness, yes(second))
+    assert [called.arguments for called in harness.tools.calls] == [{"page": "home"}]
+    approved, late = told_of_calls(harness)
+    assert approved == "home is gone."
+    assert "in time" in late
+
+
+async def test_the_decision_that_was_taken_is_audited_once_under_its_name(harness: Harness) -> None:
+    first, second = await interrupted(harness, "home", "about")
+    await answer(harness, yes(first))
+    await answer(harness, no(first, by="boss"))
+    await answer(harness, no(second, by="boss"))
+    await answer(harness, yes(second))
+    assert decisions(harness) == [("ada", "approved"), ("boss", "refused")]
+    assert [record.detail["interruptId"] for record in harness.audit.records] == [first["id"], second["id"]]
+
+
+async def test_an_answer_that_a_message_has_overtaken_is_not_audited(harness: Harness) -> None:
+    (interrupt,) = await interrupted(harness)
+    await harness.say("m2", "Forget it.")
+    with pytest.raises(InterruptUnavailable):
+        await answer(harness, yes(interrupt))
+    assert decisions(harness) == []
+
+
+async def test_an_approval_that_comes_too_late_is_audited_as_none(harness: Harness) -> None:
+    (interrupt,) = await interrupted(harness)
+    harness.clock.advance(timedelta(days=8).total_seconds())
+    await answer(harness, yes(interrupt))
+    assert [outcome for _, outcome in decisions(harness)] == ["expired"]

@@ -1,0 +1,295 @@
+"""One agent asks others: at the same time, within their time, and never at the price of the turn."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import ModelUnavailable
+from baton.domain.task import TaskStatus
+from baton.domain.tool_call import ToolCall
+from baton.domain.usage import Usage
+from baton.ports.agent_client import AgentFailed
+from tests.fakes.agent_client import Reply
+from tests.fakes.chat_model import Answer
+from tests.fakes.clock import FakeClock
+from tests.harness.harness import ASSISTANT, Harness, Said
+
+KNOWLEDGE = AgentDefinition(
+    id="knowledge", name="Knowledge", description="Knows the documents.", system_prompt="Quote exactly."
+)
+WEB = AgentDefinition.model_validate(
+    {
+        "id": "web-research",
+        "name": "Web Research",
+        "description": "Reads the web.",
+        "remote": {"card_url": "https://agents.example.com"},
+    }
+)
+SECRET = AgentDefinition(
+    id="vault", name="Vault", description="Knows secrets.", system_prompt="Hush.", required_permissions=("vault:open",)
+)
+FALLBACK = "I'm working with limited resources right now, but here's what I know...\n\n"
+
+
+def asking(**fields: Any) -> AgentDefinition:
+    asked = {"sub_agents": ["knowledge", "web-research", "vault"]}
+    return AgentDefinition.model_validate(ASSISTANT.model_dump() | asked | fields)
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness(assistant=asking(), others=(KNOWLEDGE, WEB, SECRET))
+
+
+def ask(agent: str, message: str = "What about errors?") -> ToolCall:
+    return ToolCall(f"call-{agent}", f"ask_{agent}", json.dumps({"message": message}))
+
+
+def of_type(said: Said, kind: str) -> list[dict[str, Any]]:
+    return [event.body for event in said.events if event.type == kind]
+
+
+async def tasks(harness: Harness) -> list[dict[str, Any]]:
+    found, _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=50, cursor=None)
+    return [task.as_json() for task in found]
+
+
+async def test_two_agents_are_asked_and_the_user_hears_one_voice(harness: Harness) -> None:
+    harness.model.script(Answer.calling(ask("knowledge"), ask("web_research")), "Types, says the book.", "Both agree.")
+    harness.agent_client.script("web-research", "The web says the same.")
+    said = await harness.say()
+
+    assert said.text == "Both agree."
+    assert [event["subagentRunId"] for event in of_type(said, "SUBAGENT_STARTED")] == [
+        task["taskId"] for task in sorted(await tasks(harness), key=lambda task: str(task["agentId"]))
+    ]
+    assert len(of_type(said, "SUBAGENT_FINISHED")) == 2
+    shown = of_type(said, "ACTIVITY_SNAPSHOT")
+    assert shown[0]["activityType"] == "research"
+    assert shown[0]["content"]["label"] == "Researching..."
+    assert [agent["name"] for agent in shown[0]["content"]["agents"]] == ["Knowledge", "Web Research"]
+    results = [json.loads(event["content"]) for event in of_type(said, "TOOL_CALL_RESULT")]
+    assert {result["status"] for result in results} == {"completed"}
+    assert sorted(map(str, (result["taskId"] for result in results))) == sorted(
+        t["taskId"] for t in await tasks(harness)
+    )
+    sources = of_type(said, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"]
+    assert [(source["kind"], source["id"]) for source in sources] == [("agent", "knowledge"), ("agent", "web-research")]
+
+
+async def test_the_asking_model_reads_what_they_said_and_the_user_does_not(harness: Harness) -> None:
+    harness.model.script(Answer.calling(ask("knowledge")), "Types, says the book.", "Use types.")
+    said = await harness.say()
+    assert harness.model.asked[2].contents[-1] == ("tool", "Types, says the book.")
+    assert "says the book" not in json.dumps([event.body for event in said.events])
+
+
+async def test_a_sub_agent_sees_nothing_but_its_task(harness: Harness) -> None:
+    await harness.say("m1", "My name is Ada.")
+    harness.model.script(Answer.calling(ask("knowledge", "What are types?")), "Types are sorts.", "Sorts.")
+    await harness.say("m2", "And types?")
+    assert harness.model.asked[2].contents == [("system", "Quote exactly."), ("user", "What are types?")]
+
+
+async def test_a_sub_agent_that_needs_a_permission_is_not_even_offered(harness: Harness) -> None:
+    await harness.say()
+    assert "ask_vault" not in [tool.name for tool in harness.model.asked[0].tools]
+    may = replace(harness.ada, permissions=frozenset({"vault:open"}))
+    await harness.say("m2", scope=may)
+    assert "ask_vault" in [tool.name for tool in harness.model.asked[1].tools]
+
+
+async def test_each_consultation_is_a_task_with_its_messages_time_and_tokens(harness: Harness) -> None:
+    harness.model.script(Answer.calling(ask("knowledge")), "Types.", "Use types.")
+    said = await harness.say()
+    (shown,) = await tasks(harness)
+    assert (shown["status"], shown["result"], shown["error"]) == ("completed", "Types.", None)
+    assert shown["parentTaskId"] == shown["runId"] == said.events[0].body["runId"]
+    assert shown["usage"]["totalTokens"] == 12
+    task = await harness.records.task(harness.ada, harness.thread_id, shown["taskId"])
+    assert task is not None
+    assert [(m.role, m.content) for m in task.messages] == [("user", "What about errors?"), ("assistant", "Types.")]
+    assert said.last["usage"][0]["totalTokens"] == 36, "the turn has paid for all three model calls"
+
+
+async def test_a_remote_agent_is_told_thread_task_and_tenant(harness: Harness) -> None:
+    harness.model.script(Answer.calling(ask("web_research")), "Fine.")
+    said = await harness.say()
+    ((agent_id, task),) = harness.agent_client.asked
+    assert agent_id == "web-research"
+    assert (task.thread_id, task.scope.tenant_id, task.scope.user_id) == (harness.thread_id, "acme", "ada")
+    assert task.parent_task_id == said.events[0].body["runId"]
+    assert task.task_id == (await tasks(harness))[0]["taskId"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [
+        (AgentFailed("it cannot be reached."), "failed"),
+        (Reply((), end=Reply().end), "failed"),
+        (Reply(("  ",)), "failed"),
+    ],
+)
+async def test_an_agent_that_fails_never_fails_the_turn(harness: Harness, reply: Any, status: str) -> None:
+    harness.model.script(Answer.calling(ask("web_research")), "From memory: use types.")
+    harness.agent_client.script("web-research", reply)
+    said = await harness.say()
+    assert said.text == FALLBACK + "From memory: use types."
+    assert said.last["outcome"] == {"type": "success"}
+    assert (await tasks(harness))[0]["status"] == status
+    assert of_type(said, "SUBAGENT_ERROR")[0]["code"] == status
+
+
+async def test_a_local_agent_whose_model_fails_never_fails_the_turn(harness: Harness) -> None:
+    harness.model.script(Answer.calling(ask("knowledge")), ModelUnavailable(), "From memory.")
+    said = await harness.say()
+    assert said.text == FALLBACK + "From memory."
+
+
+async def test_an_agent_that_hangs_costs_its_time_and_not_the_turn() -> None:
+    slow = AgentDefinition.model_validate(WEB.model_dump() | {"timeouts": {"consult_seconds": 0.05}})
+    harness = Harness(assistant=asking(timeouts={"turn_seconds": 60}), others=(KNOWLEDGE, slow))
+    harness.agent_client.script("web-research", Reply(("Half", "way"), gate=asyncio.Event(), gate_at=1))
+    harness.model.script(Answer.calling(ask("knowledge"), ask("web_research")), "Types.", "Use types.")
+    said = await harness.say()
+    assert said.text == FALLBACK + "Use types."
+    statuses = {task["agentId"]: task["status"] for task in await tasks(harness)}
+    assert statuses == {"knowledge": "completed", "web-research": "timed_out"}
+    assert len(harness.agent_client.stopped) == 1, "it was asked to stop"
+
+
+async def test_cancelling_the_run_stops_the_agents_it_has_asked(harness: Harness) -> None:
+    harness.agent_client.script("web-research", Reply(("Half", "way"), gate=asyncio.Event(), gate_at=1))
+    harness.model.script(Answer.calling(ask("web_research")), "Never.")
+    running = asyncio.ensure_future(harness.say())
+    async with asyncio.timeout(10):
+        while not harness.agent_client.asked:  # noqa: ASYNC110 - the fake has no event for it
+            await asyncio.sleep(0.01)
+    await harness.controls.cancel(harness.ada, harness.thread_id, None)
+    said = await running
+    assert said.last["outcome"] == {"type": "cancelled"}
+    assert len(harness.agent_client.stopped) == 1
+    assert (await tasks(harness))[0]["status"] == "cancelled"
+    opened, closed = of_type(said, "SUBAGENT_STARTED"), of_type(said, "SUBAGENT_ERROR")
+    assert [event["subagentRunId"] for event in opened] == [event["subagentRunId"] for event in closed]
+
+
+async def test_a_run_that_is_taken_over_asks_nobody_again(harness: Harness) -> None:
+    harness.model.script(Answer.calling(ask("web_research")), Answer(("On",), gate=asyncio.Event(), gate_at=1))
+    running = asyncio.ensure_future(harness.say("m1"))
+    await harness.model_is_asked(2)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    harness.model.script(Answer.calling(ask("web_research")), "Fine.")
+    said = await harness.say("m1")
+    assert said.text == "Fine."
+    assert len(harness.agent_client.asked) == 1
+    assert len(await tasks(harness)) == 1
+    assert of_type(said, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"][0]["id"] == "web-research"
+
+
+async def test_consulted_agents_ask_nobody_and_wait_for_nobody(harness: Harness) -> None:
+    tooled = {"type": "python", "name": "dig", "description": "Digs.", "entry_point": "a:b"}
+    deep = AgentDefinition.model_validate(KNOWLEDGE.model_dump() | {"tools": [tooled], "sub_agents": ["web-research"]})
+    harness = Harness(assistant=asking(), others=(deep, WEB))
+
+    async def dig() -> str:
+        return "Dug."
+
+    harness.tools.add("dig", dig)
+    harness.tools.add("bury", dig, requires_approval=True)
+    harness.model.script(Answer.calling(ask("knowledge")), "Types.", "Use types.")
+    await harness.say()
+    assert [tool.name for tool in harness.model.asked[1].tools] == ["dig"]
+
+
+async def test_every_consultation_is_audited(harness: Harness) -> None:
+    harness.model.script(Answer.calling(ask("knowledge")), "Types.", "Use types.")
+    await harness.say()
+    records, _ = await harness.audit.of_thread(harness.ada, harness.thread_id, limit=10, cursor=None)
+    assert [(record.action, record.outcome, record.detail["agentId"]) for record in records] == [
+        ("agent.consult", "completed", "knowledge")
+    ]
+
+
+async def test_a_call_of_an_asked_agent_that_runs_out_of_time_is_recorded() -> None:
+    tooled = {"type": "python", "name": "dig", "description": "Digs.", "entry_point": "a:b"}
+    changed = {"tools": [tooled], "timeouts": {"consult_seconds": 0.3}}
+    deep = AgentDefinition.model_validate(KNOWLEDGE.model_dump() | changed)
+    harness = Harness(assistant=asking(), others=(deep,))
+
+    async def dig() -> str:
+        await asyncio.Event().wait()
+        return "Never."
+
+    harness.tools.add("dig", dig)
+    harness.model.script(
+        Answer.calling(ask("knowledge")), Answer.calling(ToolCall("call-1", "dig", "{}")), "Use types."
+    )
+    assert (await harness.say()).text == FALLBACK + "Use types."
+    calls, _ = await harness.records.calls(harness.ada, harness.thread_id, limit=10, cursor=None)
+    assert {call.tool_name: call.succeeded for call in calls} == {"dig": False, "ask_knowledge": False}
+
+
+async def test_what_asked_agents_use_counts_against_the_budget_of_whoever_asks() -> None:
+    harness = Harness(assistant=asking(limits={"tokens": 1_000}), others=(KNOWLEDGE,))
+    harness.model.script(
+        Answer.calling(ask("knowledge")), Answer(("Types.",), usage=Usage(900_000, 10)), Answer(("Use types.",))
+    )
+    said = await harness.say()
+    assert said.text == "Use types."
+    assert [bool(asked.tools) for asked in harness.model.asked] == [True, False, False]
+
+
+async def test_a_task_whose_worker_died_is_ended_by_the_next_attempt(harness: Harness) -> None:
+    harness.model.script(Answer.calling(ask("knowledge")), Answer(("Types.",), gate=asyncio.Event()))
+    running = asyncio.ensure_future(harness.say("m1"))
+    await harness.model_is_asked(2)
+    async with asyncio.timeout(10):
+        while not await tasks(harness):  # noqa: ASYNC110 - the fake has no event for it
+            await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [task["status"] for task in await tasks(harness)] == ["working"]
+    harness.model.script("No need to ask.")
+    assert (await harness.say("m1")).text == "No need to ask."
+    (task,) = await tasks(harness)
+    assert task["status"] == "failed"
+    assert task["endedAt"] is not None
+
+
+class TickingClock(FakeClock):
+    """No two things happen at the same millisecond."""
+
+    def now(self) -> datetime:
+        self.advance(0.001)
+        return super().now()
+
+
+async def test_a_task_whose_worker_died_is_ended_also_behind_a_page_of_long_ones() -> None:
+    harness = Harness(assistant=asking(), others=(KNOWLEDGE, WEB, SECRET), clock=TickingClock())
+    questions = [ask("knowledge"), *(ask("web_research", f"Question {number}") for number in (1, 2))]
+    harness.model.script(Answer.calling(*questions), Answer(("Types.",), gate=asyncio.Event()))
+    harness.agent_client.script("web-research", *["word " * 120_000] * 2)
+    running = asyncio.ensure_future(harness.say("m1"))
+    async with asyncio.timeout(10):
+        # the fake has no event for it; the page ends before the third
+        while [task["status"] for task in await tasks(harness)] != ["completed"] * 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    harness.model.script("No need to ask.")
+    assert (await harness.say("m1")).text == "No need to ask."
+    _, cursor = await harness.records.tasks(harness.ada, harness.thread_id, limit=50, cursor=None)
+    [first], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=50, cursor=cursor)
+    assert (first.agent_id, first.status) == ("knowledge", TaskStatus.FAILED)

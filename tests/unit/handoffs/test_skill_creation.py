@@ -1,0 +1,156 @@
+"""Creating a skill with the specialist that ships, by a scripted model: from trigger to a skill that answers."""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+import pytest
+
+from baton.adapters.agent_files import load_agent
+from baton.domain.identity import Scope
+from local.settings import ROOT
+from tests.fakes.chat_model import Answer
+from tests.harness.handoffs import HandoffHarness, advance, calling, texts
+
+MAKER = load_agent(ROOT / "agents" / "skill-creation.yaml")
+STEPS = [{"text": "Ask which channel.", "condition": "skip if the user named one"}, {"text": "Post the alert."}]
+
+
+class SkillHarness(HandoffHarness):
+    """The harness with the specialist that ships."""
+
+    def __init__(self, *answers: Answer) -> None:
+        super().__init__(*answers, maker=MAKER.model_copy(update={"id": "maker"}))
+        self.ada = Scope("acme", "ada", frozenset({"skill:create"}))
+
+
+def drafting(*last: Answer) -> tuple[Answer, ...]:
+    """A specialist that collects everything in one turn, and ends it with ``last``."""
+    return (
+        Answer(("The user wants Slack alerts.",)),
+        advance("DEFINING_TRIGGERS", name="Slack Alert", description="Posts an alert to Slack."),
+        advance("GENERATING_SKILL", triggers=["send slack alert"]),
+        advance("TESTING", steps=STEPS),
+        *last,
+    )
+
+
+async def test_a_skill_is_made_tried_saved_and_answers_later_messages() -> None:
+    harness = SkillHarness(
+        *drafting(
+            advance("COMPLETE", samples=["Please send a Slack alert", "What time is it?"], approved=True),
+            calling("return_to_main", summary="The skill Slack Alert was made.", outcome="completed"),
+        )
+    )
+    said = await harness.say("m1", "I want to create a skill that sends Slack alerts")
+
+    assert texts(said) == [
+        ("Skill Creation Assistant", "Your skill is ready! Returning you to the main assistant."),
+        ("Assistant", "Great, your 'Slack Alert' skill is now active."),
+    ]
+    steps = [event.body["stepName"] for event in said.events if event.type == "STEP_STARTED"]
+    assert steps == ["GATHERING_REQUIREMENTS", "DEFINING_TRIGGERS", "GENERATING_SKILL", "TESTING", "COMPLETE"]
+    [skill] = await harness.skills.active(harness.ada, "assistant")
+    assert (skill.draft.name, skill.version, skill.created_by) == ("Slack Alert", 1, "ada")
+    for thread_id in (harness.thread_id, str(uuid.uuid4())):
+        harness.thread_id = thread_id
+        await harness.say(str(uuid.uuid4()), "send a Slack alert to ops")
+        procedure = str(harness.model.asked[-1].prompts[1].content)
+        assert "Slack Alert" in procedure
+        assert "1. Ask which channel.\n   (skip if the user named one)\n2. Post the alert." in procedure
+        await harness.say(str(uuid.uuid4()), "What time is it?")
+        assert "Slack Alert" not in str(harness.model.asked[-1].prompts[1].content)
+
+
+async def test_the_model_is_shown_the_skill_md_and_which_samples_start_it() -> None:
+    harness = SkillHarness(
+        *drafting(advance("TESTING", samples=["send a slack alert", "good morning"]), Answer(("So?",)))
+    )
+    await harness.say("m1", "create a skill")
+    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    assert "name: Slack Alert" in results[2]
+    assert "1. Ask which channel." in results[2]
+    assert "'send a slack alert' starts it by the trigger 'send slack alert'" in results[3]
+    assert "'good morning' does not start it" in results[3]
+
+
+@pytest.mark.parametrize(
+    ("last", "reason"),
+    [
+        (advance("COMPLETE", samples=["hello"], approved=True), "None of the sample messages starts the skill"),
+        (advance("COMPLETE", samples=["send slack alert"], approved=False), "COMPLETE is not open yet"),
+        (advance("COMPLETE", approved=True), "Still missing: samples"),
+        (advance("GENERATING_SKILL"), "leave data empty|TESTING"),
+    ],
+)
+async def test_a_skill_that_is_not_ready_is_not_saved(last: Answer, reason: str) -> None:
+    harness = SkillHarness(*drafting(last, Answer(("Not yet.",))))
+    await harness.say("m1", "create a skill")
+    assert await harness.skills.active(harness.ada, "assistant") == []
+
+
+async def test_triggers_that_match_everything_go_back_to_the_model() -> None:
+    harness = SkillHarness(
+        Answer(("Summary.",)),
+        advance("DEFINING_TRIGGERS", name="All", description="Everything."),
+        advance("GENERATING_SKILL", triggers=[".*"]),
+        advance("TESTING", steps=STEPS),
+        Answer(("Which words shall start it?",)),
+    )
+    await harness.say("m1", "create a skill")
+    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    assert "matches nearly every message" in results[-1]
+    assert (await harness.state())["workflow"]["state"] == "GENERATING_SKILL"
+
+
+async def test_without_the_permission_the_refusal_sentence_is_said() -> None:
+    harness = SkillHarness()
+    harness.ada = Scope("acme", "ada")
+    said = await harness.say("m1", "I want to create a skill that sends Slack alerts")
+    assert texts(said) == [("Assistant", "You don't have permission to create skills. Can I help with something else?")]
+
+
+async def test_a_skill_of_the_same_name_is_its_next_version() -> None:
+    done = (
+        advance("COMPLETE", samples=["send slack alert"], approved=True),
+        calling("return_to_main", summary="Made.", outcome="completed"),
+    )
+    harness = SkillHarness(*drafting(*done), *drafting(*done))
+    await harness.say("m1", "create a skill")
+    second = drafting(*done)
+    assert json.loads(second[3].calls[0].arguments)["data"]["steps"] == STEPS
+    await harness.say("m2", "create a new skill")
+    [skill] = await harness.skills.active(harness.ada, "assistant")
+    assert skill.version == 1  # the same words are the same version
+
+
+async def test_a_trigger_that_would_hand_the_user_over_is_refused() -> None:
+    harness = SkillHarness(
+        Answer(("Summary.",)),
+        advance("DEFINING_TRIGGERS", name="Build", description="Builds."),
+        advance("GENERATING_SKILL", triggers=["build skill"]),
+        advance("TESTING", steps=STEPS),
+        Answer(("Which words shall start it?",)),
+    )
+    await harness.say("m1", "create a skill")
+    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    assert "hands users over to Skill Creation Assistant" in results[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("I want to create a skill that posts tweets", True),
+        ("Build another skill", True),
+        ("Ich möchte einen neuen Skill erstellen", True),
+        ("The new skill is called Tweet", False),
+        ("It starts when somebody says create skill report", False),
+    ],
+)
+async def test_a_second_skill_has_to_wait_and_answers_are_not_taken_for_one(text: str, is_refused: bool) -> None:
+    harness = SkillHarness(Answer(("Summary.",)), Answer(("What is it for?",)))
+    await harness.say("m1", "create a skill")
+    said = await harness.say("m2", text)
+    busy = "You're currently in a skill creation session. Would you like to finish that first?"
+    assert ((MAKER.name, busy) in texts(said)) is is_refused

@@ -1,0 +1,80 @@
+"""Unfinished workflows that are offered at the beginning of a session: once each, and always to be taken."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from tests.e2e.ag_ui_rules import check_run
+from tests.harness.handoffs import HandoffHarness, texts, transfer
+from tests.harness.harness import Said
+
+OFFER = ("Assistant", "Welcome back! Would you like to continue making your new thing?")
+
+
+async def unfinished(count: int) -> HandoffHarness:
+    """Ada has left so many workflows, one after the other, in one thread."""
+    harness = HandoffHarness()
+    for number in range(count):
+        await harness.say(f"begin {number}", "make a thing")
+        await harness.say(f"leave {number}", "cancel")
+        harness.clock.advance(60)
+    assert len(await harness.workflows.unfinished(harness.ada)) == count
+    return harness
+
+
+async def come_back(harness: HandoffHarness) -> Said:
+    """Ada begins another conversation."""
+    harness.thread_id = str(uuid.uuid4())
+    said = await harness.say("m1", "Hello")
+    check_run([event.body for event in said.events])
+    return said
+
+
+async def offered(harness: HandoffHarness) -> set[str]:
+    """The workflows that were offered so far."""
+    return {each.workflow.id for each in await harness.workflows.unfinished(harness.ada) if each.is_offered}
+
+
+async def resumable(harness: HandoffHarness) -> list[str]:
+    """The workflows that the thread's screens let the user take up."""
+    return [each["id"] for each in (await harness.state())["resumable"]]
+
+
+def to_choose(harness: HandoffHarness) -> list[str]:
+    """The workflows that the model may hand over to continue, by the tool it was asked with last."""
+    [tool] = [tool for tool in harness.model.asked[-1].tools if tool.name == "transfer_to_maker"]
+    fields: dict[str, Any] = tool.parameters["properties"]
+    named: list[str] = fields["workflow_id"]["enum"]
+    return named
+
+
+async def test_each_of_four_unfinished_workflows_is_offered_once_and_is_among_those_that_can_be_continued() -> None:
+    harness = await unfinished(4)
+    for number in range(4):
+        before = await offered(harness)
+        said = await come_back(harness)
+        [new] = await offered(harness) - before
+
+        assert texts(said)[0] == OFFER, number
+        assert (await resumable(harness))[0] == new
+        assert len(await resumable(harness)) == len(set(await resumable(harness))) == 3
+        assert to_choose(harness) == await resumable(harness)
+    assert [text for _, text in texts(await come_back(harness))] == ["What shall it be called?"]
+
+
+async def test_the_fourth_that_is_offered_is_continued_by_a_word_to_the_model() -> None:
+    harness = await unfinished(4)
+    for _ in range(3):
+        await come_back(harness)
+    before = await offered(harness)
+    await come_back(harness)
+    [new] = await offered(harness) - before
+    harness.model.script(transfer(workflow_id=new))
+    said = await harness.say("m2", "Yes, please")
+
+    assert texts(said) == [("Maker", "What shall it be called?")]
+    check_run([event.body for event in said.events])
+    state = await harness.state()
+    assert state["workflow"]["id"] == new
+    assert new not in await resumable(harness)

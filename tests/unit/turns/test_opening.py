@@ -1,0 +1,106 @@
+"""The model is asked while the question is being stored; before that nobody is told anything and nothing is done."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from baton.domain.errors import MessageIdConflict, StoreUnavailable
+from baton.domain.events import Event
+from tests.fakes.chat_model import Answer
+from tests.harness.harness import ASSISTANT, Harness
+from tests.unit.agents.test_tool_loop import armed, call
+
+
+class SlowWrites:
+    """Keeps calls of one of the store's writes waiting until ``gate`` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, store: Any, operation: str) -> None:
+        self.gate = asyncio.Event()
+        really = getattr(store, operation)
+
+        async def waits(*args: Any, **kwargs: Any) -> Any:
+            await self.gate.wait()
+            return await really(*args, **kwargs)
+
+        monkeypatch.setattr(store, operation, waits)
+
+
+async def begun(harness: Harness, events: list[Event], message_id: str = "m1") -> asyncio.Task[Any]:
+    """Send a message, and wait until the model is asked about it."""
+    asked = len(harness.model.asked)
+    turn = harness.turns.run(harness.ada, harness.request(message_id), events.append, seconds=20)
+    task = asyncio.ensure_future(turn)
+    await harness.model_is_asked(asked + 1)
+    return task
+
+
+@pytest.mark.parametrize("operation", ["put_message", "open_turn"])
+async def test_nobody_is_told_anything_before_the_question_is_stored(
+    monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    harness, events = Harness(), list[Event]()
+    writes = SlowWrites(monkeypatch, harness.store, operation)
+    turn = await begun(harness, events)
+    await asyncio.sleep(0.05)
+    assert not events
+    writes.gate.set()
+    await turn
+    assert [event.type for event in events][:2] == ["RUN_STARTED", "STATE_SNAPSHOT"]
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert events[-1].type == "RUN_FINISHED"
+
+
+async def test_no_tool_is_called_before_the_question_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness, events = Harness(assistant=armed()), list[Event]()
+
+    async def weather() -> str:
+        return "Sunny."
+
+    harness.tools.add("weather", weather)
+    harness.model.script(Answer.calling(call()), "It is sunny.")
+    writes = SlowWrites(monkeypatch, harness.store, "open_turn")
+    turn = await begun(harness, events)
+    await asyncio.sleep(0.05)
+    assert not harness.tools.calls
+    writes.gate.set()
+    await turn
+    assert len(harness.tools.calls) == 1
+
+
+async def test_a_question_that_cannot_be_stored_is_answered_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness, events = Harness(), list[Event]()
+
+    async def fails(*_: Any) -> None:
+        raise StoreUnavailable
+
+    with monkeypatch.context() as broken:
+        broken.setattr(harness.store, "open_turn", fails)
+        with pytest.raises(StoreUnavailable):
+            await harness.turns.run(harness.ada, harness.request(), events.append, seconds=20)
+    assert not events
+    said = await harness.say()
+    assert said.text == "Hello there."
+
+
+async def test_a_message_that_was_answered_long_ago_is_replayed_and_its_new_answer_told_to_nobody() -> None:
+    memory = ASSISTANT.memory.model_copy(update={"max_working_memory_tokens": 12})
+    harness = Harness(assistant=ASSISTANT.model_copy(update={"memory": memory}))
+    first = await harness.say("m1", "one two three")
+    for number in range(2, 8):
+        await harness.say(f"m{number}", "words " * 10)
+    again = await harness.say("m1", "one two three")
+    assert again.text == first.text
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    assert (thread.next_ordinal, thread.run) == (14, None)
+
+
+async def test_another_text_under_a_used_id_is_refused_and_changes_nothing() -> None:
+    harness = Harness()
+    await harness.say("m1", "Hello")
+    before = await harness.store.get_thread(harness.ada, harness.thread_id)
+    with pytest.raises(MessageIdConflict):
+        await harness.say("m1", "Something else")
+    assert await harness.store.get_thread(harness.ada, harness.thread_id) == before
