@@ -30,7 +30,7 @@ MESSAGE = "scenes:\n  message:\n"
 @pytest.mark.parametrize(
     ("script", "told"),
     [
-        ("scenes: [", "1: expected the node content"),
+        ("scenes: [", "2: did not find expected node content"),
         ("- say: x", "1: the file must be a mapping of fields"),
         ("values: {}", "1: scenes: Field required"),
         ("scenes: {}", "1: scenes: there is no scene 'message', where every turn begins"),
