@@ -8,9 +8,8 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
-from local.gateway.asgi import AsgiApp, Receive, Scope, Send, answer
-
 from local.cloud import LocalCloud
+from local.serving.asgi import AsgiApp, Receive, Scope, Send, answer
 
 PATIENCE_SECONDS = 30.0
 
