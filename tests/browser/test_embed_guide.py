@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.browser.screens import HostApplication, Screen, host_application
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import Gate
 from tests.fault_model import FaultModel, answers, calls_tools, unauthorized
+from tests.frames import events_in
 
 expect.set_options(timeout=60_000)
 
@@ -122,7 +124,7 @@ async def test_a_message_too_large_for_a_frame_is_refused_and_the_next_one_answe
 async def test_several_events_may_come_in_one_frame_and_again(page: Page, host: HostApplication) -> None:
     def twice(connection: WebSocketRoute) -> None:
         server = connection.connect_to_server()
-        server.on_message(lambda frame: connection.send(f"[{frame},{frame}]"))
+        server.on_message(lambda frame: connection.send(json.dumps([*events_in(frame), *events_in(frame)])))
 
     await page.route_web_socket("**/ws", twice)
     await page.goto(host.url)
