@@ -137,9 +137,7 @@ class AgentLoop:
             calls: list[ToolCall] = []
             async for event in self._ask_model(calls, is_last=is_last):
                 yield event
-            if calls:
-                await self._context.opened.wait()
-            if not calls or self._context.stop.is_set():
+            if not calls or not await self._context.may_act():
                 return
             async for event in self._carry_out(calls, self._transcript.messages[-1].id):
                 yield event

@@ -15,6 +15,7 @@ from baton.domain.identity import Scope
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
+from baton.gather_all import gather_all
 from baton.ports.chat_model import ModelSettings
 from baton.ports.files import ThreadFiles
 from baton.ports.thread_store import Lease
@@ -51,7 +52,7 @@ class Writes:
     async def done(self) -> None:
         """Wait until everything is written. Raises ``LeaseLost`` and ``StoreUnavailable``."""
         tasks, self._tasks = self._tasks, []
-        await asyncio.gather(*tasks)
+        await gather_all(*tasks)
 
     def stop(self) -> None:
         """Give up what is not written: the run will be taken over, and does it again."""
@@ -84,6 +85,11 @@ class RunContext:
     writes: Writes = field(default_factory=Writes)
     journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
     """Calls that an earlier attempt has executed, by id. They are not repeated."""
+
+    async def may_act(self) -> bool:
+        """Wait until the question is stored. False if the run was stopped: nothing may be done outside then."""
+        await self.opened.wait()
+        return not self.stop.is_set()
 
     def model_settings(self, agent: AgentDefinition, *, is_consulted: bool = False) -> ModelSettings:
         """Return the agent's model and its parameters.

@@ -91,16 +91,16 @@ class Dialogue:
         step = self._step
         yield started(step)
         yield state_snapshot(step.tracker.current.shown)
-        if step.begins_as is not None and not step.is_exit:
+        if step.ends_at_once_as is not None and not step.asks_no_model:
             # No model is asked: the run is given up, or was cancelled while it waited.
-            self._error = Interrupted() if step.begins_as is OutcomeType.ERROR else None
+            self._error = Interrupted() if step.ends_at_once_as is OutcomeType.ERROR else None
             self._is_cancelled = self._error is None
             return
         try:
             async with contextlib.aclosing(self._router.events()) as events:
                 async for event in events:
                     yield event
-            self._is_cancelled = step.context.stop.is_set() and not step.is_exit
+            self._is_cancelled = step.context.stop.is_set() and not step.asks_no_model
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as error:

@@ -42,18 +42,14 @@ class DialogueStep:
     """What the run goes on with, all of it answered; None: it answers a user's message, or carries out an action."""
     previous_seq: int | None
     """Where the jump in the sequence begins that a worker's death has left; None: there is none."""
-    begins_as: OutcomeType | None = None
+    ends_at_once_as: OutcomeType | None = None
     """ERROR if the run is given up, CANCELLED if it was cancelled while it waited; None: it is answered."""
 
     @property
-    def is_action(self) -> bool:
-        """Whether it was asked for without any words of the user's."""
-        return isinstance(self.request, ActionRequest)
-
-    @property
-    def is_exit(self) -> bool:
-        """Whether it leaves the specialist, which asks no model and so is never stopped or given up."""
-        return isinstance(self.request, ActionRequest) and self.request.action is ConversationAction.EXIT
+    def asks_no_model(self) -> bool:
+        """Whether it leaves the specialist or merges a fork: that asks no model and is never stopped or given up."""
+        actions = (ConversationAction.EXIT, ConversationAction.MERGE)
+        return isinstance(self.request, ActionRequest) and self.request.action in actions
 
     @property
     def asked(self) -> StoredMessage | None:

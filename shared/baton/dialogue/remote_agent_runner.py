@@ -130,7 +130,8 @@ class RemoteAgentRunner:
     async def _sent(self, remote_task_id: str | None, *, hands_over: bool) -> AsyncGenerator[TextDelta, None]:
         """Send the message; give out the text that answers it. Raises ``AgentFailed`` and ``AgentUnavailable``."""
         client = self._context.services.agent_client
-        await self._context.opened.wait()
+        if not await self._context.may_act():
+            return
         task = await self._task(remote_task_id, hands_over=hands_over)
         async with contextlib.aclosing(self._heard(client.stream(self._agent, task))) as chunks:
             async for chunk in chunks:
@@ -200,7 +201,7 @@ class RemoteAgentRunner:
         detail = {"agentId": self._agent.id, "handoffId": self._handoff.id, "runId": context.run.run_id}
         context.writes.add(
             context.services.audit.record(
-                context.scope, "agent.remote_runner", thread_id=context.thread_id, outcome=outcome, detail=detail
+                context.scope, "agent.relay", thread_id=context.thread_id, outcome=outcome, detail=detail
             )
         )
 

@@ -218,6 +218,14 @@ class NothingToMerge(BatonError):
     detail = "Nothing has been answered in this fork yet. Send it a message first."
 
 
+class ApprovalsWaiting(BatonError):
+    """A merge into a conversation that waits for answers to its interrupts."""
+
+    code, status, retryable = "approvals_waiting", 409, False
+    title = "Approvals are waiting"
+    detail = "The parent conversation waits for answers to its interrupts. Answer them first, then merge again."
+
+
 class WorkflowUnavailable(BatonError):
     """A request to continue a workflow that does not exist, is finished or has expired."""
 

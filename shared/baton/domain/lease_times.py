@@ -32,14 +32,20 @@ class LeaseTimes:
     """From one extension of the time for which a record is hidden to the next; also the longest that one may take."""
     extend_again: float = 1.0
     """From an extension that failed to the next one."""
+    margin: float = 2.0
+    """Nothing is posted so near the lease's end that a successor's post could overtake it."""
     losing: float = 2.5
     """A record that is hidden for less than this has missed two extensions or more, and will soon be lost."""
 
     @classmethod
     def of(cls, lease_seconds: float) -> Self:
-        """The times that go with a lease of so many seconds."""
-        share = lease_seconds / DEFAULT_LEASE_SECONDS
-        return cls(**{field.name: getattr(cls(), field.name) * share for field in fields(cls)})
+        """The times that go with a lease of so many seconds.
+
+        A longer lease makes nobody wait longer for a cancellation or a new watcher: both are looked for as often.
+        """
+        share, usual = lease_seconds / DEFAULT_LEASE_SECONDS, cls()
+        scaled = {field.name: getattr(usual, field.name) * share for field in fields(cls)}
+        return cls(**scaled | {"refresh": min(usual.refresh, scaled["refresh"])})
 
     def hidden_for(self, attempt: int) -> float:
         """How long a record is hidden that is worked on for the ``attempt``-th time, counted from 1."""

@@ -33,6 +33,8 @@ class Metric(StrEnum):
     """Deliveries of a dead turn that could not be ended."""
     MODEL_FAILURES = "ModelFailures"
     """Runs without an answer because the model failed, and failed summaries."""
+    ANSWERS_DISCARDED = "AnswersDiscarded"
+    """Answers that were begun for a message that was sent before, and stopped. Nobody is charged their tokens."""
     MODEL_CALLS_FAILED = "ModelCallsFailed"
     """Failed calls of a model. Most are repeated."""
     TOOL_FAILURES = "ToolFailures"

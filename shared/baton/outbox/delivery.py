@@ -12,6 +12,7 @@ from aws_lambda_powertools import Logger
 from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
+from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import LeaseMark
 from baton.outbox.frames import EncodedEvent, FrameQueue, encoded, frames
@@ -28,8 +29,6 @@ SEND_SECONDS = 10.0
 """Well below the 25 s that a function has for a WebSocket's frame."""
 MAX_BACKLOG = 4 * 1024 * 1024
 """Bytes that wait for one connection; whoever does not take them has a gap, and asks for what it missed."""
-LEASE_MARGIN = timedelta(seconds=2)
-"""No post may leave so near the lease's end that a successor's could overtake it."""
 
 
 class Delivery:
@@ -44,6 +43,7 @@ class Delivery:
         connections: Connections,
         clock: Clock,
         lease_until: Callable[[], datetime],
+        times: LeaseTimes = USUAL_TIMES,
     ) -> None:
         self._scope = scope
         self._thread_id = thread_id
@@ -51,6 +51,7 @@ class Delivery:
         self._connections = connections
         self._clock = clock
         self._lease_until = lease_until
+        self._margin = timedelta(seconds=times.margin)
         self._senders: dict[str, _Sender] = {}
         self._gone: set[str] = set()
         self._recent: list[Event] = []
@@ -125,7 +126,7 @@ class Delivery:
             now = self._clock.now()
             if now >= token_expires_at:
                 return
-            if now >= self._lease_until() - LEASE_MARGIN:
+            if now >= self._lease_until() - self._margin:
                 raise ConnectionBusy  # until the lease is renewed; a run that has lost it stops its senders
             await self._connections.post(connection_id, frame)
 

@@ -1,4 +1,4 @@
-"""The way out for a run's events: each is numbered, kept for the log, given to the caller and posted to connections."""
+"""Sending a run's events: each is numbered, kept for the log, given to the caller and posted to connections."""
 
 from __future__ import annotations
 
@@ -29,9 +29,14 @@ class Outbox:
         for event in waiting:
             self.send(event)
 
-    def forget(self) -> None:
-        """Drop what waits: nobody is told of it."""
+    def discard_waiting(self) -> None:
+        """Drop the events that wait: nobody is told of them."""
         self._waiting = []
+
+    def send_heartbeat(self, event: Event) -> None:
+        """Send a heartbeat, unless the run's first event has yet to be sent."""
+        if self._waiting is None:
+            self.send_numbered([event])
 
     def send(self, event: BaseEvent) -> None:
         """Number the event and send it."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from baton.agents.approvals import audit_answer
 from baton.domain.errors import (
     AgentMismatch,
+    ApprovalsWaiting,
     BatonError,
     HandoffInProgress,
     InterruptUnavailable,
@@ -30,6 +31,7 @@ REFUSALS = (
     NotInHandoff,
     HandoffInProgress,
     WorkflowUnavailable,
+    ApprovalsWaiting,
     ThreadLed,
 )
 """What refuses a request before its run begins; nothing of it is stored."""
@@ -84,7 +86,8 @@ class Admission:
         if request.action is ConversationAction.EXIT:
             return None if lease.thread.is_handed_over else NotInHandoff()
         if request.action is ConversationAction.MERGE:
-            return None
+            pending = lease.thread.pending
+            return ApprovalsWaiting() if pending is not None and pending.open else None
         if await self._services.conversations.is_in_session(lease.thread, lease.scope):
             return HandoffInProgress()
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from baton.domain.message import OutcomeType, RunEnd, StoredMessage
 from baton.domain.state_events import state_changes
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.tool_call import ToolCallRecord
+from baton.gather_all import gather_all
 from baton.handoffs.running_conversation import RunningConversation
 from baton.outbox.event_log import restored
 from baton.outbox.outbox import Outbox
@@ -76,7 +76,7 @@ class RunCommit:
         end = self._end(result, messages[-1], conversation, pending)
         messages = (*messages[:-1], replace(messages[-1], end=end))
         *others, last = (each for each in messages if each is not self.question)
-        await asyncio.gather(self.writes.done(), *(store.put_message(lease, each) for each in others))
+        await gather_all(self.writes.done(), *(store.put_message(lease, each) for each in others))
         # Whoever finds the run's end takes everything before it for complete.
         await store.put_message(lease, last)
         if result.forked is not None:

@@ -12,7 +12,7 @@ from typing import Self
 from baton.domain.events import Event, custom, unsequenced
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.thread import LeaseMark
-from baton.outbox.delivery import LEASE_MARGIN, Delivery
+from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog
 from baton.ports.clock import Clock
 from baton.ports.queue_records import HeldRecord
@@ -80,14 +80,14 @@ class LeaseHolder:
 
         Raises ``LeaseLost`` if somebody has.
         """
-        if self._clock.now() >= self.until - LEASE_MARGIN:
+        if self._clock.now() >= self.until - timedelta(seconds=self._times.margin):
             await self.renew(used_seq)
 
     def has_committed(self) -> None:
         """The lease has been given back with the commit: nobody can presume its holder dead any more."""
         self._vouched_at = asyncio.get_running_loop().time() + A_DAY
 
-    async def answer(self, asked: Collection[LeaseMark], *, looked_at: float, used_seq: int) -> None:
+    async def give_sign_of_life(self, asked: Collection[LeaseMark], *, looked_at: float, used_seq: int) -> None:
         """Renew the lease if it is among those that somebody asks about.
 
         Whoever asks after ``looked_at``, an event loop time, waits for an answer from then on. Raises ``LeaseLost``.
@@ -163,7 +163,9 @@ class LeaseKeeper:
                     await self._renew_when_due()  # on a slow table the next request may take its time as well
                 if now >= refreshed + self._refresh_seconds:
                     await self._delivery.refresh(self._log.logged_seq)
-                    await self._holder.answer(self._delivery.asked, looked_at=now, used_seq=self._log.last_seq)
+                    await self._holder.give_sign_of_life(
+                        self._delivery.asked, looked_at=now, used_seq=self._log.last_seq
+                    )
                     refreshed = now
                 if self._run_id in self._delivery.cancelled_runs:
                     self._stop.set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,6 +11,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.skill import Skill
 from baton.domain.thread import Thread
+from baton.gather_all import gather_all
 from baton.handoffs.running_conversation import RunningConversation
 from baton.memory.context import history_budget
 from baton.turns.turn_services import TurnServices
@@ -43,7 +43,7 @@ async def read_thread(
 
     Raises ``StoreUnavailable``.
     """
-    history, conversation, skills = await asyncio.gather(
+    history, conversation, skills = await gather_all(
         _history(services, scope, thread, agent, question, unfinished),
         services.conversations.load(thread, scope),
         _skills(services, scope, thread, question),

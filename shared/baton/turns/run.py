@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from aws_lambda_powertools import Logger
 
@@ -21,6 +20,7 @@ from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCallRecord
+from baton.gather_all import gather_all
 from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.handoffs.message_range import messages_between
 from baton.outbox.delivery import Delivery
@@ -75,6 +75,7 @@ class RunExecution:
             connections=services.connections,
             clock=services.agents.clock,
             lease_until=lambda: self._holder.until,
+            times=times,
         )
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._answered = lease.thread.pending if isinstance(self._request, AnswerRequest) else None
@@ -151,7 +152,7 @@ class RunExecution:
         A question stored in vain lies beyond the pointer, where nobody reads and the next turn writes over it.
         """
         store, lease, subscriber = self._services.store, self._holder.lease, self._call.subscriber
-        opened, _, _ = await _all(
+        opened, _, _ = await gather_all(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             self._outbox.delivery.join(subscriber.connection_id, subscriber.token_expires_at)
@@ -167,7 +168,7 @@ class RunExecution:
         if self._answered is not None:
             first, end = self._answered.first_ordinal, lease.thread.next_ordinal
             self._unfinished = await messages_between(services.store, lease.scope, lease.thread, first, end)
-        snapshot, _, self._journal = await _all(
+        snapshot, _, self._journal = await gather_all(
             read_thread(services, self._scope, self._thread, self._agent, self._question, self._unfinished),
             # Nobody can have attached to a thread that begins now, nor asked for a run of it to be stopped.
             _nothing() if lease.fence == 1 else self._outbox.delivery.refresh(self._outbox.log.logged_seq),
@@ -210,7 +211,7 @@ class RunExecution:
             self._outbox.delivery,
             run_id=self._run.run_id,
             stop=stop,
-            emit_heartbeat=lambda event: self._outbox.send_numbered([event]),
+            emit_heartbeat=self._outbox.send_heartbeat,
             times=self._services.lease_times,
         )
 
@@ -223,7 +224,8 @@ class RunExecution:
             beginning.cancel()
             await asyncio.gather(beginning, return_exceptions=True)
         if not was_begun:
-            self._outbox.forget()
+            count(Metric.ANSWERS_DISCARDED)
+            self._outbox.discard_waiting()
             self._writes.stop()
             return None
         return dialogue.finish(error)
@@ -298,11 +300,11 @@ class RunExecution:
             ),
             answered=self._answered,
             previous_seq=jump_from(self._holder.lease),
-            begins_as=self._begins_as,
+            ends_at_once_as=self._ends_at_once_as,
         )
 
     @property
-    def _begins_as(self) -> OutcomeType | None:
+    def _ends_at_once_as(self) -> OutcomeType | None:
         """How the run ends before it begins: it is given up, or was cancelled while it waited."""
         if self._call.gives_up or self._run.attempt >= MAX_ATTEMPTS:
             return OutcomeType.ERROR
@@ -323,15 +325,6 @@ class RunExecution:
             agent=self._agent,
             journal=self._journal,
         )
-
-
-async def _all(*steps: Awaitable[Any]) -> list[Any]:
-    """Return the results of all steps once the last has ended, or raise the first failure then: none is left behind."""
-    results = await asyncio.gather(*steps, return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
 
 
 async def _nothing() -> None:

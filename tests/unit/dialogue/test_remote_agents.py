@@ -333,7 +333,7 @@ async def test_every_relayed_message_is_audited() -> None:
     harness.agent_client.script("booker", Reply(("For when?",), end=WAITS), AgentFailed("It broke."))
     await harness.say()
     await harness.say("m2", "Tonight")
-    relayed = [record for record in harness.audit.records if record.action == "agent.remote_runner"]
+    relayed = [record for record in harness.audit.records if record.action == "agent.relay"]
     assert [record.outcome for record in relayed] == ["completed", "failed"]
     assert {record.detail["agentId"] for record in relayed} == {"booker"}
 

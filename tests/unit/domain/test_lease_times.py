@@ -1,23 +1,28 @@
-"""Shorter leases, as tests have them, are those of a deployment at another scale."""
+"""Whatever a lease's length, its times keep the order that the protocol needs."""
 
 from __future__ import annotations
 
-from dataclasses import astuple
+from hypothesis import given
+from hypothesis import strategies as st
 
-import pytest
+from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 
-from baton.domain.lease_times import DEFAULT_LEASE_SECONDS, USUAL_TIMES, LeaseTimes
-
-
-def test_the_times_of_the_usual_lease_are_the_usual_ones() -> None:
-    assert LeaseTimes.of(DEFAULT_LEASE_SECONDS) == USUAL_TIMES
+LEASE_SECONDS = st.integers(6, 300)
 
 
-def test_all_times_keep_their_proportion_to_the_lease() -> None:
-    shares = [short / usual for short, usual in zip(astuple(LeaseTimes.of(6)), astuple(USUAL_TIMES), strict=True)]
-    assert shares == pytest.approx([0.2] * len(shares))
+@given(LEASE_SECONDS)
+def test_a_living_worker_may_post_between_two_signs_of_life(seconds: int) -> None:
+    times = LeaseTimes.of(seconds)
+    assert times.refresh + times.margin < times.answer < times.lease
+    assert times.renew + times.margin < times.lease
 
 
-def test_a_worker_notices_that_it_loses_its_record_before_the_record_comes_again() -> None:
-    assert USUAL_TIMES.losing < USUAL_TIMES.hidden - 2 * USUAL_TIMES.extend
-    assert USUAL_TIMES.refresh < USUAL_TIMES.answer < USUAL_TIMES.renew < USUAL_TIMES.lease
+@given(LEASE_SECONDS)
+def test_a_record_is_extended_before_it_is_being_lost(seconds: int) -> None:
+    times = LeaseTimes.of(seconds)
+    assert times.extend + times.extend_again + times.losing < times.hidden < times.hidden_again
+
+
+@given(LEASE_SECONDS)
+def test_nobody_waits_longer_for_a_cancellation_because_leases_are_longer(seconds: int) -> None:
+    assert LeaseTimes.of(seconds).refresh <= USUAL_TIMES.refresh

@@ -19,7 +19,7 @@ from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.domain.errors import StoreUnavailable
 from baton.domain.events import RunStamp, text_content
 from baton.domain.lease_times import USUAL_TIMES as TIMES
-from baton.outbox.delivery import LEASE_MARGIN, Delivery
+from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog
 from baton.ports.thread_store import Lease
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
@@ -29,7 +29,7 @@ from tests.virtual_time import DeterministicLoop
 
 NEVER = 1e9
 KEY = {"PK": "acme#t", "SK": "THREAD"}
-SAFE_SECONDS = TIMES.lease - LEASE_MARGIN.total_seconds()
+SAFE_SECONDS = TIMES.lease - TIMES.margin
 """How long after a lease was taken its holder may still speak."""
 
 Ask = Callable[[Table], Coroutine[Any, Any, object]]

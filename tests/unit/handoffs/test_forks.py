@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.errors import ModelUnavailable, StoreUnavailable, ThreadLed, ThreadUnavailable, UnknownAgent
+from baton.domain.errors import (
+    ApprovalsWaiting,
+    ModelUnavailable,
+    StoreUnavailable,
+    ThreadLed,
+    ThreadUnavailable,
+    UnknownAgent,
+)
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
@@ -14,6 +21,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HELPER, MAKER, HandoffHarness, advance, calling, texts, transfer
 from tests.harness.harness import Harness
+from tests.harness.wiki import interrupted, wiki
 
 
 async def messages(harness: HandoffHarness, thread_id: str) -> list[StoredMessage]:
@@ -259,3 +267,27 @@ async def test_a_fork_that_a_handoff_leads_is_not_merged_again() -> None:
     with pytest.raises(ThreadLed):
         await harness.app.merges.merge(harness.ada, kept["childThreadId"], seconds=5)
     assert await messages(harness, harness.thread_id) == before
+
+
+async def test_a_merge_that_was_cancelled_before_it_began_takes_place_all_the_same() -> None:
+    harness = Harness()
+    await harness.say("m1")
+    fork = await harness.forks.fork(harness.ada, harness.thread_id, agent_id="assistant")
+    await harness.say("f1", "Hi", thread_id=fork.id)
+    _, answer = await harness.forks.newest_answer(harness.ada, fork.id)
+    run_id = merge_request(harness.thread_id, fork.id, answer.id).run_id
+    await harness.live.request_cancel(harness.ada, harness.thread_id, run_id)
+    merged = await harness.app.merges.merge(harness.ada, fork.id, seconds=5)
+    assert [message.text for message in merged.messages] == [answer.text]
+
+
+async def test_a_merge_waits_until_the_parents_approvals_are_answered() -> None:
+    harness = wiki()
+    await interrupted(harness)
+    fork = await harness.forks.fork(harness.ada, harness.thread_id, agent_id="assistant")
+    await harness.say("f1", "Hi", thread_id=fork.id)
+    with pytest.raises(ApprovalsWaiting):
+        await harness.app.merges.merge(harness.ada, fork.id, seconds=5)
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    assert thread.pending is not None
+    assert thread.pending.open

@@ -49,6 +49,7 @@ from tests.integration.tools.harness import agent_with
 from tests.unit.handoffs.test_skill_creation import SkillHarness, drafting
 from tests.unit.identity.signing import SECRET, OneSecret
 from tests.unit.metrics.written import Context, counts, function
+from tests.unit.turns.test_opening import with_little_memory
 
 Failure = Callable[[pytest.MonkeyPatch], Awaitable[object]]
 FAILURES: dict[Metric, Failure] = {}
@@ -141,6 +142,13 @@ async def a_run_whose_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     harness.model.script(Answer(("Half an ", "answer"), gate=asyncio.Event(), gate_at=1))
     request = message_request(harness.ada, thread_id=harness.thread_id, message_id="m1", content="Hello")
     await harness.turns.run(harness.ada, request, lambda event: None, seconds=0.3)
+
+
+@failure(Metric.ANSWERS_DISCARDED)
+async def a_message_that_was_answered_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = with_little_memory()
+    for number in (1, 2, 3, 4, 5, 6, 1):
+        await harness.say(f"m{number}", "words " * 10)
 
 
 @failure(Metric.MODEL_FAILURES)

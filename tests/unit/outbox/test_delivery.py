@@ -10,7 +10,8 @@ import pytest
 
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.outbox.delivery import LEASE_MARGIN, MAX_BACKLOG, Delivery, send_to
+from baton.domain.lease_times import USUAL_TIMES
+from baton.outbox.delivery import MAX_BACKLOG, Delivery, send_to
 from baton.ports.connections import ConnectionBusy, ConnectionGone
 from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
@@ -124,7 +125,7 @@ async def test_what_comes_while_the_gateway_throttles_goes_with_the_next_try(
 async def test_nothing_leaves_near_the_end_of_the_lease_and_everything_after_its_renewal(
     connections: FakeConnections, clock: FakeClock, later: datetime
 ) -> None:
-    until = clock.now() + LEASE_MARGIN
+    until = clock.now() + timedelta(seconds=USUAL_TIMES.margin)
     delivery = delivering(connections, clock, lambda: until)
     await delivery.join("tab", later)
     delivery.post(EVENTS)

@@ -9,9 +9,18 @@ import pytest
 
 from baton.domain.errors import MessageIdConflict, StoreUnavailable
 from baton.domain.events import Event
+from baton.ports.agent_client import AgentDone
+from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.agents.test_tool_loop import armed, call
+from tests.unit.dialogue.test_remote_agents import RelayHarness
+
+
+def with_little_memory() -> Harness:
+    """A harness whose assistant sees no more than its last exchange."""
+    memory = ASSISTANT.memory.model_copy(update={"max_working_memory_tokens": 12})
+    return Harness(assistant=ASSISTANT.model_copy(update={"memory": memory}))
 
 
 class SlowWrites:
@@ -86,8 +95,7 @@ async def test_a_question_that_cannot_be_stored_is_answered_to_nobody(monkeypatc
 
 
 async def test_a_message_that_was_answered_long_ago_is_replayed_and_its_new_answer_told_to_nobody() -> None:
-    memory = ASSISTANT.memory.model_copy(update={"max_working_memory_tokens": 12})
-    harness = Harness(assistant=ASSISTANT.model_copy(update={"memory": memory}))
+    harness = with_little_memory()
     first = await harness.say("m1", "one two three")
     for number in range(2, 8):
         await harness.say(f"m{number}", "words " * 10)
@@ -104,3 +112,30 @@ async def test_another_text_under_a_used_id_is_refused_and_changes_nothing() -> 
     with pytest.raises(MessageIdConflict):
         await harness.say("m1", "Something else")
     assert await harness.store.get_thread(harness.ada, harness.thread_id) == before
+
+
+async def test_no_heartbeat_comes_before_the_run_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness, events = Harness(), list[Event]()
+    writes = SlowWrites(monkeypatch, harness.store, "put_message")
+    turn = await begun(harness, events)
+    await asyncio.sleep(25)
+    writes.gate.set()
+    await turn
+    assert events[0].type == "RUN_STARTED"
+
+
+async def test_a_remote_agent_is_not_asked_what_could_not_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = RelayHarness()
+    waits = AgentDone("remote-1")
+    harness.agent_client.script("booker", Reply(("For when?",), end=waits), Reply(("Where?",), end=waits))
+    await harness.say("m1", "A table for two")
+    before = len(harness.sent)
+
+    async def fails(*_: Any) -> None:
+        await asyncio.sleep(0.5)
+        raise StoreUnavailable
+
+    monkeypatch.setattr(harness.store, "open_turn", fails)
+    with pytest.raises(StoreUnavailable):
+        await harness.say("m2", "Tonight")
+    assert len(harness.sent) == before
