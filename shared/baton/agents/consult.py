@@ -14,7 +14,7 @@ from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_services import AgentServices
 from baton.agents.answer_limit import AnswerLimit
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.run_context import Emit, RunContext
+from baton.agents.run_context import EmitAgentEvent, RunContext
 from baton.agents.tool_calls import agent_source
 from baton.agents.tool_kit import tool_kit
 from baton.agents.transcript import Transcript
@@ -73,7 +73,7 @@ class Consultations:
         """Tokens that the agents of this deployment have used so far."""
         return self._usage
 
-    async def ask(self, call: ToolCall, agent: AgentDefinition, message: str, emit: Emit) -> CallOutcome:
+    async def ask(self, call: ToolCall, agent: AgentDefinition, message: str, emit: EmitAgentEvent) -> CallOutcome:
         """Ask ``agent``. The asking model gets the outcome, which is also stored as a task."""
         context = self._context
         task = Task(

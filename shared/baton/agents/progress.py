@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
-from baton.agents.run_context import Emit
+from baton.agents.run_context import EmitAgentEvent
 from baton.domain.agent import AgentDefinition
 from baton.domain.sentences import sentence
 from baton.domain.task import TaskStatus
@@ -22,7 +22,9 @@ LONG_SECONDS = 30.0
 class ProgressIndicator:
     """An activity that shows the consulted agents, as an async context manager around the wait."""
 
-    def __init__(self, message_id: str, asking: AgentDefinition, asked: Sequence[AgentDefinition], emit: Emit) -> None:
+    def __init__(
+        self, message_id: str, asking: AgentDefinition, asked: Sequence[AgentDefinition], emit: EmitAgentEvent
+    ) -> None:
         self._message_id = message_id
         self._asking = asking
         self._agents = [{"id": agent.id, "name": agent.name, "status": TaskStatus.WORKING.value} for agent in asked]

@@ -20,7 +20,7 @@ from baton.ports.chat_model import ModelSettings
 from baton.ports.files import ThreadFiles
 from baton.ports.thread_store import Lease
 
-Emit = Callable[[BaseEvent], None]
+EmitAgentEvent = Callable[[BaseEvent], None]
 """A callback for events that occur while a run waits for tools or agents."""
 
 MAX_RESERVE_SECONDS = 15.0

@@ -16,7 +16,7 @@ from aws_lambda_powertools import Logger
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.progress import ProgressIndicator
-from baton.agents.run_context import Budget, Emit, RunContext
+from baton.agents.run_context import Budget, EmitAgentEvent, RunContext
 from baton.agents.tool_kit import BadCall, Offer, OutOfReach, ToolKit
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, StoreUnavailable
@@ -42,7 +42,7 @@ CUT = "\n[Cut: the tool has answered {} characters in all.]"
 NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
 
 
-Consult = Callable[[ToolCall, AgentDefinition, str, Emit], Awaitable[CallOutcome]]
+Consult = Callable[[ToolCall, AgentDefinition, str, EmitAgentEvent], Awaitable[CallOutcome]]
 """Consults an agent: the call, the agent, the question, and the callback for events."""
 
 
@@ -108,7 +108,7 @@ class ToolCalls:
         return needs_approval and call.id not in approved
 
     def _indicator(
-        self, calls: Sequence[ToolCall], activity_id: str, emit: Emit
+        self, calls: Sequence[ToolCall], activity_id: str, emit: EmitAgentEvent
     ) -> contextlib.AbstractAsyncContextManager[object]:
         offers = [self.kit.offers.get(call.name) for call in calls]
         asked = [offer.agent for offer in offers if offer is not None and offer.agent is not None]
@@ -118,7 +118,7 @@ class ToolCalls:
         return self._research
 
     def _begin(
-        self, calls: Sequence[ToolCall], result_ids: Mapping[str, str], emit: Emit, approved: Collection[str]
+        self, calls: Sequence[ToolCall], result_ids: Mapping[str, str], emit: EmitAgentEvent, approved: Collection[str]
     ) -> list[asyncio.Future[None]]:
         return [
             asyncio.ensure_future(self._one(call, result_ids[call.id], emit, is_approved=call.id in approved))
@@ -135,7 +135,7 @@ class ToolCalls:
         for job in jobs:
             job.cancel()
 
-    async def _one(self, call: ToolCall, result_id: str, emit: Emit, *, is_approved: bool) -> None:
+    async def _one(self, call: ToolCall, result_id: str, emit: EmitAgentEvent, *, is_approved: bool) -> None:
         began = self.context.services.clock.now()
         try:
             outcome = await self._outcome(call, emit, is_approved=is_approved)
@@ -176,7 +176,7 @@ class ToolCalls:
             failed = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
             self._research.ended(offer.agent.id, TaskStatus(outcome.task_status) if outcome.task_status else failed)
 
-    async def _outcome(self, call: ToolCall, emit: Emit, *, is_approved: bool) -> CallOutcome:
+    async def _outcome(self, call: ToolCall, emit: EmitAgentEvent, *, is_approved: bool) -> CallOutcome:
         try:
             offer = self.kit.offer(call)
             # Schema validation is Python code and takes some hundredths of a millisecond for each value.

@@ -69,7 +69,7 @@ class AgentRouter:
         )
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Everything that is said and done. Raises the ``BatonError`` that ends the run."""
+        """Yield what agents and Baton itself say in the run. Raises the ``BatonError`` that ends it."""
         for event in self._tracker.step_begins():
             yield event
         request = self._step.request

@@ -1,4 +1,4 @@
-"""Whether the worker of a run still lives, for somebody who waits for it and has nothing better to go by."""
+"""Finding out whether the worker that holds a lease still lives."""
 
 from __future__ import annotations
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
+from baton.outbox.outbox import Emit
 from baton.outbox.subscriber import Subscriber
 from baton.ports.queue_records import HeldRecord
 from baton.requests.turn_requests import TurnRequest
-
-Emit = Callable[[Event], None]
 
 
 class StillWaiting(Exception):

@@ -14,6 +14,7 @@ from baton.leases.acquiring import POLL_SECONDS, acquire_when_free, waiting
 from baton.leases.holding import give_back, holding
 from baton.leases.lease_watch import LeaseWatch
 from baton.outbox.follow import Follower
+from baton.outbox.outbox import Emit
 from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
@@ -26,7 +27,7 @@ from baton.turns.committing import FinishedRun
 from baton.turns.recovery import Orphan, find_orphan
 from baton.turns.repeats import Repeats
 from baton.turns.run import RunExecution, RunOutcome
-from baton.turns.turn_call import Emit, StillWaiting, TurnCall, delivery_of, discard, once_each
+from baton.turns.turn_call import StillWaiting, TurnCall, delivery_of, discard, once_each
 from baton.turns.turn_services import TurnServices
 
 ORPHAN_SECONDS = 300.0
