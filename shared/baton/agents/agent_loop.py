@@ -42,7 +42,7 @@ from baton.memory.context import (
 from baton.off_loop import off_loop
 from baton.outbox.text_batches import batched
 from baton.ports.agent_client import AgentReport
-from baton.ports.chat_model import Finished, FinishReason, Prompt, TextDelta
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, Prompt, TextDelta
 
 logger = Logger(child=True)
 
@@ -180,7 +180,9 @@ class AgentLoop:
             thread_files=context.files,
             tools=() if is_last else self._kit.specs,
         )
-        chunks = batched(self._limit.within(stream), deadline=context.deadline, stop=context.stop)
+        chunks = batched(
+            _after_opening(self._limit.within(stream), context.opened), deadline=context.deadline, stop=context.stop
+        )
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
@@ -326,6 +328,22 @@ class AgentLoop:
             usage = await off_loop(size, counted)
         self._usage += usage or Usage()
         self._budget.count_model_call(usage or Usage())
+
+
+async def _after_opening(
+    chunks: AsyncGenerator[ModelChunk, None], opened: asyncio.Event
+) -> AsyncGenerator[ModelChunk, None]:
+    """Yield the chunks: ask the model at once, but take only the first chunk before the question is stored.
+
+    Taking a fast model's chunks is work on the event loop, for which the question's writes would have to wait.
+    """
+    async with contextlib.aclosing(chunks):
+        first = await anext(chunks, None)
+        await opened.wait()
+        if first is not None:
+            yield first
+        async for chunk in chunks:
+            yield chunk
 
 
 def _length(prompt: Prompt) -> int:
