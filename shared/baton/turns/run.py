@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
@@ -90,13 +91,14 @@ class RunExecution:
 
         Raises ``LeaseLost`` and ``StoreUnavailable``: then the run is up for takeover.
         """
-        opening: asyncio.Future[TurnRecord | None] | None = None
+        begun: list[asyncio.Future[Any]] = []
         try:
             known, left = await self._find_earlier_attempt() if self._run.attempt > 1 else (None, None)
             if known is not None and (left is not None or known.digest != self._request.digest):
                 return await self._finish_earlier(known, left, find_outcome)
-            opening = asyncio.ensure_future(self._write_opening(known))
-            snapshot = await self._read()
+            begun.append(watchers := asyncio.ensure_future(self._find_watchers()))
+            begun.append(opening := asyncio.ensure_future(self._write_opening(known, watchers)))
+            snapshot = await self._read(watchers)
             result = await self._answer(snapshot, opening) if self._may_answer_early(snapshot) else None
             known = await opening
             if known is not None:
@@ -112,9 +114,9 @@ class RunExecution:
         finally:
             self._outbox.stop()
             self._writes.stop()
-            if opening is not None:
-                opening.cancel()
-                await asyncio.gather(opening, return_exceptions=True)
+            for step in begun:
+                step.cancel()
+            await asyncio.gather(*begun, return_exceptions=True)
 
     # Open: store the question and read what the answer needs, at the same time
 
@@ -146,23 +148,34 @@ class RunExecution:
         self._outbox.open()
         return RunOutcome(await self._committing().adopt(known, left), was_told=False)
 
-    async def _write_opening(self, known: TurnRecord | None = None) -> TurnRecord | None:
+    async def _find_watchers(self) -> None:
+        """Find the connections that watch the thread, and who wants its runs stopped."""
+        # Nobody can have attached to a thread that begins now, nor asked for a run of it to be stopped.
+        if self._holder.lease.fence > 1:
+            await self._outbox.delivery.refresh(self._outbox.log.logged_seq)
+
+    async def _attach_caller(self, watchers: asyncio.Future[None]) -> None:
+        """Attach the connection that the message came by, unless it is among the ``watchers``."""
+        await asyncio.shield(watchers)
+        subscriber = self._call.subscriber
+        if subscriber is not None:
+            await self._outbox.delivery.join(subscriber.connection_id, subscriber.token_expires_at)
+
+    async def _write_opening(self, known: TurnRecord | None, watchers: asyncio.Future[None]) -> TurnRecord | None:
         """Store the question and attach the caller; return the record of an earlier attempt, if there is one.
 
         A question stored in vain lies beyond the pointer, where nobody reads and the next turn writes over it.
         """
-        store, lease, subscriber = self._services.store, self._holder.lease, self._call.subscriber
+        store, lease = self._services.store, self._holder.lease
         opened, _, _ = await gather_all(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
-            self._outbox.delivery.join(subscriber.connection_id, subscriber.token_expires_at)
-            if subscriber is not None
-            else _nothing(),
+            self._attach_caller(watchers),
         )
         found: TurnRecord | None = known or opened
         return found
 
-    async def _read(self) -> ThreadSnapshot:
+    async def _read(self, watchers: asyncio.Future[None]) -> ThreadSnapshot:
         snapshot: ThreadSnapshot
         services, lease = self._services, self._holder.lease
         if self._answered is not None:
@@ -170,8 +183,7 @@ class RunExecution:
             self._unfinished = await messages_between(services.store, lease.scope, lease.thread, first, end)
         snapshot, _, self._journal = await gather_all(
             read_thread(services, self._scope, self._thread, self._agent, self._question, self._unfinished),
-            # Nobody can have attached to a thread that begins now, nor asked for a run of it to be stopped.
-            _nothing() if lease.fence == 1 else self._outbox.delivery.refresh(self._outbox.log.logged_seq),
+            asyncio.shield(watchers),
             calls_before(services.agents.records, lease, self._run),
         )
         return snapshot

@@ -139,3 +139,17 @@ async def test_a_remote_agent_is_not_asked_what_could_not_be_stored(monkeypatch:
     with pytest.raises(StoreUnavailable):
         await harness.say("m2", "Tonight")
     assert len(harness.sent) == before
+
+
+async def test_a_connection_is_attached_once_however_many_messages_come_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness, attached = Harness(), list[str]()
+    really = harness.live.attach
+
+    async def attach(scope: Any, thread_id: str, connection_id: str, *rest: Any) -> None:
+        attached.append(connection_id)
+        await really(scope, thread_id, connection_id, *rest)
+
+    monkeypatch.setattr(harness.live, "attach", attach)
+    for number in range(3):
+        await harness.say(f"m{number}", subscriber=harness.subscriber("tab"))
+    assert attached == ["tab"]
