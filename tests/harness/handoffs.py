@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from baton.api.record_schemas import Handoff
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
+from baton.domain.thread_state import thread_state
 from baton.domain.tool_call import ToolCall
 from baton.requests.parsing import continue_request, exit_request
 from tests.fakes.chat_model import Answer, ScriptedChatModel
@@ -102,13 +104,12 @@ class HandoffHarness(Harness):
     async def state(self) -> dict[str, Any]:
         """The thread's state as its screens show it."""
         thread = await self.store.get_thread(self.ada, self.thread_id)
-        state: dict[str, Any] = thread.as_json(self.agents.describe)["state"]
-        return state
+        return thread_state(self.agents.describe, thread).wire()
 
     async def handoffs_kept(self) -> list[dict[str, Any]]:
         """The thread's handoffs, the newest first."""
         kept, _ = await self.handoffs.of_thread(self.ada, self.thread_id, limit=50, cursor=None)
-        return [request.as_json() for request in kept]
+        return [Handoff.of(request).wire() for request in kept]
 
 
 def transfer(target: str = "maker", **arguments: Any) -> Answer:

@@ -21,7 +21,7 @@ def to(target: str, call_id: str = "c1") -> ToolCall:
 
 
 def changed(agent: AgentDefinition, **fields: Any) -> AgentDefinition:
-    return AgentDefinition.model_validate({**agent.model_dump(by_alias=True, exclude_unset=True), **fields})
+    return AgentDefinition.model_validate({**agent.model_dump(exclude_unset=True), **fields})
 
 
 def define(harness: HandoffHarness, agent: AgentDefinition) -> None:

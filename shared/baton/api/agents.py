@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path
 
@@ -14,29 +14,26 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized, UnknownAgent
 from baton.domain.identity import Permission, Scope
 
-PUBLIC = ("id", "name", "description", "avatarUrl", "main")
-"""The fields of an agent for everybody. Prompts and settings are for users who may change them."""
-
 router = APIRouter(prefix="/agents", tags=["agents"])
 
 
-@router.get("", summary="List agents", response_model=Listing[Agent], responses=responses(Unauthorized, TokenExpired))
-async def list_agents(scope: Caller, services: Services) -> dict[str, Any]:
+@router.get("", summary="List agents", responses=responses(Unauthorized, TokenExpired))
+async def list_agents(scope: Caller, services: Services) -> Listing[Agent]:
     """Return the agents that the caller has the permissions for, ordered by id."""
-    return {"items": [_shown(scope, agent) for agent in services.agents.visible(scope)], "nextCursor": None}
+    shown = [_shown(scope, agent) for agent in services.agents.visible(scope)]
+    return Listing[Agent](items=shown, next_cursor=None)
 
 
 @router.get(
     "/{agent_id}",
     summary="Read an agent",
-    response_model=Agent,
     responses=responses(Unauthorized, TokenExpired, UnknownAgent, InvalidRequest),
 )
 async def get_agent(
     agent_id: Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])],
     scope: Caller,
     services: Services,
-) -> dict[str, Any]:
+) -> Agent:
     """Return one agent. Holders of `agent:write` get its whole definition."""
     try:
         agent = services.agents.get(scope, agent_id)
@@ -48,6 +45,9 @@ async def get_agent(
     return _shown(scope, agent)
 
 
-def _shown(scope: Scope, agent: AgentDefinition) -> dict[str, Any]:
-    whole = agent.as_json()
-    return whole if scope.has(Permission.AGENT_WRITE) else {name: whole[name] for name in PUBLIC}
+def _shown(scope: Scope, agent: AgentDefinition) -> Agent:
+    """Return what everybody may know, or everything: prompts and settings are for users who may change them."""
+    if scope.has(Permission.AGENT_WRITE):
+        # In Python's types: JSON mode would write a default of 60 seconds as 60.0.
+        return Agent.model_validate(agent.model_dump(by_alias=True))
+    return Agent.of(agent)

@@ -7,45 +7,42 @@ from collections.abc import Coroutine
 from typing import Any
 
 from baton.api.runs import TURN_SECONDS
+from baton.api.schemas import Message, MessageAnswer
 from baton.api.services import ApiServices
 from baton.domain.errors import error_from_code
 from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, RunEnd
-from baton.domain.thread import thread_state
+from baton.domain.thread_state import thread_state
 from baton.domain.usage import Usage
 from baton.requests.turn_requests import TurnRequest
 from baton.turns.committing import FinishedRun
 
 
-async def whole_answer(services: ApiServices, scope: Scope, asked: TurnRequest) -> dict[str, Any]:
+async def whole_answer(services: ApiServices, scope: Scope, asked: TurnRequest) -> MessageAnswer:
     """Run the turn and give its messages. Raises what refuses it, and the error it ends with."""
     return await answer_of(services, services.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
 
 
-async def answer_of(services: ApiServices, turn: Coroutine[Any, Any, FinishedRun]) -> dict[str, Any]:
+async def answer_of(services: ApiServices, turn: Coroutine[Any, Any, FinishedRun]) -> MessageAnswer:
     """Wait for the turn and give its messages, likewise."""
     # Shielded: a caller that hangs up must not stop the turn it has begun.
     return _answer(services, await asyncio.shield(asyncio.ensure_future(turn)))
 
 
-def _answer(services: ApiServices, finished: FinishedRun) -> dict[str, Any]:
+def _answer(services: ApiServices, finished: FinishedRun) -> MessageAnswer:
     last = finished.messages[-1]
     end = last.end
     if end is not None and end.outcome is OutcomeType.ERROR:
         raise error_from_code(end.error_code or "", end.error_detail)
     thread = finished.thread
-    return {
-        "sessionId": thread.id,
-        "runId": last.run_id,
-        "messages": [
-            message.as_ag_ui().model_dump(by_alias=True, mode="json")
-            for message in finished.messages
-            if message.is_said
-        ],
-        "state": thread_state(services.agents.describe, thread),
-        "usage": (end.usage if end else Usage()).as_json(),
-        "outcome": _outcome(end),
-    }
+    return MessageAnswer(
+        session_id=thread.id,
+        run_id=last.run_id,
+        messages=[Message.shown(message) for message in finished.messages if message.is_said],
+        state=thread_state(services.agents.describe, thread),
+        usage=end.usage if end else Usage(),
+        outcome=_outcome(end),
+    )
 
 
 def _outcome(end: RunEnd | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
@@ -23,22 +23,20 @@ router = APIRouter(tags=["audit"])
 @router.get(
     "/threads/{thread_id}/audit",
     summary="Read a thread's audit records",
-    response_model=Listing[AuditRecord],
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
 async def thread_audit(
     thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
-) -> dict[str, Any]:
+) -> Listing[AuditRecord]:
     """Return the audit records of this conversation, newest first, for everyone who may read it."""
     thread = await readable_thread(services, caller, thread_id)
     records, next_cursor = await services.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
-    return {"items": [record.as_json() for record in records], "nextCursor": next_cursor}
+    return Listing[AuditRecord](items=records, next_cursor=next_cursor)
 
 
 @router.get(
     "/audit",
     summary="Read the tenant's audit records",
-    response_model=Listing[AuditRecord],
     responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
 )
 async def tenant_audit(
@@ -56,7 +54,7 @@ async def tenant_audit(
     thread_id: Annotated[
         str | None, Query(alias="threadId", max_length=256, description="Only about this thread.")
     ] = None,
-) -> dict[str, Any]:
+) -> Listing[AuditRecord]:
     """Return the tenant's records, newest first, all of them or those that match. Needs `audit:read`.
 
     A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because records that do not match
@@ -70,4 +68,4 @@ async def tenant_audit(
         limit=limit,
         cursor=cursor,
     )
-    return {"items": [record.as_json() for record in records], "nextCursor": next_cursor}
+    return Listing[AuditRecord](items=records, next_cursor=next_cursor)

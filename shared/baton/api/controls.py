@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Request
 
@@ -37,31 +37,29 @@ router = APIRouter(prefix="/threads", tags=["threads"])
     "/{thread_id}/cancel",
     summary="Stop the running turn",
     status_code=202,
-    response_model=CancelAnswer,
     responses=responses(MalformedJson, Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
 async def cancel(
     thread_id: ThreadId, scope: Caller, services: Services, asked: Annotated[CancelRequest | None, Body()] = None
-) -> dict[str, Any]:
+) -> CancelAnswer:
     """Stop the running turn, or the run named by `runId`. The streamed text is kept and marked as cancelled.
 
     If no run is in progress, nothing happens, and `runId` is null.
     """
     canonical = thread_ref(scope, thread_id).id
     named = optional_run_id(asked.run_id if asked else None)
-    return {"threadId": canonical, "runId": await services.controls.cancel(scope, canonical, named)}
+    return CancelAnswer(thread_id=canonical, run_id=await services.controls.cancel(scope, canonical, named))
 
 
 @router.post(
     "/{thread_id}/exit",
     summary="Leave the specialist",
-    response_model=MessageAnswer,
     response_model_exclude_unset=True,
     responses=responses(
         Unauthorized, TokenExpired, ThreadUnavailable, NotInHandoff, InvalidRequest, ThreadBusy, StoreUnavailable
     ),
 )
-async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, services: Services) -> dict[str, Any]:
+async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, services: Services) -> MessageAnswer:
     """Return to the main agent at once, in a turn of its own that calls no model. The answer has its messages.
 
     The specialist's answer in progress is stopped. Its workflow can be continued later.
@@ -74,7 +72,6 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
 @router.post(
     "/{thread_id}/continue",
     summary="Continue a workflow",
-    response_model=MessageAnswer,
     response_model_exclude_unset=True,
     responses=responses(
         MalformedJson,
@@ -93,7 +90,7 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
 )
 async def continue_workflow(
     thread_id: ThreadId, scope: Caller, services: Services, asked: ContinueRequest
-) -> dict[str, Any]:
+) -> MessageAnswer:
     """Continue one of the caller's unfinished workflows in this conversation. The answer has the turn's messages.
 
     The workflow may come from any conversation. A new conversation begins with the default agent.
@@ -106,15 +103,13 @@ async def continue_workflow(
     "/{thread_id}/close",
     summary="End the session",
     status_code=202,
-    response_model=CloseAnswer,
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, StoreUnavailable),
 )
-async def close(request: Request, thread_id: ThreadId, scope: Caller, services: Services) -> dict[str, Any]:
+async def close(request: Request, thread_id: ThreadId, scope: Caller, services: Services) -> CloseAnswer:
     """Close the conversation after its running and queued turns, and start the closing of its episode.
 
     A repeated request gets the same answer. `episodeId` is null if the session has no messages. A closed conversation
     can be read; a message reopens it.
     """
     canonical = thread_ref(scope, thread_id).id
-    closed = await services.controls.close(scope, canonical, request_id=request_id(request))
-    return closed.as_json()
+    return CloseAnswer.of(await services.controls.close(scope, canonical, request_id=request_id(request)))

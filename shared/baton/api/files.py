@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 
 from baton.api.authentication import Caller
@@ -22,7 +20,6 @@ from baton.domain.errors import (
     UnsupportedPart,
 )
 from baton.domain.identity import thread_ref
-from baton.domain.times import iso
 
 router = APIRouter(prefix="/threads", tags=["files"])
 
@@ -31,12 +28,11 @@ router = APIRouter(prefix="/threads", tags=["files"])
     "/{thread_id}/files",
     summary="Prepare an upload",
     status_code=201,
-    response_model=UploadAnswer,
     responses=responses(
         MalformedJson, Unauthorized, TokenExpired, ThreadUnavailable, MessageTooLarge, InvalidRequest, UnsupportedPart
     ),
 )
-async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services, file: UploadRequest) -> dict[str, Any]:
+async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services, file: UploadRequest) -> UploadAnswer:
     """Return an address that accepts the file for 15 minutes, and the part for a message of this conversation.
 
     The conversation need not exist yet.
@@ -51,15 +47,10 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services,
         await services.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
         raise
     upload = await services.files.presign_upload(scope, canonical, file.name, file.content_type, file.size)
-    return {
-        "fileId": upload.file_id,
-        "upload": {
-            "url": upload.url,
-            "method": upload.method,
-            "headers": upload.headers,
-            "expiresAt": iso(upload.expires_at),
-        },
-        "part": {
+    return UploadAnswer.of(
+        upload,
+        upload=upload,
+        part={
             "type": "image" if file.content_type.startswith("image/") else "document",
             "source": {
                 "type": "file",
@@ -69,4 +60,4 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services,
             },
             "metadata": {"name": file.name, "size": file.size},
         },
-    }
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body
 
@@ -36,7 +36,6 @@ router = APIRouter(prefix="/threads", tags=["threads"])
     "/{thread_id}/fork",
     summary="Branch a conversation",
     status_code=201,
-    response_model=Thread,
     responses=responses(
         MalformedJson,
         Unauthorized,
@@ -48,7 +47,7 @@ router = APIRouter(prefix="/threads", tags=["threads"])
         StoreUnavailable,
     ),
 )
-async def fork(thread_id: ThreadId, scope: Caller, services: Services, asked: ForkRequest) -> dict[str, Any]:
+async def fork(thread_id: ThreadId, scope: Caller, services: Services, asked: ForkRequest) -> Thread:
     """Create a conversation with another agent that begins with the last messages of this one.
 
     Its messages never reach this one by themselves. It is listed under `GET /v1/threads?parentThreadId=` only. Every
@@ -60,13 +59,12 @@ async def fork(thread_id: ThreadId, scope: Caller, services: Services, asked: Fo
         agent_id=asked.agent_id,
         include_history_messages=asked.include_history_messages,
     )
-    return child.as_json(services.agents.describe)
+    return Thread.shown(services.agents.describe, child)
 
 
 @router.post(
     "/{thread_id}/merge",
     summary="Merge a fork's answer",
-    response_model=MessageAnswer,
     response_model_exclude_unset=True,
     responses=responses(
         MalformedJson,
@@ -84,7 +82,7 @@ async def fork(thread_id: ThreadId, scope: Caller, services: Services, asked: Fo
 )
 async def merge(
     thread_id: ThreadId, scope: Caller, services: Services, asked: Annotated[MergeRequest | None, Body()] = None
-) -> dict[str, Any]:
+) -> MessageAnswer:
     """Add this fork's last answer to the conversation it was branched from, and give that turn's messages: one.
 
     It is a turn of the parent's that asks no model, with the fork's agent as its speaker and `source` `specialist`.

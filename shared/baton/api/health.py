@@ -10,7 +10,7 @@ from baton.api.schemas import Health
 router = APIRouter(tags=["health"])
 
 
-@router.get("/health", summary="Whether the service answers", response_model=Health)
-async def health() -> dict[str, str]:
+@router.get("/health", summary="Whether the service answers")
+async def health() -> Health:
     """Answer without a token and without other services."""
-    return {"status": "ok", "version": __version__}
+    return Health(status="ok", version=__version__)

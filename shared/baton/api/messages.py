@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 
 from baton.api.answers import whole_answer
@@ -21,11 +19,10 @@ router = APIRouter(tags=["messages"])
 @router.post(
     "/messages",
     summary="Send a message and wait for the answer",
-    response_model=MessageAnswer,
     response_model_exclude_unset=True,
     responses=responses(*TURN_ERRORS, ModelError, ThreadBusy),
 )
-async def send_message(scope: Caller, services: Services, message: MessageRequest) -> dict[str, Any]:
+async def send_message(scope: Caller, services: Services, message: MessageRequest) -> MessageAnswer:
     """Answer one message and return the turn's messages.
 
     A repeated `messageId` gets the same answer, without a second turn. A model failure is a 502 problem.

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from fastapi import Depends, Path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from baton.api.schemas import THREAD_ID
+from baton.domain.served import THREAD_ID
 
 
 class EncodedSegments:

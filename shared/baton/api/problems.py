@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
@@ -32,6 +32,7 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import Scope, thread_ref
 from baton.domain.metrics import Metric, count
+from baton.domain.served import Served
 
 logger = Logger(child=True)
 
@@ -49,7 +50,7 @@ _BY_STATUS: dict[int, type[BatonError]] = {
 }
 
 
-class Problem(BaseModel):
+class Problem(Served):
     """An error, as RFC 9457 problem details."""
 
     model_config = ConfigDict(
@@ -74,7 +75,7 @@ class Problem(BaseModel):
     retryable: bool = Field(
         description="Whether trying again may succeed: under a new `messageId` where a run had ended with this error."
     )
-    requestId: str  # noqa: N815 - the wire name
+    request_id: str
 
 
 def responses(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
@@ -92,15 +93,7 @@ def responses(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
 
 def body(error: BatonError, request_id: str) -> dict[str, Any]:
     """Return the problem details of an error."""
-    return {
-        "type": "about:blank",
-        "title": error.title,
-        "status": error.status,
-        "detail": error.detail,
-        "code": error.code,
-        "retryable": error.retryable,
-        "requestId": request_id,
-    }
+    return Problem.of(error, type="about:blank", request_id=request_id).wire()
 
 
 def request_id(request: Request) -> str:

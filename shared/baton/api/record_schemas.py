@@ -6,14 +6,17 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from baton.api.schemas import RUN_ID, THREAD_ID, TIMESTAMP, Shape, Usage
+from baton.api.schemas import Usage
+from baton.domain.handoff import ContextMode, HandoffOutcome
+from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Served, Timestamp
+from baton.domain.task import TaskStatus
 
 CALL_ID = "call_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"
 TASK_ID = "7b0f2f0e-58f3-5f0a-9c37-2f6d1a9b8c3d"
 HANDOFF_ID = "3f5d8a52-6f0e-5c1b-9b7c-4d2e1a0f9c88"
 
 
-class ToolCall(Shape):
+class ToolCall(Served):
     """One call of one tool, with what came of it."""
 
     id: str = Field(examples=[CALL_ID])
@@ -29,34 +32,34 @@ class ToolCall(Shape):
     output: str | None = Field(description="Whole, whatever the model was shown of it.", examples=["Sunny, 21 °C"])
     succeeded: bool
     error_message: str | None = Field(examples=[None])
-    called_at: str = Field(examples=[TIMESTAMP])
-    duration_ms: int = Field(examples=[412])
+    called_at: Timestamp = Field(examples=[TIMESTAMP])
+    duration_ms: Milliseconds = Field(validation_alias="duration", examples=[412])
 
 
-class Task(Shape):
+class Task(Served):
     """What one agent asked another to do, and what came of it."""
 
-    task_id: str = Field(examples=[TASK_ID])
+    task_id: str = Field(validation_alias="id", examples=[TASK_ID])
     parent_task_id: str = Field(description="The run.", examples=[RUN_ID])
     run_id: str = Field(examples=[RUN_ID])
     tool_call_id: str = Field(examples=[CALL_ID])
     agent_id: str = Field(description="Who was asked.", examples=["librarian"])
-    status: Literal["working", "completed", "failed", "timed_out", "cancelled"]
+    status: TaskStatus
     message: str = Field(description="The question.", examples=["Which edition is the oldest?"])
     result: str | None = Field(examples=["The one of 1561."])
     error: str | None = Field(examples=[None])
-    started_at: str = Field(examples=[TIMESTAMP])
-    ended_at: str | None = Field(examples=[TIMESTAMP])
-    duration_ms: int | None = Field(examples=[3120])
+    started_at: Timestamp = Field(examples=[TIMESTAMP])
+    ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
+    duration_ms: Milliseconds | None = Field(validation_alias="duration", examples=[3120])
     usage: Usage
 
 
-class TaskMessage(Shape):
+class TaskMessage(Served):
     """A message of a sub-task: the asking agent's, the asked agent's or a tool's."""
 
     role: Literal["user", "assistant", "tool"]
     content: str = Field(examples=["Which edition is the oldest?"])
-    timestamp: str = Field(examples=[TIMESTAMP])
+    timestamp: Timestamp = Field(examples=[TIMESTAMP])
     tool_name: str | None = Field(examples=[None])
 
 
@@ -66,35 +69,31 @@ class TaskWithMessages(Task):
     messages: list[TaskMessage]
 
 
-class Handoff(Shape):
+class Handoff(Served):
     """That one agent handed the conversation over to another, or was refused to."""
 
     id: str = Field(examples=[HANDOFF_ID])
     source_agent_id: str = Field(examples=["assistant"])
     target_agent_id: str = Field(examples=["skill-creation-agent"])
-    context_mode: Literal["summary", "recent", "full", "forked"] = Field(
-        description="What the target was told of the conversation."
-    )
+    context_mode: ContextMode = Field(description="What the target was told of the conversation.")
     context_summary: str = Field(examples=["User wants to create a skill that sends Slack alerts."])
     conversation_history_count: int = Field(description="Messages it was given besides the summary.", examples=[0])
     handoff_reason: str = Field(examples=["trigger: create skill"])
     preserve_state: bool = Field(description="Whether its workflow is kept when the user leaves.")
     return_expected: bool
-    outcome: Literal["returned", "exited", "closed", "refused", "failed"] | None = Field(
-        description="How it ended; null while it lasts.", examples=["returned"]
-    )
+    outcome: HandoffOutcome | None = Field(description="How it ended; null while it lasts.", examples=["returned"])
     child_thread_id: str | None = Field(
         description="The conversation that the target works in, if it has one of its own.", examples=[None]
     )
-    started_at: str = Field(examples=[TIMESTAMP])
-    ended_at: str | None = Field(examples=[TIMESTAMP])
+    started_at: Timestamp = Field(examples=[TIMESTAMP])
+    ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
 
 
-class AuditRecord(Shape):
+class AuditRecord(Served):
     """That somebody did, or tried to do, something."""
 
     id: str = Field(examples=["001773480413589#7c1e..."])
-    timestamp: str = Field(examples=[TIMESTAMP])
+    timestamp: Timestamp = Field(validation_alias="at", examples=[TIMESTAMP])
     tenant_id: str = Field(examples=["acme"])
     user_id: str = Field(examples=["alice"])
     thread_id: str | None = Field(examples=[THREAD_ID])

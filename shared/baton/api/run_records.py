@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path
 
@@ -24,58 +24,54 @@ TaskId = Annotated[str, Path(max_length=128, description="The sub-task's id.", e
 @router.get(
     "/tool-calls",
     summary="List tool calls",
-    response_model=Listing[ToolCall],
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
 async def list_tool_calls(
     thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
-) -> dict[str, Any]:
+) -> Listing[ToolCall]:
     """Return the tool calls of this conversation, newest first, including those of the run in progress."""
     thread = await readable_thread(services, caller, thread_id)
     calls, next_cursor = await services.records.calls(caller, thread.id, limit=limit, cursor=cursor)
-    return {"items": [call.as_json() for call in calls], "nextCursor": next_cursor}
+    return Listing[ToolCall](items=calls, next_cursor=next_cursor)
 
 
 @router.get(
     "/tasks",
     summary="List sub-tasks",
-    response_model=Listing[Task],
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
 async def list_tasks(
     thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
-) -> dict[str, Any]:
+) -> Listing[Task]:
     """Return the sub-tasks of this conversation, newest first, without their messages."""
     thread = await readable_thread(services, caller, thread_id)
     tasks, next_cursor = await services.records.tasks(caller, thread.id, limit=limit, cursor=cursor)
-    return {"items": [task.as_json() for task in tasks], "nextCursor": next_cursor}
+    return Listing[Task](items=tasks, next_cursor=next_cursor)
 
 
 @router.get(
     "/tasks/{task_id}",
     summary="Read a sub-task",
-    response_model=TaskWithMessages,
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, NotFound, InvalidRequest),
 )
-async def get_task(thread_id: ThreadId, task_id: TaskId, caller: Caller, services: Services) -> dict[str, Any]:
+async def get_task(thread_id: ThreadId, task_id: TaskId, caller: Caller, services: Services) -> TaskWithMessages:
     """Return one sub-task with its messages."""
     thread = await readable_thread(services, caller, thread_id)
     task = await services.records.task(caller, thread.id, task_id)
     if task is None:
         raise NotFound("There is no such sub-task in this conversation.")
-    return {**task.as_json(), "messages": [message.as_json() for message in task.messages]}
+    return TaskWithMessages.of(task)
 
 
 @router.get(
     "/handoffs",
     summary="List handoffs",
-    response_model=Listing[Handoff],
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
 async def list_handoffs(
     thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
-) -> dict[str, Any]:
+) -> Listing[Handoff]:
     """Return the handoffs of this conversation, newest first, including refused ones."""
     thread = await readable_thread(services, caller, thread_id)
     requests, next_cursor = await services.handoffs.of_thread(caller, thread.id, limit=limit, cursor=cursor)
-    return {"items": [request.as_json() for request in requests], "nextCursor": next_cursor}
+    return Listing[Handoff](items=requests, next_cursor=next_cursor)

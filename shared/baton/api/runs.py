@@ -15,7 +15,6 @@ from baton.api.authentication import Caller, TokenSeconds
 from baton.api.older_clients import conversion_for, upgraded
 from baton.api.problems import request_id, responses
 from baton.api.run_input import newest_only
-from baton.api.schemas import RUN_ID, THREAD_ID
 from baton.api.services import ApiServices, Services
 from baton.domain.errors import (
     AgentMismatch,
@@ -33,6 +32,7 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.identity import Permission, Scope
+from baton.domain.served import RUN_ID, THREAD_ID
 from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
 from baton.requests.turn_requests import TurnRequest
 from baton.sessions.thread_access import audit_read

@@ -1,4 +1,7 @@
-"""The shapes of the HTTP API, for its OpenAPI document; names on the wire are camelCase."""
+"""The shapes of the HTTP API: what is served and described is read from what is stored, names become camelCase.
+
+Shapes that events have too are declared in ``domain``: ``thread_state`` and the metadata in ``message``.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +10,22 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from baton.domain.message import MessageMetadata, StoredMessage
+from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Served, Timestamp
+from baton.domain.thread import RunStatus, ThreadStatus
+from baton.domain.thread import Thread as ThreadRecord
+from baton.domain.thread_state import Describe, State, thread_state
+
 T = TypeVar("T")
 
-THREAD_ID = "550e8400-e29b-41d4-a716-446655440000"
-RUN_ID = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
-WORKFLOW_ID = "c1f0a6de-9d0b-5a5e-8a53-0e1b6d9c7f42"
-TIMESTAMP = "2026-03-14T09:26:53.589Z"
 
-
-class Shape(BaseModel):
-    """Base of every shape."""
-
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
-
-
-class Asked(Shape):
+class Asked(BaseModel):
     """Base of what callers send: nothing is converted, so that ``true`` is no number."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, strict=True)
 
 
-class Listing(Shape, Generic[T]):
+class Listing(Served, Generic[T]):
     """A page of a list."""
 
     items: list[T]
@@ -36,7 +34,7 @@ class Listing(Shape, Generic[T]):
     )
 
 
-class Usage(Shape):
+class Usage(Served):
     """Tokens spent."""
 
     input_tokens: int = Field(examples=[412])
@@ -44,108 +42,44 @@ class Usage(Shape):
     total_tokens: int = Field(examples=[470])
 
 
-class ActiveAgent(Shape):
-    """Who answers the next message."""
-
-    id: str = Field(examples=["assistant"])
-    name: str = Field(examples=["Assistant"])
-    description: str | None = Field(examples=["Answers questions."])
-    avatar_url: str | None = Field(examples=[None])
-    is_main: bool = Field(examples=[True])
-
-
-class WorkflowInProgress(Shape):
-    """The guided workflow that a conversation is in."""
-
-    id: str = Field(examples=[WORKFLOW_ID])
-    name: str = Field(description="What the user knows it by.", examples=["your Slack Alert skill"])
-    state: str = Field(examples=["DEFINING_TRIGGERS"])
-    label: str = Field(description="The state, as the user sees it.", examples=["Defining Triggers"])
-    step: int | None = Field(
-        description="From 1; null in a state that the workflow's definition lacks now.", examples=[2]
-    )
-    steps: int | None = Field(examples=[5])
-    can_exit: bool = Field(description="Whether to offer to leave it in this state.", examples=[True])
-
-
-class Workflow(Shape):
-    """A guided workflow that can be continued."""
-
-    id: str = Field(examples=[WORKFLOW_ID])
-    agent_id: str = Field(description="The specialist that leads through it.", examples=["skill-creation-agent"])
-    name: str = Field(description="What the user knows it by.", examples=["your Slack Alert skill"])
-    state: str = Field(examples=["DEFINING_TRIGGERS"])
-    label: str = Field(description="The state, as the user sees it.", examples=["Defining Triggers"])
-    step: int | None = Field(description="From 1; null where its definition is gone or lacks the state.", examples=[2])
-    steps: int | None = Field(examples=[5])
-    thread_id: str = Field(description="The conversation it is in, or was left in.", examples=[THREAD_ID])
-    updated_at: str = Field(examples=[TIMESTAMP])
-    expires_at: str = Field(description="Until when it can be continued.", examples=["2026-04-13T09:26:53.589Z"])
-
-
-class State(Shape):
-    """What every screen of a thread shows."""
-
-    active_agent: ActiveAgent
-    workflow: WorkflowInProgress | None
-    resumable: list[Workflow] = Field(
-        description="Unfinished workflows that can be continued here, the one changed last first."
-    )
-    status: Literal["active", "closed"]
-
-
-class Run(Shape):
+class Run(Served):
     """The run a thread is in the middle of."""
 
     run_id: str = Field(examples=[RUN_ID])
     message_id: str = Field(examples=["m-1"])
-    status: Literal["running", "interrupted"]
+    status: RunStatus
     attempt: int = Field(examples=[1])
 
 
-class Thread(Shape):
+class Thread(Served):
     """A conversation."""
 
     id: str = Field(examples=[THREAD_ID])
     user_id: str = Field(examples=["alice"])
     agent_id: str = Field(examples=["assistant"])
     parent_thread_id: str | None = Field(examples=[None])
-    status: Literal["active", "closed"]
+    status: ThreadStatus
     state: State
-    episode: int = Field(description="Number of the session, from 1.", examples=[1])
+    episode: int = Field(validation_alias="latest_episode", description="Number of the session, from 1.", examples=[1])
     usage: Usage
     run: Run | None
     last_seq: int = Field(
         description="Sequence number of the thread's last event, those of a run in progress included.", examples=[17]
     )
-    created_at: str = Field(examples=[TIMESTAMP])
-    last_activity_at: str = Field(examples=[TIMESTAMP])
+    created_at: Timestamp = Field(examples=[TIMESTAMP])
+    last_activity_at: Timestamp = Field(examples=[TIMESTAMP])
+
+    @classmethod
+    def shown(cls, describe: Describe, thread: ThreadRecord, last_seq: int | None = None) -> Thread:
+        """Return the served form of ``thread``; ``last_seq`` is that of a run in progress."""
+        return cls.of(
+            thread,
+            state=thread_state(describe, thread),
+            last_seq=thread.last_seq if last_seq is None else last_seq,
+        )
 
 
-class MessageMetadata(Shape):
-    """What is known about a message."""
-
-    ordinal: int = Field(examples=[1])
-    run_id: str = Field(examples=[RUN_ID])
-    status: Literal["complete", "cancelled"]
-    finish_reason: Literal["length"] | None = Field(
-        description="`length` where an answer was cut because it was too long.", examples=[None]
-    )
-    agent_id: str | None = Field(examples=["assistant"])
-    agent_name: str | None = Field(examples=["Assistant"])
-    is_handoff_summary: bool
-    is_tool_result: bool
-    tool_name: str | None = Field(examples=[None])
-    timestamp: str = Field(examples=[TIMESTAMP])
-    source: str | None = Field(examples=[None])
-    tokens: int = Field(examples=[23])
-    sources: list[dict[str, Any]] = Field(examples=[[]])
-    outcome: Literal["succeeded", "failed", "refused"] | None = Field(
-        default=None, description="How the call ended that a tool's message answers; only those have it."
-    )
-
-
-class Message(Shape):
+class Message(Served):
     """An AG-UI message with Baton's metadata."""
 
     model_config = ConfigDict(extra="allow")
@@ -156,6 +90,12 @@ class Message(Shape):
         default=None, description="Left out where an agent said nothing and only called tools.", examples=["Hello!"]
     )
     metadata: MessageMetadata
+
+    @classmethod
+    def shown(cls, message: StoredMessage) -> Message:
+        """Return the served form of ``message``."""
+        said = message.as_ag_ui(with_metadata=False).model_dump(by_alias=True, mode="json")
+        return cls(**said, metadata=MessageMetadata.of(message))
 
 
 class MessageListing(Listing[Message]):
@@ -168,7 +108,7 @@ class MessageListing(Listing[Message]):
     )
 
 
-class Outcome(Shape):
+class Outcome(Served):
     """How a run ended."""
 
     model_config = ConfigDict(extra="allow")
@@ -208,7 +148,7 @@ class MessageRequest(Asked):
     agent_id: str | None = Field(default=None, description="The main agent; matters on the first message only.")
 
 
-class MessageAnswer(Shape):
+class MessageAnswer(Served):
     """The messages of a finished turn."""
 
     session_id: str = Field(examples=[THREAD_ID])
@@ -219,10 +159,10 @@ class MessageAnswer(Shape):
     outcome: Outcome
 
 
-class Agent(Shape):
+class Agent(Served):
     """An agent's definition."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
 
     id: str = Field(examples=["assistant"])
     name: str = Field(examples=["Assistant"])
@@ -239,16 +179,16 @@ class UploadRequest(Asked):
     size: int = Field(description="Bytes.", examples=[48213])
 
 
-class UploadTarget(Shape):
+class UploadTarget(Served):
     """Where and how to put the file."""
 
     url: str = Field(examples=["https://bucket.s3.amazonaws.com/..."])
     method: str = Field(examples=["PUT"])
     headers: dict[str, str] = Field(description="Send exactly these.", examples=[{"Content-Type": "application/pdf"}])
-    expires_at: str = Field(examples=[TIMESTAMP])
+    expires_at: Timestamp = Field(examples=[TIMESTAMP])
 
 
-class UploadAnswer(Shape):
+class UploadAnswer(Served):
     """How to upload a file, and the part that refers to it in a message."""
 
     file_id: str = Field(examples=["file_0123456789abcdef0123456789abcdef"])
@@ -275,7 +215,7 @@ class CancelRequest(Asked):
     run_id: str | None = Field(default=None, description="Absent: the run in progress.", examples=[RUN_ID])
 
 
-class CancelAnswer(Shape):
+class CancelAnswer(Served):
     """Which run will stop."""
 
     thread_id: str = Field(examples=[THREAD_ID])
@@ -303,15 +243,15 @@ class MergeRequest(Asked):
     """What to merge: there is nothing to choose."""
 
 
-class CloseAnswer(Shape):
+class CloseAnswer(Served):
     """What closing comes to."""
 
     thread_id: str = Field(examples=[THREAD_ID])
-    status: Literal["closed"]
+    status: Literal[ThreadStatus.CLOSED]
     episode_id: str | None = Field(examples=["0f2d5c1e-3b64-5c9e-8f0e-3a1c2f7f9f10"])
 
 
-class Health(Shape):
+class Health(Served):
     """That the service answers."""
 
     status: Literal["ok"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Collection
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
@@ -15,7 +15,7 @@ from baton.api.authentication import Caller, TokenSeconds
 from baton.api.older_clients import Convert, conversion_for
 from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
-from baton.api.schemas import THREAD_ID, Listing, MessageListing, Thread
+from baton.api.schemas import Listing, Message, MessageListing, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
 from baton.domain.content import DOWNLOAD_URL, without_download_url
@@ -31,6 +31,7 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import Permission, Scope
 from baton.domain.message import Role, StoredMessage
+from baton.domain.served import THREAD_ID
 from baton.domain.thread import LeaseMark
 from baton.domain.thread import Thread as ThreadRecord
 from baton.outbox.replay import Replay
@@ -60,7 +61,6 @@ Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` o
 @router.get(
     "",
     summary="List threads",
-    response_model=Listing[Thread],
     responses=responses(Unauthorized, TokenExpired, Forbidden, ThreadUnavailable, InvalidRequest),
 )
 async def list_threads(
@@ -72,7 +72,7 @@ async def list_threads(
         Literal["user", "tenant"], Query(description="`tenant` lists everybody's; it needs `thread:read_all`.")
     ] = "user",
     parent: ParentThreadId = None,
-) -> dict[str, Any]:
+) -> Listing[Thread]:
     """Return the caller's conversations, latest activity first, or the tenant's, latest creation first.
 
     Forks are listed only with their `parentThreadId`.
@@ -86,28 +86,27 @@ async def list_threads(
     threads, next_cursor = await services.store.list_threads(
         caller, limit=limit, cursor=cursor, whole_tenant=scope == "tenant", parent_thread_id=parent_id
     )
-    return {"items": [_shown(services, thread) for thread in threads], "nextCursor": next_cursor}
+    shown = [Thread.shown(services.agents.describe, thread) for thread in threads]
+    return Listing[Thread](items=shown, next_cursor=next_cursor)
 
 
 @router.get(
     "/{thread_id}",
     summary="Read a thread",
-    response_model=Thread,
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
-async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) -> dict[str, Any]:
+async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) -> Thread:
     """Return one conversation, without its messages."""
     thread = await readable_thread(services, caller, thread_id)
     last_seq = None
     if thread.run is not None:
         last_seq = (await services.replays.after(caller, thread, thread.last_seq)).last_seq
-    return _shown(services, thread, last_seq)
+    return Thread.shown(services.agents.describe, thread, last_seq)
 
 
 @router.get(
     "/{thread_id}/messages",
     summary="Read messages",
-    response_model=MessageListing,
     response_model_exclude_unset=True,  # AG-UI leaves out what is absent
     responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
 )
@@ -120,7 +119,7 @@ async def list_messages(
     roles: Annotated[
         str, Query(max_length=100, description="Comma-separated roles to show.", examples=["user,assistant"])
     ] = "user,assistant",
-) -> dict[str, Any]:
+) -> MessageListing:
     """Return the conversation's messages. Pages go back in time; each page is in order.
 
     A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because other roles are skipped. A
@@ -140,12 +139,12 @@ async def list_messages(
     shown = found[-limit:]
     if len(found) > len(shown):
         before = shown[0].ordinal
-    return {
-        "items": [await _with_downloads(services, caller, thread, message) for message in shown],
-        "nextCursor": encode_ordinal(before) if before is not None else None,
+    return MessageListing(
+        items=[await _with_downloads(services, caller, thread, message) for message in shown],
+        next_cursor=encode_ordinal(before) if before is not None else None,
         # From the same read as the pointer, so that later events are in no message yet.
-        "lastSeq": thread.last_seq,
-    }
+        last_seq=thread.last_seq,
+    )
 
 
 def _is_listed(message: StoredMessage, wanted: Collection[Role]) -> bool:
@@ -232,10 +231,6 @@ async def _frames(
                 yield None
 
 
-def _shown(services: ApiServices, thread: ThreadRecord, last_seq: int | None = None) -> dict[str, Any]:
-    return thread.as_json(services.agents.describe, last_seq)
-
-
 def _sequence(last_event_id: str | None) -> int:
     if last_event_id is None:
         return 0
@@ -255,14 +250,12 @@ def _roles(roles: str) -> set[Role]:
     return wanted
 
 
-async def _with_downloads(
-    services: ApiServices, scope: Scope, thread: ThreadRecord, message: StoredMessage
-) -> dict[str, Any]:
+async def _with_downloads(services: ApiServices, scope: Scope, thread: ThreadRecord, message: StoredMessage) -> Message:
     """Return the message with a download address in every part that refers to an upload."""
-    shown = message.as_ag_ui().model_dump(by_alias=True, mode="json")
-    if isinstance(shown.get("content"), list):  # absent if there are only tool calls
-        shown["content"] = [without_download_url(part) for part in shown["content"]]
-        for part in shown["content"]:
+    shown = Message.shown(message)
+    if isinstance(shown.content, list):  # absent if there are only tool calls
+        shown.content = [without_download_url(part) for part in shown.content]
+        for part in shown.content:
             if part["type"] != "text" and part["source"]["type"] == "file":
                 try:
                     url: str | None = await services.files.download_url(scope, thread.id, part["source"]["value"])

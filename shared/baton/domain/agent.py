@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import (
     Field,
@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from baton.domain.definition import AgentId, Definition, Locale, Text
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import PermissionName
-from baton.domain.secret import Headers, headers_as_json
+from baton.domain.secret import Headers
 from baton.domain.tool import ToolDefinition, Url
 from baton.domain.triggers import ExitWord, Trigger
 from baton.domain.workflow_definition import WorkflowDefinition
@@ -92,10 +92,6 @@ class RemoteAgent(Definition):
     headers: Headers = Field(default_factory=dict)
     """Sent with every request to the origin of the card, and to no other origin."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the wire shape: references to secrets stay references."""
-        return {"cardUrl": self.card_url, "headers": headers_as_json(self.headers)}
-
 
 def _english_exit_words() -> dict[str, tuple[str, ...]]:
     return {"en": ("cancel", "exit")}
@@ -111,6 +107,8 @@ class AgentDefinition(Definition):
     name: Text
     description: Text
     avatar_url: Url | None = None
+    ends_conversations: bool = False
+    """Whether the agent may close the conversation with the tool ``end_conversation``."""
     remote: RemoteAgent | None = None
     """The endpoint of a remote agent, which has its own model and prompt."""
     model: ModelChoice = ModelChoice()
@@ -124,8 +122,6 @@ class AgentDefinition(Definition):
     default_locale: Locale = "en"
     sentences: dict[Locale, dict[str, Text]] = Field(default_factory=dict)
     """The fixed sentences that Baton, and never a model, says for this agent, by locale and name."""
-    ends_conversations: bool = False
-    """Whether the agent may close the conversation with the tool ``end_conversation``."""
     main: bool = False
     """Whether a conversation may begin with this agent."""
     tools: tuple[ToolDefinition, ...] = ()
@@ -188,53 +184,3 @@ class AgentDefinition(Definition):
             if candidate is not None and name in self.sentences.get(candidate, {}):
                 return self.sentences[candidate][name]
         return None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the wire shape of ``/v1/agents``: camelCase, absent values null."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "description": self.description,
-            "avatarUrl": self.avatar_url,
-            "main": self.main,
-            "endsConversations": self.ends_conversations,
-            "remote": self.remote.as_json() if self.remote is not None else None,
-            "model": {
-                "name": self.model.name,
-                "temperature": self.model.temperature,
-                "maxOutputTokens": self.model.max_output_tokens,
-                "timeoutSeconds": self.model.timeout_seconds,
-            },
-            "systemPrompt": self.system_prompt,
-            "memory": {
-                "maxWorkingMemoryTokens": self.memory.max_working_memory_tokens,
-                "semanticTopK": self.memory.semantic_top_k,
-                "episodicTopK": self.memory.episodic_top_k,
-                "relevanceFloor": self.memory.relevance_floor,
-                "retrievedTokens": self.memory.retrieved_tokens,
-            },
-            "timeouts": {
-                "turnSeconds": self.timeouts.turn_seconds,
-                "consultSeconds": self.timeouts.consult_seconds,
-                "idleMinutes": self.timeouts.idle_minutes,
-            },
-            "limits": {
-                "modelCalls": self.limits.model_calls,
-                "toolCalls": self.limits.tool_calls,
-                "badCalls": self.limits.bad_calls,
-                "toolSeconds": self.limits.tool_seconds,
-                "tokens": self.limits.tokens,
-                "resultChars": self.limits.result_chars,
-                "approvalHours": self.limits.approval_hours,
-            },
-            "requiredPermissions": list(self.required_permissions),
-            "defaultLocale": self.default_locale,
-            "sentences": {locale: dict(texts) for locale, texts in self.sentences.items()},
-            "tools": [tool.as_json() for tool in self.tools],
-            "subAgents": list(self.sub_agents),
-            "handoffs": [handoff.as_json() for handoff in self.handoffs],
-            "triggers": list(self.triggers),
-            "triggersInSession": list(self.triggers_in_session),
-            "exitWords": {locale: list(words) for locale, words in self.exit_words.items()},
-            "workflow": self.workflow.as_json() if self.workflow is not None else None,
-        }

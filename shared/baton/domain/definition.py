@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
+from baton.domain.served import SERVED
+
 AGENT_ID = r"[a-z][a-z0-9_-]{0,40}"
 
 AgentId = Annotated[str, StringConstraints(pattern=f"^{AGENT_ID}$")]
@@ -14,6 +16,9 @@ Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
 class Definition(BaseModel):
-    """Unknown fields are errors, so that a misspelt one is noticed."""
+    """Unknown fields are errors, so that a misspelt one is noticed.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False)
+    Files have the fields' names; ``model_dump(by_alias=True)`` is the wire shape of ``/v1/agents``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False, alias_generator=SERVED)

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from baton.domain.definition import AgentId, Definition
 from baton.domain.identity import PermissionName
-from baton.domain.times import iso, to_millis
+from baton.domain.times import to_millis
 
 MAX_AUDITED = 200
 """Characters of a handoff's reason in the audit log."""
@@ -69,19 +69,6 @@ class HandoffDefinition(Definition):
     @classmethod
     def _named_alone(cls, given: Any) -> Any:
         return {"agent": given} if isinstance(given, str) else given
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the wire shape of ``/v1/agents``."""
-        return {
-            "agent": self.agent,
-            "contextMode": self.context_mode.value,
-            "recentMessages": self.recent_messages,
-            "showToolCalls": self.show_tool_calls,
-            "preserveState": self.preserve_state,
-            "returnExpected": self.return_expected,
-            "reason": self.reason,
-            "requiredPermissions": list(self.required_permissions),
-        }
 
 
 class HandoffPlace(NamedTuple):
@@ -158,24 +145,6 @@ class HandoffRequest:
         if self.outcome is not None:
             return self
         return replace(self, outcome=outcome, ended_at=now)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the wire shape."""
-        return {
-            "id": self.id,
-            "sourceAgentId": self.source_agent_id,
-            "targetAgentId": self.target_agent_id,
-            "contextMode": self.context_mode.value,
-            "contextSummary": self.context_summary,
-            "conversationHistoryCount": self.conversation_history_count,
-            "handoffReason": self.handoff_reason,
-            "preserveState": self.preserve_state,
-            "returnExpected": self.return_expected,
-            "outcome": self.outcome.value if self.outcome is not None else None,
-            "childThreadId": self.child_thread_id,
-            "startedAt": iso(self.started_at),
-            "endedAt": iso(self.ended_at) if self.ended_at is not None else None,
-        }
 
     def as_a2a(self, recent_messages: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
         """Return the request for a remote agent, in A2A metadata, with the complete ``recent_messages``."""

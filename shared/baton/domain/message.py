@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from ag_ui.core import (
     AssistantMessage,
@@ -18,10 +18,11 @@ from ag_ui.core import (
     UserMessage,
 )
 from ag_ui.core import ToolCall as ShownToolCall
+from pydantic import Field
 
 from baton.domain.conversation_state import ConversationChange
 from baton.domain.interrupt import Interrupt
-from baton.domain.times import iso
+from baton.domain.served import RUN_ID, TIMESTAMP, Served, Timestamp
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.usage import Usage
 
@@ -88,6 +89,31 @@ class RunEnd:
         return self.tail_seq + len(self.tail) - 1
 
 
+class MessageMetadata(Served):
+    """What is known about a message."""
+
+    ordinal: int = Field(examples=[1])
+    run_id: str = Field(examples=[RUN_ID])
+    status: MessageStatus
+    finish_reason: Literal["length"] | None = Field(
+        description="`length` where an answer was cut because it was too long.", examples=[None]
+    )
+    agent_id: str | None = Field(examples=["assistant"])
+    agent_name: str | None = Field(examples=["Assistant"])
+    is_handoff_summary: bool
+    is_tool_result: bool
+    tool_name: str | None = Field(examples=[None])
+    timestamp: Timestamp = Field(examples=[TIMESTAMP])
+    source: str | None = Field(examples=[None])
+    tokens: int = Field(examples=[23])
+    sources: list[dict[str, Any]] = Field(examples=[[]])
+    outcome: CallEnd | None = Field(
+        default=None,
+        exclude_if=lambda outcome: outcome is None,
+        description="How the call ended that a tool's message answers; only those have it.",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
     """A message of a thread, as the store keeps it.
@@ -133,37 +159,30 @@ class StoredMessage:
             return self.content
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
 
-    def metadata(self) -> dict[str, Any]:
-        """Return the wire metadata. Absent values are null, except ``outcome``, which only tool messages have."""
-        outcome = {"outcome": self.call_end.value} if self.role is Role.TOOL else {}
-        return {
-            "ordinal": self.ordinal,
-            "runId": self.run_id,
-            "status": self.status.value,
-            "finishReason": LENGTH if self.is_cut else None,
-            "agentId": self.agent_id,
-            "agentName": self.agent_name,
-            "isHandoffSummary": self.is_handoff_summary,
-            "isToolResult": self.is_tool_result,
-            "toolName": self.tool_name,
-            "timestamp": iso(self.timestamp),
-            "source": self.source,
-            "tokens": self.tokens,
-            "sources": list(self.sources),
-            **outcome,
-        }
+    @property
+    def finish_reason(self) -> str | None:
+        """Why an answer ended before its end; None if it did not."""
+        return LENGTH if self.is_cut else None
 
-    def as_ag_ui(self) -> Message:
+    @property
+    def outcome(self) -> CallEnd | None:
+        """How the call ended that a tool's message answers; None for other messages."""
+        return self.call_end if self.role is Role.TOOL else None
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the wire metadata."""
+        return MessageMetadata.of(self).wire()
+
+    def as_ag_ui(self, *, with_metadata: bool = True) -> Message:
         """Return the message as an AG-UI message for clients."""
+        metadata = self.metadata() if with_metadata else None
         if self.role is Role.USER:
             content = self.content if isinstance(self.content, str) else list(self.content)
-            return UserMessage(id=self.id, content=content, metadata=self.metadata())
+            return UserMessage(id=self.id, content=content, metadata=metadata)
         if self.role is Role.TOOL:
             call_id = self.tool_call_id or self.id
             error = self.text.removeprefix("Error: ") if self.call_end is not CallEnd.SUCCEEDED else None
-            return ToolMessage(
-                id=self.id, content=self.text, tool_call_id=call_id, error=error, metadata=self.metadata()
-            )
+            return ToolMessage(id=self.id, content=self.text, tool_call_id=call_id, error=error, metadata=metadata)
         calls = [
             ShownToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=call.arguments))
             for call in self.tool_calls
@@ -174,7 +193,7 @@ class StoredMessage:
             content=self.text if self.text or not calls else None,
             name=self.agent_name,
             tool_calls=calls or None,
-            metadata=self.metadata(),
+            metadata=metadata,
         )
 
     @property

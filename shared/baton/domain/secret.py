@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_serializer, model_validator
 
 CREDENTIAL_HEADERS = frozenset(
     {
@@ -61,9 +61,10 @@ class SecretReference(BaseModel):
         """Return the name of the secret or parameter in the deployment's ``stage``."""
         return (self.secret or self.parameter or "").replace(_STAGE, stage)
 
-    def as_json(self) -> dict[str, str]:
+    @model_serializer
+    def _as_in_the_file(self) -> dict[str, str]:
         """Return the reference as in the file. It contains no secret."""
-        return {name: value for name, value in self.model_dump().items() if value is not None}
+        return {name: value for name, value in self if value is not None}
 
 
 HeaderValue = str | SecretReference
@@ -89,8 +90,3 @@ def _checked(headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
 
 Headers = Annotated[dict[str, HeaderValue], AfterValidator(_checked)]
 """Headers of every request to a peer, by name."""
-
-
-def headers_as_json(headers: dict[str, HeaderValue]) -> dict[str, Any]:
-    """Return the headers as in the file, with unresolved references."""
-    return {name: value.as_json() if isinstance(value, SecretReference) else value for name, value in headers.items()}

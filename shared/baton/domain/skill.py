@@ -115,21 +115,6 @@ class Skill:
         """Its id within tenant and agent."""
         return self.draft.slug
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the skill for users and models."""
-        return {
-            "slug": self.slug,
-            "version": self.version,
-            "status": self.status.value,
-            "agentId": self.agent_id,
-            "createdBy": self.created_by,
-            "name": self.draft.name,
-            "description": self.draft.description,
-            "triggers": list(self.draft.triggers),
-            "allowedTools": list(self.draft.allowed_tools),
-            "steps": [{"text": step.text, "condition": step.condition} for step in self.draft.steps],
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Trial:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
-from baton.domain.times import iso
 from baton.domain.usage import Usage
 
 
@@ -31,14 +29,6 @@ class TaskMessage:
     timestamp: datetime
     tool_name: str | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "role": self.role,
-            "content": self.content,
-            "timestamp": iso(self.timestamp),
-            "toolName": self.tool_name,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -46,7 +36,6 @@ class Task:
 
     id: str
     run_id: str
-    """The run, which is also the parent task."""
     tool_call_id: str
     agent_id: str
     """The consulted agent."""
@@ -59,21 +48,12 @@ class Task:
     usage: Usage = field(default_factory=Usage)
     messages: tuple[TaskMessage, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the wire shape, without ``messages``."""
-        ended = self.ended_at
-        return {
-            "taskId": self.id,
-            "parentTaskId": self.run_id,
-            "runId": self.run_id,
-            "toolCallId": self.tool_call_id,
-            "agentId": self.agent_id,
-            "status": self.status.value,
-            "message": self.message,
-            "result": self.result,
-            "error": self.error,
-            "startedAt": iso(self.started_at),
-            "endedAt": iso(ended) if ended else None,
-            "durationMs": (ended - self.started_at) // timedelta(milliseconds=1) if ended else None,
-            "usage": self.usage.as_json(),
-        }
+    @property
+    def parent_task_id(self) -> str:
+        """The run."""
+        return self.run_id
+
+    @property
+    def duration(self) -> timedelta | None:
+        """How long it took; None while it lasts."""
+        return self.ended_at - self.started_at if self.ended_at is not None else None

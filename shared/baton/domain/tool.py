@@ -6,10 +6,11 @@ import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from baton.domain.definition import Definition
 from baton.domain.identity import PermissionName
-from baton.domain.secret import Headers, headers_as_json
+from baton.domain.secret import Headers
 from baton.domain.web_url import is_web_url
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -56,20 +57,11 @@ Url = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_checked
 Parameters = Annotated[dict[str, Any], AfterValidator(_checked_parameters)]
 
 
-class _Tool(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Tool(Definition):
     required_permissions: tuple[PermissionName, ...] = ()
     """The permissions a user needs. Without all of them, the tool does not exist for the user."""
-    timeout_seconds: float = Field(default=30, gt=0, le=600)
+    timeout_seconds: float = Field(default=30, validate_default=True, gt=0, le=600)
     """The time limit of one call."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the wire shape of ``/v1/agents``: camelCase, references to secrets unresolved."""
-        shown = {_camel(name): value for name, value in self.model_dump(mode="json").items()}
-        if "headers" in shown:
-            shown["headers"] = headers_as_json(getattr(self, "headers"))  # noqa: B009 - not every kind has them
-        return shown
 
 
 class McpServer(_Tool):
@@ -167,8 +159,3 @@ class PythonTool(_Tool):
 
 
 ToolDefinition = Annotated[McpServer | HttpTool | OpenApiTool | PythonTool, Field(discriminator="type")]
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

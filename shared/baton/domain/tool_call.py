@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Any
 
 from baton.domain.json_values import count_values
-from baton.domain.times import iso
 
 ASK = "ask_"
 TRANSFER = "transfer_to_"
@@ -80,21 +79,6 @@ class ToolCallRecord:
     duration: timedelta
     task_id: str | None = None
     """The sub-task in which the call was made or which it started (``ask_...``); otherwise None."""
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "runId": self.run_id,
-            "taskId": self.task_id,
-            "agentId": self.agent_id,
-            "toolName": self.tool_name,
-            "input": self.input if isinstance(self.input, str) else dict(self.input),
-            "output": self.output,
-            "succeeded": self.succeeded,
-            "errorMessage": self.error_message,
-            "calledAt": iso(self.called_at),
-            "durationMs": self.duration // timedelta(milliseconds=1),
-        }
 
 
 def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, arguments: str, occurrence: int) -> str:

@@ -18,11 +18,3 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
-
-    def as_json(self) -> dict[str, int]:
-        """Return the wire shape: ``{inputTokens, outputTokens, totalTokens}``."""
-        return {
-            "inputTokens": self.input_tokens,
-            "outputTokens": self.output_tokens,
-            "totalTokens": self.total_tokens,
-        }

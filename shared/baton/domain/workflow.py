@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
-from baton.domain.times import iso
 from baton.domain.workflow_definition import PLACEHOLDER, Data, WorkflowDefinition
 
 MAX_FILLED = 80
@@ -53,35 +51,6 @@ class Workflow:
     def is_unfinished(self, now: datetime) -> bool:
         """Return whether it is active or can be continued."""
         return self.status in UNFINISHED and now < self.expires_at
-
-    def as_json(self, definition: WorkflowDefinition | None) -> dict[str, Any]:
-        """Return the wire shape. Without its definition, or in an unknown state, step and steps are null."""
-        at = progress(definition, self) if definition is not None else None
-        return {
-            "id": self.id,
-            "agentId": self.agent_id,
-            "name": self.name,
-            "state": self.state,
-            "label": at.label if at else self.state.replace("_", " ").title(),
-            "step": at.step if at else None,
-            "steps": at.steps if at else None,
-            "threadId": self.thread_id,
-            "updatedAt": iso(self.updated_at),
-            "expiresAt": iso(self.expires_at),
-        }
-
-    def as_state(self, definition: WorkflowDefinition) -> dict[str, Any]:
-        """Return the workflow's part of the thread's state."""
-        at, state = progress(definition, self), definition.state(self.state)
-        return {
-            "id": self.id,
-            "name": self.name,
-            "state": self.state,
-            "label": at.label if at else self.state.replace("_", " ").title(),
-            "step": at.step if at else None,
-            "steps": at.steps if at else None,
-            "canExit": state.can_exit if state else True,
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,17 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from baton.domain.definition import Definition, Text
 from baton.domain.json_schema import ObjectSchema
@@ -185,29 +195,16 @@ class WorkflowDefinition(Definition):
         ]
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:16]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the wire shape of ``/v1/agents``: camelCase, absent values null."""
-        return {
-            "name": self.name,
-            "title": self.title,
-            "untitled": self.untitled,
-            "states": [
-                {
-                    "name": state.name,
-                    "label": state.label,
-                    "instructions": state.instructions,
-                    "collects": state.collects,
-                    "transitions": [way.model_dump(by_alias=True, exclude_unset=True) for way in self.ways(state.name)],
-                    "final": state.final,
-                    "canExit": state.can_exit,
-                }
-                for state in self.states
-            ],
-            "expiryDays": self.expiry_days,
-            "onExit": self.on_exit,
-            "produces": self.produces,
-            "version": self.version,
-        }
+    @model_serializer(mode="wrap")
+    def _with_what_is_derived(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        """On the wire every state has its transitions, the default ones too, and the rules have a version."""
+        shown: dict[str, Any] = handler(self)
+        if not info.by_alias:
+            return shown
+        for state in shown["states"]:
+            ways = self.ways(state["name"])
+            state["transitions"] = [way.model_dump(by_alias=True, exclude_unset=True) for way in ways]
+        return {**shown, "version": self.version}
 
 
 def _ways(states: tuple[WorkflowState, ...], place: int) -> Iterator[Transition]:

@@ -19,7 +19,7 @@ from baton.domain.errors import (
 from baton.domain.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.domain.thread import thread_state
+from baton.domain.thread_state import thread_state
 from baton.entry.controls import Controls
 from baton.outbox.delivery import send_to
 from baton.outbox.replay import Replays
@@ -154,7 +154,7 @@ class Actions:
         if thread.pending is not None:
             # The run that was interrupted may be older than the log.
             resume["interrupts"] = [each.as_ag_ui().model_dump(by_alias=True) for each in thread.pending.open]
-        state = thread_state(services.catalog.get, thread)
+        state = thread_state(services.catalog.get, thread).wire()
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
         if replay.snapshot is not None:
             events.append(replay.snapshot)

@@ -18,7 +18,8 @@ from baton.domain.message import StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.skill import InvalidSkill
 from baton.domain.state_events import state_changes
-from baton.domain.thread import Thread, conversation_state
+from baton.domain.thread import Thread
+from baton.domain.thread_state import conversation_state
 from baton.domain.times import to_millis
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import abandon, expire, resume
@@ -155,7 +156,8 @@ class Conversations:
 
     def news(self, thread: Thread, after: ConversationState) -> Iterable[BaseEvent]:
         """Return the events that show clients a change of the conversation state outside a run."""
-        before, state = thread.conversation, conversation_state(self._agents.describe, after, thread.agent_id)
+        before = thread.conversation
+        state = conversation_state(self._agents.describe, after, thread.agent_id, thread.status).wire()
         # Not from today's definitions: clients have the state that the former ones produced.
         changed = {
             "activeAgent": before.agent_id != after.agent_id,

@@ -13,7 +13,8 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.conversation_state import ConversationChange, ConversationState
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.message import StoredMessage
-from baton.domain.thread import Describe, Thread, ThreadStatus, conversation_state
+from baton.domain.thread import Thread, ThreadStatus
+from baton.domain.thread_state import Describe, conversation_state
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.domain.workflow_moves import DefinitionChanged, abandon, begin, save
@@ -94,8 +95,7 @@ class RunningConversation:
     @property
     def shown(self) -> dict[str, Any]:
         """The part that clients are shown; a closed thread is about to be reopened."""
-        shown = conversation_state(self.describe, self.to_store, self.main.id)
-        return {**shown, "status": ThreadStatus.ACTIVE.value}
+        return conversation_state(self.describe, self.to_store, self.main.id, ThreadStatus.ACTIVE).wire()
 
     @property
     def change(self) -> ConversationChange | None:

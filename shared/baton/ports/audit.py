@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from baton.domain.identity import Scope
-from baton.domain.times import iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +25,6 @@ class AuditRecord:
     outcome: str
     """The result: ``denied``, ``not_found``, ``closed``, ``requested`` ..."""
     detail: Mapping[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "timestamp": iso(self.at),
-            "tenantId": self.tenant_id,
-            "userId": self.user_id,
-            "threadId": self.thread_id,
-            "action": self.action,
-            "outcome": self.outcome,
-            "detail": dict(self.detail),
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,10 @@ class Closed:
     episode_id: str | None
     """None if the session had no messages."""
 
-    def as_json(self) -> dict[str, str | None]:
-        return {"threadId": self.thread_id, "status": ThreadStatus.CLOSED.value, "episodeId": self.episode_id}
+    @property
+    def status(self) -> ThreadStatus:
+        """What the thread is now."""
+        return ThreadStatus.CLOSED
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from baton.domain.events import Event
 from baton.domain.json_schema import partial, problems
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import RunStatus, Thread
+from baton.domain.thread_state import thread_state
 from baton.domain.tool_call import ToolCall
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import WorkflowDefinition
@@ -260,7 +261,7 @@ class ConversationMachine(RuleBasedStateMachine):
         if any(event.type == "STATE_SNAPSHOT" for event in replay.events):
             self.redefined.discard(at)
         if screen.state and at not in self.redefined:
-            assert screen.state == thread.as_json(self.catalog.get)["state"]
+            assert screen.state == thread_state(self.catalog.get, thread).wire()
         said = [m for m in await self.messages(thread) if m.role is Role.ASSISTANT and m.text]
         assert screen.texts == {message.id: message.text for message in said}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from baton.api.record_schemas import Task
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelUnavailable
 from baton.domain.task import TaskStatus
@@ -58,7 +59,7 @@ def of_type(said: Said, kind: str) -> list[dict[str, Any]]:
 
 async def tasks(harness: Harness) -> list[dict[str, Any]]:
     found, _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=50, cursor=None)
-    return [task.as_json() for task in found]
+    return [Task.of(task).wire() for task in found]
 
 
 async def test_two_agents_are_asked_and_the_user_hears_one_voice(harness: Harness) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -92,7 +91,7 @@ def test_secrets_are_referred_to_and_shown_as_references() -> None:
     }
     remote = defined(card_url=CARD, headers=headers)
     assert remote.headers["X-Key"] == SecretReference(parameter="/baton/weather")
-    assert json.loads(json.dumps(remote.as_json())) == {
+    assert remote.model_dump(by_alias=True, mode="json") == {
         "cardUrl": CARD,
         "headers": {
             "Authorization": {"secret": "weather", "key": "token", "format": "Bearer {}"},

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from baton.agents.agent_loop import MAX_CALLS, MAX_SOURCE_FIELD, MAX_SOURCES
+from baton.api.record_schemas import ToolCall as ServedCall
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, ModelUnavailable, StoreUnavailable
 from baton.domain.message import MessageStatus, Role
@@ -50,7 +51,7 @@ def call(name: str = "weather", number: int = 1, **arguments: Any) -> ToolCall:
 
 async def records(harness: Harness) -> Sequence[Mapping[str, Any]]:
     found, _ = await harness.records.calls(harness.ada, harness.thread_id, limit=50, cursor=None)
-    return [record.as_json() for record in found][::-1]
+    return [ServedCall.of(record).wire() for record in found][::-1]
 
 
 def results(said: Said) -> list[str]:

@@ -18,6 +18,7 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.message import Role
+from baton.domain.thread_state import thread_state
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 from baton.requests.parsing import continue_request
@@ -100,7 +101,7 @@ class Demo:
 
     async def _state(self) -> dict[str, Any]:
         thread = await self.harness.store.get_thread(self.harness.ada, self.harness.thread_id)
-        state: dict[str, Any] = thread.as_json(self.harness.agents.describe)["state"]
+        state: dict[str, Any] = thread_state(self.harness.agents.describe, thread).wire()
         return state
 
 

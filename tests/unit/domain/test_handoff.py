@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from baton.api.record_schemas import Handoff
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode, HandoffDefinition, HandoffOutcome, HandoffRequest, handoff_id
 from baton.domain.handoff_rules import Refusal, RefusalReason, may_hand_off, triggered
@@ -72,8 +72,8 @@ def request(**changes: Any) -> HandoffRequest:
 
 def test_a_handoff_is_declared_by_the_targets_id_alone() -> None:
     assert MAIN.handoffs[0] == HandoffDefinition(agent="maker", context_mode=ContextMode.SUMMARY)
-    shown = agent("a", handoffs=[{"agent": "b", "context_mode": "forked", "recent_messages": 3}]).as_json()["handoffs"]
-    assert shown == [
+    declared = agent("a", handoffs=[{"agent": "b", "context_mode": "forked", "recent_messages": 3}])
+    assert declared.model_dump(by_alias=True, mode="json")["handoffs"] == [
         {
             "agent": "b",
             "contextMode": "forked",
@@ -111,7 +111,7 @@ def test_what_is_wrong_is_refused(fields: dict[str, Any], told: str) -> None:
 
 
 def test_a_request_is_shown_as_the_protocol_says() -> None:
-    assert json.loads(json.dumps(request().as_json())) == {
+    assert Handoff.of(request()).wire() == {
         "id": handoff_id(THREAD, 4),
         "sourceAgentId": "main",
         "targetAgentId": "maker",
@@ -131,7 +131,8 @@ def test_a_request_is_shown_as_the_protocol_says() -> None:
 def test_a_handoff_ends_once() -> None:
     ended = request().ended(HandoffOutcome.RETURNED, NOW + timedelta(minutes=1))
     assert ended.ended(HandoffOutcome.CLOSED, NOW + timedelta(minutes=2)) is ended
-    assert (ended.as_json()["outcome"], ended.as_json()["endedAt"]) == ("returned", "2026-03-14T09:27:00.000Z")
+    shown = Handoff.of(ended).wire()
+    assert (shown["outcome"], shown["endedAt"]) == ("returned", "2026-03-14T09:27:00.000Z")
 
 
 def test_handoffs_of_one_place_are_one() -> None:

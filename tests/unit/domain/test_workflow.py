@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from baton.domain.agent import AgentDefinition
 from baton.domain.errors import WorkflowUnavailable
+from baton.domain.thread_state import resumable_workflow, workflow_in_progress
 from baton.domain.workflow import Workflow, WorkflowStatus, progress, title
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.domain.workflow_moves import (
@@ -236,7 +237,10 @@ def test_progress_is_shown_in_every_state() -> None:
 
 def test_a_workflow_is_shown_as_the_protocol_says() -> None:
     here = moved(("BUILD", NAMED))
-    assert json.loads(json.dumps(here.as_json(definition()))) == {
+    maker = AgentDefinition(
+        id="maker", name="Maker", description="Makes.", system_prompt="Make.", workflow=definition()
+    )
+    assert resumable_workflow(lambda _: maker, here).wire() == {
         "id": "w1",
         "agentId": "maker",
         "name": "your Slack Alert skill",
@@ -248,7 +252,7 @@ def test_a_workflow_is_shown_as_the_protocol_says() -> None:
         "updatedAt": "2026-03-14T10:26:00.000Z",
         "expiresAt": "2026-04-13T10:26:00.000Z",
     }
-    assert here.as_state(definition()) == {
+    assert workflow_in_progress(definition(), here).wire() == {
         "id": "w1",
         "name": "your Slack Alert skill",
         "state": "BUILD",
@@ -257,9 +261,9 @@ def test_a_workflow_is_shown_as_the_protocol_says() -> None:
         "steps": 4,
         "canExit": True,
     }
-    assert advance(definition(), here, "TEST", {}, LATER).as_state(definition())["canExit"] is False
-    orphan = replace(here, state="MAKING_IT").as_json(None)
-    assert (orphan["label"], orphan["step"], orphan["steps"]) == ("Making It", None, None)
+    assert not workflow_in_progress(definition(), advance(definition(), here, "TEST", {}, LATER)).can_exit
+    orphan = resumable_workflow(lambda _: None, replace(here, state="MAKING_IT"))
+    assert (orphan.label, orphan.step, orphan.steps) == ("Making It", None, None)
 
 
 def test_a_title_is_one_short_line() -> None:

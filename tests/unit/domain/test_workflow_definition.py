@@ -144,7 +144,7 @@ def test_other_rules_are_another_version(states: list[dict[str, Any]]) -> None:
 
 
 def test_a_definition_is_shown_with_the_ways_that_are_its_defaults() -> None:
-    shown = definition().as_json()
+    shown = definition().model_dump(by_alias=True, mode="json")
     assert shown["states"][1]["transitions"] == [{"to": "TEST"}, {"to": "GATHER"}]
     assert shown["states"][2]["transitions"][0] == {"to": "DONE", "when": {"field": "approved", "equals": True}}
     states = [{name: value for name, value in one.items() if name != "canExit"} for one in shown["states"]]

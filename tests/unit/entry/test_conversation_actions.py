@@ -12,6 +12,7 @@ import pytest
 from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadUnavailable, WorkflowUnavailable
 from baton.domain.handoff import HandoffOutcome
 from baton.domain.identity import Scope, ThreadRef
+from baton.domain.thread_state import thread_state
 from baton.ports.thread_store import LeaseRequest
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
@@ -50,7 +51,7 @@ async def left(name: str = "Box") -> tuple[Socketed, str]:
 
 async def state(socket: Socketed) -> dict[str, Any]:
     thread = await socket.harness.store.get_thread(socket.harness.ada, socket.harness.thread_id)
-    shown: dict[str, Any] = thread.as_json(socket.harness.agents.describe)["state"]
+    shown: dict[str, Any] = thread_state(socket.harness.agents.describe, thread).wire()
     return shown
 
 

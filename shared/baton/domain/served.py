@@ -1,0 +1,54 @@
+"""The base of the shapes that clients are served: one declaration for the JSON and for its description."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Annotated, Any, Self
+
+from pydantic import AliasGenerator, BaseModel, ConfigDict, PlainSerializer
+from pydantic.alias_generators import to_camel
+
+from baton.domain.times import iso
+
+THREAD_ID = "550e8400-e29b-41d4-a716-446655440000"
+RUN_ID = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
+WORKFLOW_ID = "c1f0a6de-9d0b-5a5e-8a53-0e1b6d9c7f42"
+TIMESTAMP = "2026-03-14T09:26:53.589Z"
+
+Timestamp = Annotated[datetime, PlainSerializer(iso, return_type=str)]
+"""A time, as text in UTC with milliseconds."""
+Milliseconds = Annotated[
+    timedelta, PlainSerializer(lambda duration: duration // timedelta(milliseconds=1), return_type=int)
+]
+"""A duration, as whole milliseconds."""
+
+SERVED = AliasGenerator(serialization_alias=to_camel)
+"""Names are camelCase on the wire only."""
+
+
+class Served(BaseModel):
+    """A shape of the wire, read from the attributes of what is stored.
+
+    A field has the name of its attribute, or names it in ``validation_alias``.
+    """
+
+    model_config = ConfigDict(alias_generator=SERVED, from_attributes=True)
+
+    @classmethod
+    def of(cls, record: Any, **more: Any) -> Self:
+        """Return the served form of ``record``; ``more`` is what it lacks or has otherwise, by the attribute's name."""
+        if not more:
+            return cls.model_validate(record)
+        names = _attributes(cls)
+        return cls.model_validate({name: more[name] if name in more else getattr(record, name) for name in names})
+
+    def wire(self) -> dict[str, Any]:
+        """Return the JSON object for clients."""
+        return self.model_dump(by_alias=True, mode="json")
+
+
+@cache
+def _attributes(shape: type[Served]) -> tuple[str, ...]:
+    """Return the attributes that the fields of ``shape`` are read from."""
+    return tuple(str(field.validation_alias or name) for name, field in shape.model_fields.items())
