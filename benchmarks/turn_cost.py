@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import time
 import uuid
@@ -22,6 +23,7 @@ from boto3.session import Session
 
 from baton.adapters.agent_files import AgentFiles
 from baton.adapters.aws import CONFIG, QUICK
+from baton.adapters.dynamodb import shapes
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.s3_files import S3Files
@@ -180,6 +182,7 @@ class Conversation:
         baton.s3_requests = 0
         baton.client.frames.clear()
         loop = asyncio.get_running_loop()
+        gc.collect()  # or a full collection falls into one turn or another and triples its CPU time
         began, cpu_before = loop.time(), time.process_time()
         await self._run(STREAM_SECONDS, baton.silence)
         seconds, cpu_seconds = loop.time() - began, time.process_time() - cpu_before
@@ -244,6 +247,7 @@ class Baton:
         if agents:
             ports.catalog = AgentsInMemory(*agents)
         ports.counter.load()  # the vocabulary, now and not in the first turn
+        shapes.load()  # likewise what bodies are read with
         return build(ports).turns
 
     def _count_s3(self, **_: Any) -> None:

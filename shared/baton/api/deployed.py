@@ -17,6 +17,7 @@ def deployed_app() -> CountedRequests:
     than later, and no user waits for it.
     """
     preload(*HTTP_MODULES)
+    composition.prepare_store()
     services = ApiServices.of(composition.deployed())
     return CountedRequests(create_app(lambda: services, origins=ApiSettings().origins))
 

@@ -65,8 +65,16 @@ def sweeper() -> Sweeper:
     return deployed().sweeper
 
 
+def prepare_store() -> None:
+    """Load what a first reader of a conversation would load: what stored bodies are read with."""
+    from baton.adapters.dynamodb import shapes
+
+    shapes.load()
+
+
 def prepare_turns() -> None:
-    """Load what a first turn would load: the model's client and the tokenizer's vocabulary."""
+    """Load what a first turn would load: the model's client, the vocabulary, the store."""
     preload(*HTTP_MODULES, *MODEL_MODULES)
+    prepare_store()
     deployed_ports().deferred_model.load()
     deployed_ports().counter.load()

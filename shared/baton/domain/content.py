@@ -13,7 +13,7 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from pydantic import TypeAdapter, ValidationError
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
-from baton.domain.message import Content, Part
+from baton.domain.message import Content, Part, part_as_json
 from baton.domain.web_url import is_web_url
 
 MAX_CONTENT_BYTES = 1024 * 1024
@@ -62,7 +62,7 @@ def content_as_json(content: Content) -> str | list[dict[str, Any]]:
     """Return the wire form of ``content``."""
     if isinstance(content, str):
         return content
-    return [part.model_dump(by_alias=True, mode="json") for part in content]
+    return [part_as_json(part) for part in content]
 
 
 def content_from_json(raw: str | list[dict[str, Any]]) -> Content:

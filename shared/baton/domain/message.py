@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from ag_ui.core import (
     AssistantMessage,
@@ -18,7 +18,7 @@ from ag_ui.core import (
     UserMessage,
 )
 from ag_ui.core import ToolCall as ShownToolCall
-from pydantic import Field
+from pydantic import Field, PlainSerializer
 
 from baton.domain.conversation_state import ConversationChange
 from baton.domain.interrupt import Interrupt
@@ -26,7 +26,13 @@ from baton.domain.served import RUN_ID, TIMESTAMP, Served, Timestamp
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.usage import Usage
 
-Part = TextPart | ImagePart | DocumentPart
+
+def part_as_json(part: TextPart | ImagePart | DocumentPart) -> dict[str, Any]:
+    """Return the wire form of a part, which is also the stored one."""
+    return part.model_dump(by_alias=True, mode="json")
+
+
+Part = Annotated[TextPart | ImagePart | DocumentPart, Field(discriminator="type"), PlainSerializer(part_as_json)]
 Content = str | tuple[Part, ...]
 
 

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.bodies import ItemBodies
 from baton.adapters.dynamodb.fenced import put_fenced
-from baton.adapters.dynamodb.flow_codec import pack_handoff, unpack_handoff
+from baton.adapters.dynamodb.shapes import HANDOFF
 from baton.adapters.dynamodb.table import Item, Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest, handoff_id
 from baton.domain.identity import Scope
+from baton.domain.times import from_millis
 from baton.ports.thread_store import Lease
 
 AUDITED = "handoff"
@@ -45,7 +46,7 @@ class DynamoHandoffs:
             "listed_at": sortable_id,
             "ordinal": request.ordinal,
             "number": request.number,
-            **await self._bodies.kept(scope, thread_id, pack_handoff(request)),
+            **await self._bodies.kept(scope, thread_id, HANDOFF.pack(request)),
         }
         await put_fenced(self._table, lease, item)
 
@@ -71,9 +72,15 @@ class DynamoHandoffs:
 
     async def _request(self, scope: Scope, thread_id: str, item: Item) -> HandoffRequest:
         started = int(item["SK"].removeprefix(keys.AUDIT).partition("#")[0])
-        place = HandoffPlace(int(item["ordinal"]), int(item["number"]), started)
         body = await self._bodies.read(scope, thread_id, item)
-        return unpack_handoff(body, thread_id=thread_id, tenant_id=scope.tenant_id, place=place)
+        return HANDOFF.unpack(
+            body,
+            thread_id=thread_id,
+            tenant_id=scope.tenant_id,
+            ordinal=item["ordinal"],
+            number=item["number"],
+            started_at=from_millis(started),
+        )
 
 
 def _sortable_id(thread_id: str, place: HandoffPlace) -> str:

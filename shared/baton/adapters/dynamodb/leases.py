@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.codec import pack_conversation, pack_pending, unpack_conversation, unpack_pending
 from baton.adapters.dynamodb.fenced import put_fenced
+from baton.adapters.dynamodb.shapes import PENDING, pack_conversation, unpack_conversation
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
@@ -206,13 +206,13 @@ class Leases:
                 values[":conversation"] = packed
         if commit.pending is not None:
             expression += ", pending = :pending"
-            values[":pending"] = pack_pending(commit.pending)
+            values[":pending"] = PENDING.pack(commit.pending)
         else:
             end += ", pending"
         await self._update_mine(lease, expression + end, values, commits=True)
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
-        values = {":pending": pack_pending(pending), ":fence": lease.fence, ":owner": lease.owner}
+        values = {":pending": PENDING.pack(pending), ":fence": lease.fence, ":owner": lease.owner}
         await self._update_mine(lease, "SET pending = :pending", values)
 
     async def close(
@@ -328,7 +328,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         last_activity_at=from_millis(item["last_activity_at"]),
         parent_thread_id=item.get("parent_thread_id"),
         episode_first_ordinal=item.get("episode_first_ordinal", 0),
-        pending=unpack_pending(item["pending"]) if "pending" in item else None,
+        pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
         lease=_mark(item) if "lease_until" in item else None,
     )
 

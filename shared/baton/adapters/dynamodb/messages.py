@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Sequence
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.bodies import ItemBodies
-from baton.adapters.dynamodb.codec import pack_message, unpack_message
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.leases import Leases
+from baton.adapters.dynamodb.shapes import MESSAGE
 from baton.adapters.dynamodb.table import Item, Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
@@ -36,7 +36,7 @@ class Messages(Leases):
         self._bodies = ItemBodies(bodies)
 
     async def put_message(self, lease: Lease, message: StoredMessage) -> None:
-        packed = await off_loop(_size(message), pack_message, message)
+        packed = await off_loop(_size(message), MESSAGE.pack, message)
         item: Item = {
             **keys.message(lease.scope, lease.thread_id, message.ordinal),
             "id": message.id,
@@ -116,9 +116,9 @@ class Messages(Leases):
         read = {item["SK"]: body for item, body in zip(elsewhere, bodies, strict=True)}
         messages: list[StoredMessage] = []
         for item in items:
-            message = unpack_message(
+            message = MESSAGE.unpack(
                 read[item["SK"]] if item["SK"] in read else item["body"],
-                message_id=item["id"],
+                id=item["id"],
                 ordinal=_ordinal(item),
                 run_id=item["run_id"],
                 tokens=item["tokens"],

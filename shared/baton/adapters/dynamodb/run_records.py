@@ -7,15 +7,9 @@ from collections.abc import Callable, Sequence
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies
+from baton.adapters.dynamodb.codec import unpack
 from baton.adapters.dynamodb.fenced import put_fenced
-from baton.adapters.dynamodb.record_codec import (
-    pack_call,
-    pack_task,
-    pack_task_messages,
-    unpack_call,
-    unpack_task,
-    unpack_task_messages,
-)
+from baton.adapters.dynamodb.shapes import TASK, TOOL_CALL, pack_call, pack_task_messages
 from baton.adapters.dynamodb.table import Item, Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.cursors import decode, encode
@@ -84,7 +78,7 @@ class DynamoRunRecords:
         scope, thread_id = lease.scope, lease.thread_id
         first_ordinal = lease.thread.next_ordinal
         size = len(task.message) + len(task.result or "") + sum(len(message.content) for message in task.messages)
-        head = await off_loop(size, pack_task, task)
+        head = await off_loop(size, TASK.pack, task)
         messages = await off_loop(size, pack_task_messages, task.messages)
         item: Item = {
             **keys.task(scope, thread_id, first_ordinal, task.id),
@@ -105,7 +99,7 @@ class DynamoRunRecords:
         for item in items:
             body = await self._bodies.read(scope, thread_id, item)
             started_at = from_millis(item["began_at"])
-            found.append(unpack_task(body, task_id=_id(item), run_id=item["run_id"], started_at=started_at))
+            found.append(TASK.unpack(body, id=_id(item), run_id=item["run_id"], started_at=started_at))
             size += len(found[-1].message) + len(found[-1].result or "")
             if size >= PAGE_SIZE:
                 break
@@ -121,12 +115,12 @@ class DynamoRunRecords:
         body, messages = await asyncio.gather(
             self._bodies.read(scope, thread_id, item), self._bodies.read(scope, thread_id, item, name="messages")
         )
-        return unpack_task(
+        return TASK.unpack(
             body,
-            task_id=task_id,
+            id=task_id,
             run_id=item["run_id"],
             started_at=from_millis(item["began_at"]),
-            messages=unpack_task_messages(messages),
+            messages=unpack(messages),
         )
 
     async def _between(self, scope: Scope, thread_id: str, first_ordinal: int, end_ordinal: int) -> list[Item]:
@@ -174,7 +168,7 @@ class DynamoRunRecords:
         calls: list[ToolCallRecord] = []
         for item, body in zip(items, bodies, strict=True):
             called_at = from_millis(item["began_at"])
-            calls.append(unpack_call(body, call_id=_id(item), run_id=item["run_id"], called_at=called_at))
+            calls.append(TOOL_CALL.unpack(body, id=_id(item), run_id=item["run_id"], called_at=called_at))
             if _call_size(calls[-1]) >= LARGE:
                 await asyncio.sleep(0)
         return calls

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.flow_codec import pack_skill, unpack_skill
+from baton.adapters.dynamodb.shapes import SKILL
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
@@ -30,7 +30,7 @@ class DynamoSkills:
             next_one = saved(replace(skill, tenant_id=scope.tenant_id), newest.version + 1 if newest else 1)
             item: Item = {
                 **keys.skill_version(scope, skill.agent_id, skill.slug, next_one.version),
-                "body": pack_skill(next_one),
+                "body": SKILL.pack(next_one),
             }
             try:
                 await self._table.put(item, condition="attribute_not_exists(PK)")
@@ -69,7 +69,7 @@ class DynamoSkills:
         found: list[Skill] = []
         async for page in self._table.query(keys.skills(scope), prefix=keys.active_skills(agent_id)):
             found += [
-                unpack_skill(
+                SKILL.unpack(
                     item["body"],
                     tenant_id=scope.tenant_id,
                     agent_id=agent_id,
@@ -89,6 +89,6 @@ class DynamoSkills:
 
 def _skill(scope: Scope, item: Item) -> Skill:
     _, agent_id, _, version = item["SK"].split("#")
-    return unpack_skill(
+    return SKILL.unpack(
         item["body"], tenant_id=scope.tenant_id, agent_id=agent_id, version=int(version), status=SkillStatus.DRAFT
     )

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.flow_codec import pack_workflow, unpack_workflow
+from baton.adapters.dynamodb.shapes import WORKFLOW
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.domain.errors import LeaseLost
 from baton.domain.identity import Scope
@@ -36,7 +36,7 @@ class DynamoWorkflows:
         item: Item = {
             **keys.user_flow(lease.scope, workflow.id),
             "thread_id": lease.thread_id,
-            "body": pack_workflow(workflow),
+            "body": WORKFLOW.pack(workflow),
             "fence": lease.fence,
             "changed_at": to_millis(workflow.updated_at),
             "expires_at": to_millis(ends_at) // 1000,
@@ -77,4 +77,4 @@ class DynamoWorkflows:
 
 def _listed(item: Item) -> Workflow:
     workflow_id: str = item["SK"].removeprefix(keys.FLOW)
-    return unpack_workflow(item["body"], workflow_id=workflow_id, thread_id=item["thread_id"])
+    return WORKFLOW.unpack(item["body"], id=workflow_id, thread_id=item["thread_id"])

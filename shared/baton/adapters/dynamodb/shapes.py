@@ -1,0 +1,105 @@
+"""What bodies of items hold: values of the domain, whose own declarations say how they are stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from baton.adapters.dynamodb.codec import DAMAGED, pack, unpack
+from baton.domain.conversation_state import ConversationState
+from baton.domain.errors import StoreUnavailable
+from baton.domain.handoff import HandoffRequest
+from baton.domain.interrupt import PendingInterrupts
+from baton.domain.message import StoredMessage
+from baton.domain.skill import Skill
+from baton.domain.task import Task, TaskMessage
+from baton.domain.tool_call import ToolCallRecord
+from baton.domain.workflow import Workflow
+
+T = TypeVar("T")
+
+_CONFIG = ConfigDict(val_temporal_unit="milliseconds", hide_input_in_errors=True, defer_build=True)
+"""Times are milliseconds (``codec``). Errors are logged, so they must not quote what users wrote."""
+
+
+class Shape(Generic[T]):
+    """How the values of a dataclass are packed.
+
+    Every field is packed under its own name, but for ``elsewhere``: fields that the item has in its key or attributes,
+    which ``unpack`` is given. Fields at their defaults are left out. What a newer version has added is ignored.
+    """
+
+    def __init__(self, kind: type[T], *elsewhere: str) -> None:
+        # In a tuple, because only a type that is no dataclass itself can be given a configuration.
+        self._adapter: TypeAdapter[tuple[T]] = TypeAdapter(tuple[kind], config=_CONFIG)  # type: ignore[valid-type]
+        self._excluded = {0: set(elsewhere)}
+
+    def load(self) -> None:
+        """Build what packs and unpacks; otherwise the first value does."""
+        self._adapter.rebuild(raise_errors=True)
+
+    def as_json(self, value: T) -> dict[str, Any]:
+        """Return what is packed, for ``codec.pack``."""
+        dumped = self._adapter.dump_python((value,), exclude=self._excluded, exclude_defaults=True)
+        body: dict[str, Any] = dumped[0]
+        return body
+
+    def pack(self, value: T) -> bytes:
+        """Return the value's fields, packed."""
+        return pack(self.as_json(value))
+
+    def unpack(self, packed: bytes, **elsewhere: Any) -> T:
+        """Return the value whose other fields are given. Raises ``StoreUnavailable`` if the body is damaged."""
+        body = unpack(packed)
+        if not isinstance(body, dict):
+            raise StoreUnavailable(DAMAGED)
+        try:
+            return self._adapter.validate_python(({**body, **elsewhere},))[0]
+        except ValidationError as error:
+            raise StoreUnavailable(DAMAGED) from error
+
+
+MESSAGE = Shape(StoredMessage, "id", "ordinal", "run_id", "tokens", "fence")
+PENDING = Shape(PendingInterrupts)
+HANDOFF = Shape(HandoffRequest, "thread_id", "tenant_id", "ordinal", "number", "started_at")
+WORKFLOW = Shape(Workflow, "id", "thread_id")
+SKILL = Shape(Skill, "tenant_id", "agent_id", "version", "status")
+TOOL_CALL = Shape(ToolCallRecord, "id", "run_id", "called_at")
+TASK = Shape(Task, "id", "run_id", "started_at", "messages")
+TASK_MESSAGE = Shape(TaskMessage)
+CONVERSATION = Shape(ConversationState, "agent_id")
+
+
+def load() -> None:
+    """Load what a turn reads before its first word; the others take a millisecond each when they are first used."""
+    for shape in (MESSAGE, CONVERSATION, WORKFLOW, SKILL):
+        shape.load()
+
+
+def pack_conversation(conversation: ConversationState) -> bytes | None:
+    """Pack the conversation state, without its active agent, into one attribute; None if there is nothing to keep."""
+    body = CONVERSATION.as_json(conversation)
+    return pack(body) if body else None
+
+
+def unpack_conversation(agent_id: str, packed: bytes | None) -> ConversationState:
+    """Read what ``pack_conversation`` wrote."""
+    return CONVERSATION.unpack(packed, agent_id=agent_id) if packed is not None else ConversationState(agent_id)
+
+
+def pack_call(call: ToolCallRecord) -> bytes:
+    """Pack a call; its arguments as text where they hold NaN or an infinity, which Python reads and JSON has not."""
+    try:
+        json.dumps(call.input, allow_nan=False, default=dict)
+    except ValueError:
+        call = replace(call, input=json.dumps(call.input, ensure_ascii=False, default=dict))
+    return TOOL_CALL.pack(call)
+
+
+def pack_task_messages(messages: Sequence[TaskMessage]) -> bytes:
+    """Pack what was said in a sub-task, to be given to ``TASK.unpack`` as its ``messages``."""
+    return pack([TASK_MESSAGE.as_json(message) for message in messages])
