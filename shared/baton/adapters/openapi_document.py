@@ -1,4 +1,4 @@
-"""OpenAPI documents (3.0 and 3.1): one operation of them as something to call."""
+"""Reading one callable operation from an OpenAPI document (3.0 and 3.1)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from referencing.jsonschema import DRAFT202012
 from baton.domain.yaml_text import InvalidYaml, read_yaml
 
 MAX_NODES = 20_000
-"""Of an operation's schema with all references in place."""
+"""Limit on the nodes of an operation's schema after references are replaced."""
 MAX_TOLD = 10
-"""Operations that an error names."""
+"""How many operations an error names."""
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 _NOT_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
 """Header parameters that OpenAPI says to ignore."""
@@ -26,7 +26,7 @@ _JSON = re.compile(r"application/(json|[\w.+-]+\+json)\s*(;.*)?")
 
 
 class UnusableDocument(Exception):
-    """The document, or the operation in it, cannot be used; the message says why, for the operator."""
+    """The document, or the operation in it, cannot be used. The message tells the operator why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class Parameter:
     argument: str
     """The argument's name in the operation's schema."""
     explode: bool = True
-    """Whether a list repeats the name in the query, rather than being joined by commas."""
+    """Whether a list repeats the name in the query. Otherwise its values are joined by commas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: how it is called and what with."""
+    """One operation: its request and its arguments."""
 
     method: str
     url: str
-    """With ``{placeholders}`` named as path parameters are."""
+    """The URL, with a ``{placeholder}`` for each path parameter, of the same name."""
     description: str
     parameters: tuple[Parameter, ...]
     body_argument: str | None
@@ -164,16 +164,16 @@ def _described(schema: dict[str, Any], description: Any) -> dict[str, Any]:
 
 
 class _References:
-    """Puts what ``$ref`` names into its place."""
+    """Replaces each ``$ref`` by its target."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        # Without a way to fetch: what is not in the document is not there.
+        # The registry cannot fetch, so references outside the document fail.
         self._resolver = Registry().with_resource("", DRAFT202012.create_resource(document)).resolver()
         self._is_3_0 = str(document["openapi"]).startswith("3.0")
         self._nodes = 0
 
     def followed(self, node: Any) -> dict[str, Any]:
-        """``node``, or what it refers to."""
+        """Return ``node``, or the target of its reference. Raises ``UnusableDocument``."""
         for _ in range(20):
             if "$ref" not in node:
                 return dict(node)
@@ -181,7 +181,10 @@ class _References:
         raise UnusableDocument("The document's references go in circles.")
 
     def inlined(self, schema: Any, open_references: tuple[str, ...] = ()) -> dict[str, Any]:
-        """``schema`` without references; one to a schema that it is itself a part of becomes "anything"."""
+        """Return ``schema`` with its references replaced. A reference to an enclosing schema allows any value.
+
+        Raises ``UnusableDocument``.
+        """
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise UnusableDocument("The operation's schema is too large for a tool.")
@@ -220,7 +223,7 @@ _WITH_A_SCHEMA = frozenset(
 
 
 def _of_2020(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema of OpenAPI 3.0 in the words of JSON Schema 2020-12."""
+    """Return a schema of OpenAPI 3.0 as JSON Schema 2020-12."""
     if schema.pop("nullable", False) is True:
         if isinstance(schema.get("type"), str):
             schema["type"] = [schema["type"], "null"]

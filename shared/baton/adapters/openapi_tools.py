@@ -1,4 +1,4 @@
-"""Operations of APIs that OpenAPI documents describe as tools."""
+"""Tools that call operations of APIs described by OpenAPI documents."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from baton.domain.tool import OpenApiTool
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 FRESH_SECONDS = 600.0
-"""How long a fetched document serves."""
+"""How long a fetched document is used before it is fetched again."""
 FETCH_SECONDS = 10.0
 DESCRIPTION = 2000
-"""Of an operation, in characters."""
+"""The maximum length of an operation's description, in characters."""
 
 
 class OpenApiTools:
-    """Tools that ``openapi`` definitions declare; documents are below ``folder`` or fetched without credentials."""
+    """Tools of ``openapi`` definitions. Their documents are below ``folder``, or are fetched without credentials."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class OpenApiTools:
         self, definition: OpenApiTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         known = self._operations.get(_key(definition))
-        # An old document serves calls too: where it was fetched from has nothing to do with where the API is.
+        # Calls use an old document too, because the document's host has nothing to do with the API's host.
         operation = known[0] if known is not None else await self._operation(definition)
         return await self._requests.send(
             _call(operation, arguments),
@@ -123,7 +123,7 @@ class OpenApiTools:
     async def _fetched(self, url: str) -> str:
         async with self._make_client(FETCH_SECONDS) as client:
             try:
-                # No credentials are sent, so a redirect may lead anywhere that the deployment may call.
+                # No credentials are sent, so a redirect may lead to any host that the deployment may call.
                 response = await client.get(url, headers={"User-Agent": "baton"}, follow_redirects=True)
             except (EgressRefused, ResponseTooLarge) as error:
                 raise ToolFailed(f"The document {url} cannot be fetched: {error}") from error
@@ -160,7 +160,7 @@ def _call(operation: Operation, arguments: Mapping[str, Any]) -> HttpCall:
         if parameter.place == "header" or not parameter.explode:
             pairs = [(parameter.name, ",".join(text for _, text in pairs))]
         if parameter.place == "header":
-            # A header takes no other characters, and no line break.
+            # Escape all characters that a header cannot have, such as line breaks.
             headers[parameter.name] = quote(pairs[0][1], safe=" !#$%&'()*+,/:;=?@[]\"<>{}|^`~")
         else:
             query += pairs

@@ -1,7 +1,7 @@
-"""The only place that joins ports to adapters: ``app`` has the use cases, ``ports`` and ``aws`` what they stand on.
+"""The only package that joins ports to adapters: ``app`` builds the use cases from the ports in ``ports`` and ``aws``.
 
-What functions ask for is here. It is built once per execution environment, when first needed. Imports stand inside the
-functions: the authorizer must not load what conversations need.
+This module has what the Lambda functions ask for. Each object is built once per execution environment, when first
+needed. The functions here contain their imports, because the authorizer must not load what conversations need.
 """
 
 from __future__ import annotations
@@ -23,45 +23,45 @@ if TYPE_CHECKING:
 
 @cache
 def deployed_ports() -> AwsPorts:
-    """The ports of this execution environment."""
+    """Return the ports of this execution environment."""
     return AwsPorts()
 
 
 @cache
 def deployed() -> App:
-    """The use cases of this execution environment."""
+    """Return the use cases of this execution environment."""
     from baton.composition.app import build
 
     return build(deployed_ports())
 
 
 def authorizer() -> JwtVerifier:
-    """Verifies tokens."""
+    """Return the verifier of tokens."""
     return deployed_ports().verifier
 
 
 def sockets() -> Actions:
-    """Takes WebSocket frames."""
+    """Return the handler of WebSocket frames."""
     return deployed().actions
 
 
 def queued_turns() -> QueuedTurns:
-    """Runs turns from the queue."""
+    """Return the runner of queued turns."""
     return deployed().queued_turns
 
 
 def dead_turns() -> QueuedTurns:
-    """Ends turns that the queue has given up."""
+    """Return the handler of turns in the dead-letter queue."""
     return deployed().dead_turns
 
 
 def closing() -> EpisodeWriter:
-    """Makes episodes of ended sessions."""
+    """Return the writer of ended sessions' episodes."""
     return deployed().episode_writer
 
 
 def sweeper() -> Sweeper:
-    """Looks at threads that are due."""
+    """Return the sweeper of due threads."""
     return deployed().sweeper
 
 
@@ -73,7 +73,7 @@ def prepare_store() -> None:
 
 
 def prepare_turns() -> None:
-    """Load what a first turn would load: the model's client, the vocabulary, the store."""
+    """Load in advance what the first turn would load: the model's client, the vocabulary and the stored shapes."""
     preload(*HTTP_MODULES, *MODEL_MODULES)
     prepare_store()
     deployed_ports().deferred_model.load()

@@ -1,6 +1,6 @@
-"""The use cases, joined from the ports. Nothing else builds one: neither functions nor tests nor benchmarks.
+"""The use cases, built from the ports. Functions, tests and benchmarks all build them here.
 
-Imports stand inside the functions: a cold start must not wait for the modules of another function's use cases.
+The methods contain their imports, because a cold start must not wait for the modules of another function's use cases.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 
 def build(ports: Ports, *, poll_seconds: float = POLL_SECONDS) -> App:
-    """Join the use cases from ``ports``; whoever follows a run looks for its events every ``poll_seconds``."""
+    """Return the use cases built from ``ports``. A follower of a run polls the log every ``poll_seconds``."""
     return App(ports, poll_seconds)
 
 
 class App:
-    """The use cases over one set of ports. Each is built once, when it is first asked for, with what it needs."""
+    """The use cases over one set of ports. Each is built once, on first use, with the ports that it needs."""
 
     def __init__(self, ports: Ports, poll_seconds: float) -> None:
         self.ports = ports
         self._poll_seconds = poll_seconds
 
-    # What callers from outside ask for
+    # Use cases of the functions
 
     @cached_property
     def actions(self) -> Actions:
-        """Takes WebSocket frames."""
+        """Handles WebSocket frames."""
         from baton.entry.actions import Actions, ActionServices
 
         ports = self.ports
@@ -76,14 +76,14 @@ class App:
 
     @cached_property
     def dead_turns(self) -> QueuedTurns:
-        """Ends turns that the queue has given up: nobody else receives their records any more."""
+        """Ends turns of the dead-letter queue. No other worker receives their records any more."""
         from baton.entry.queued_turns import QueuedTurns
 
         return QueuedTurns(self.turns, self.closer, self.ports.connections, None, self.ports.clock)
 
     @cached_property
     def controls(self) -> Controls:
-        """Carries out what users wish besides talking."""
+        """Carries out users' requests other than messages."""
         from baton.entry.controls import Controls
 
         ports = self.ports
@@ -91,14 +91,14 @@ class App:
 
     @cached_property
     def merges(self) -> Merges:
-        """Takes answers of forks over into their parents."""
+        """Merges answers of forks into their parents."""
         from baton.entry.merges import Merges
 
         return Merges(self.turns, self.forks, self.ports.audit)
 
     @cached_property
     def sweeper(self) -> Sweeper:
-        """Looks at threads that are due."""
+        """Checks threads that are due."""
         from baton.entry.sweep import Sweeper
 
         ports = self.ports
@@ -108,7 +108,7 @@ class App:
 
     @cached_property
     def turns(self) -> Turns:
-        """Runs turns, whoever asks for them."""
+        """Runs turns of all callers."""
         from baton.turns.turns import Turns
 
         return Turns(self.turn_services, self.agents, self.replays, self.follower, self.ports.audit)
@@ -129,7 +129,7 @@ class App:
 
     @cached_property
     def turn_services(self) -> TurnServices:
-        """What a turn uses."""
+        """The services that a turn uses."""
         from baton.turns.turn_services import TurnServices
 
         ports = self.ports
@@ -148,7 +148,7 @@ class App:
 
     @cached_property
     def agent_services(self) -> AgentServices:
-        """What an agent at work uses."""
+        """The services that a running agent uses."""
         from baton.agents.agent_services import AgentServices
 
         ports = self.ports
@@ -168,7 +168,7 @@ class App:
 
     @cached_property
     def approvals(self) -> Approvals:
-        """Lets people answer what runs wait for."""
+        """Takes people's answers to interrupts."""
         from baton.agents.approvals import Approvals
 
         return Approvals(self.ports.store, self.ports.audit)
@@ -194,14 +194,14 @@ class App:
 
     @cached_property
     def agents(self) -> AgentRegistry:
-        """Which agents there are, and for whom."""
+        """Knows which agents exist, and which users may talk to them."""
         from baton.handoffs.agent_registry import AgentRegistry
 
         return AgentRegistry(self.ports.catalog)
 
     @cached_property
     def conversations(self) -> Conversations:
-        """Which agent is active in threads."""
+        """Loads and stores which agent is active in a thread."""
         from baton.handoffs.conversations import Conversations
 
         ports = self.ports
@@ -209,14 +209,14 @@ class App:
 
     @cached_property
     def active_skills(self) -> ActiveSkills:
-        """Skills that agents have now."""
+        """Finds the active skills of agents."""
         from baton.handoffs.active_skills import ActiveSkills
 
         return ActiveSkills(self.ports.skills, self.ports.clock)
 
     @cached_property
     def forks(self) -> Forks:
-        """Branches conversations."""
+        """Creates, reads and extends forks of threads."""
         from baton.handoffs.forks import Forks
 
         ports = self.ports
@@ -224,7 +224,7 @@ class App:
 
     @cached_property
     def replays(self) -> Replays:
-        """Rebuilds events for clients that were away."""
+        """Rebuilds events that clients have missed."""
         from baton.outbox.replay import Replays
 
         return Replays(self.ports.store, self.ports.log, self.ports.clock)

@@ -1,7 +1,7 @@
 """The ports of a deployment: Baton's adapters, configured by the function's environment variables.
 
-Each is built when it is first asked for, with the settings that it needs and no others. Imports stand inside the
-functions: the authorizer and the sockets must not load the model's or the API's libraries.
+Each adapter is built on first use, and reads only the settings that it needs. The methods contain their imports,
+because the authorizer and the sockets must not load the libraries of the model or the API.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ if TYPE_CHECKING:
 
 
 class AwsPorts:
-    """``composition.ports.Ports`` of one execution environment.
+    """Implements ``composition.ports.Ports`` for one execution environment.
 
-    A subclass may set any of them beforehand, such as the table, and has the others built on that.
+    A subclass may replace any of them, such as the table. The others are then built on the replacement.
     """
 
     @cached_property
     def clock(self) -> Clock:
-        """The machine's."""
+        """The system clock."""
         return SystemClock()
 
     @cached_property
     def lease_times(self) -> LeaseTimes:
-        """Those that go with the setting."""
+        """The lease times of the settings."""
         from baton.settings import LeaseSettings
 
         return LeaseSettings().times
@@ -65,7 +65,7 @@ class AwsPorts:
 
     @cached_property
     def table(self) -> Table:
-        """The one table."""
+        """The DynamoDB table of the deployment."""
         from baton.adapters.aws import QUICK, client
         from baton.adapters.dynamodb.table import Table
         from baton.settings import StoreSettings
@@ -74,7 +74,7 @@ class AwsPorts:
 
     @cached_property
     def bodies(self) -> S3Bodies:
-        """What is too large for the table."""
+        """Bodies in S3 that are too large for the table."""
         from baton.adapters.aws import client
         from baton.adapters.s3_bodies import S3Bodies
         from baton.settings import StoreSettings
@@ -186,7 +186,7 @@ class AwsPorts:
 
     @cached_property
     def agent_files(self) -> AgentFiles:
-        """The agents' files. Raises ``AgentFileError`` for one that cannot be used."""
+        """The agents' files. Raises ``AgentFileError`` for a file that cannot be used."""
         from baton.adapters.agent_files import AgentFiles
         from baton.settings import AgentSettings
 
@@ -199,7 +199,7 @@ class AwsPorts:
 
     @cached_property
     def deferred_model(self) -> DeferredChatModel:
-        """The model's client, whose library is loaded at the first call, or by ``load``."""
+        """The model's client. Its library is loaded at the first call, or by ``load``."""
         from baton.adapters.deferred_model import DeferredChatModel
         from baton.settings import ModelSettings
 
@@ -234,7 +234,7 @@ class AwsPorts:
 
     @cached_property
     def counter(self) -> TiktokenCounter:
-        """Counts tokens; its vocabulary is loaded at the first text, or by ``load``."""
+        """The counter of tokens. Its vocabulary is loaded with the first text, or by ``load``."""
         from baton.adapters.token_counter import TiktokenCounter
         from baton.settings import ModelSettings
 
@@ -242,7 +242,7 @@ class AwsPorts:
 
     @cached_property
     def outside(self) -> Outside:
-        """Tools and remote agents, behind the guarded way out."""
+        """Tools and remote agents, called through guarded HTTP clients."""
         from baton.composition.outside import Outside
 
         return Outside(self.agent_files, self.secrets)
@@ -261,7 +261,7 @@ class AwsPorts:
 
     @cached_property
     def secrets(self) -> SecretsManager:
-        """Secrets Manager; its client is built when the first secret is read."""
+        """Secrets Manager. Its client is built when the first secret is read."""
         from baton.adapters.secrets import SecretsManager
 
         return SecretsManager()

@@ -1,7 +1,7 @@
-"""What of a deployment's definitions cannot be used right now: for the start of the local cloud.
+"""Checks which of a deployment's definitions cannot be used at present, for the start of the local cloud.
 
-Deployed functions do not ask: a cold start must not wait for strangers. There the first turn finds out, and the same
-line is in the log.
+Deployed functions do not run these checks, because a cold start must not wait for other servers. There the first turn
+finds the problem, and logs the same line.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ def agents() -> None:
 
 
 async def problems() -> list[str]:
-    """One line for each tool, remote agent and token issuer that cannot be used.
+    """Return one line for each tool, remote agent and token issuer that cannot be used.
 
-    Each says where it is written, what is wrong, and what becomes of it. Every server is asked once, all at the same
-    time, for some seconds at most.
+    A line says where the definition is, what is wrong, and what follows from it. Every server is called once,
+    concurrently, for at most a few seconds.
     """
     found = await asyncio.gather(_tools(), _remote_agents(), _issuers())
     return [line for lines in found for line in lines]

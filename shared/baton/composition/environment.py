@@ -1,7 +1,7 @@
-"""Execution environments, and what is built once in each of them.
+"""Execution environments, and objects that are built once in each of them.
 
-In Lambda a process is one execution environment. The local cloud runs every function in one process, and yet each has
-clients, settings and caches of its own, as it has when deployed.
+In Lambda a process is one execution environment. The local cloud runs all functions in one process, but each function
+has its own clients, settings and caches, as when it is deployed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from typing import TypeVar
 T = TypeVar("T")
 
 current: ContextVar[str] = ContextVar("execution_environment", default="")
-"""Whose code is running: a function's name where a process runs several, else empty."""
+"""The name of the running function if the process runs several functions, otherwise empty."""
 
 
 def cache(build: Callable[[], T]) -> Callable[[], T]:
-    """As ``functools.cache``, for a function without parameters, but with one value an execution environment."""
+    """Return ``build`` with a cache like that of ``functools.cache``, but with one value per execution environment.
+
+    ``build`` has no parameters. It runs once per execution environment, also when threads call it at the same time.
+    """
     built: dict[str, T] = {}
     lock = threading.RLock()
 

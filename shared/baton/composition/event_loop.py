@@ -1,6 +1,6 @@
 """One long-lived event loop for handlers that AWS calls synchronously.
 
-A loop per invocation would throw away the model's open connections each time; and locally many invocations share one
+A loop per invocation would lose the model's open connections each time. In the local cloud many invocations share one
 process.
 """
 

@@ -1,4 +1,4 @@
-"""Metrics of an invocation: what was counted in it, written at its end."""
+"""Metrics of an invocation, written at its end."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ T = TypeVar("T")
 
 
 def write_metrics(counts: Mapping[Metric, int], at: datetime | None = None) -> None:
-    """Write the counts as of now or of ``at``, under the deployment's stack."""
+    """Write the counts under the deployment's stack, with the time ``at`` (by default now)."""
     emf.write(counts, stack=MetricSettings().stack, at=at)
 
 
 def counted(handler: Callable[P, T]) -> Callable[P, T]:
-    """Return a Lambda handler that writes what was counted in each of its invocations."""
+    """Return a Lambda handler that writes the counts of each invocation at its end."""
 
     @functools.wraps(handler)
     def with_counts(*args: P.args, **kwargs: P.kwargs) -> T:
-        # As of its beginning, like Lambda's own metrics of it: an alarm subtracts one from the other.
+        # With the time of its start, like Lambda's own metrics, because an alarm subtracts one from the other.
         with counting(functools.partial(write_metrics, at=datetime.now(UTC))):
             return handler(*args, **kwargs)
 

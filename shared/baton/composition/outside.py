@@ -1,4 +1,4 @@
-"""The world outside the deployment: tools and remote agents, behind the guarded way out."""
+"""Clients of servers outside the deployment: tools and remote agents, called through guarded HTTP clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Outside:
-    """Clients of everything that the agents' files name, built when first asked for."""
+    """Clients of the tools and remote agents in the agents' files, built on first use."""
 
     def __init__(self, agent_files: AgentFiles, secrets: Secrets) -> None:
         self._agent_files = agent_files
@@ -27,7 +27,7 @@ class Outside:
 
     @cached_property
     def toolbox(self) -> Toolbox:
-        """Tools of agents that live outside Baton."""
+        """The agents' tools that are outside Baton."""
         from baton.adapters import egress
         from baton.adapters.circuit_breaker import CircuitBreakers
         from baton.adapters.toolbox import Toolbox
@@ -74,7 +74,7 @@ class Outside:
 
     @cached_property
     def remote_agents(self) -> RemoteAgents:
-        """Agents elsewhere, asked over A2A."""
+        """Remote agents, called over A2A."""
         from baton.adapters import egress
         from baton.adapters.a2a import RemoteAgents
         from baton.settings import OutsideSettings
@@ -88,7 +88,7 @@ class Outside:
 
     @cached_property
     def header_values(self) -> HeaderValues:
-        """Resolves the secrets in headers of tools and remote agents."""
+        """The resolver of secrets in the headers of tools and remote agents."""
         from baton.adapters.header_values import HeaderValues
         from baton.adapters.secrets import ParameterStore
         from baton.settings import OutsideSettings

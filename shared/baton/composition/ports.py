@@ -1,4 +1,4 @@
-"""Every port of Baton, declared once. A deployment's are in ``composition.aws``; tests pass their own."""
+"""All ports of Baton. ``composition.aws`` builds those of a deployment; tests pass their own."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ if TYPE_CHECKING:
 
 
 class Ports(Protocol):
-    """What ``composition.app.build`` makes an ``App`` of. A port is read by the first use case that needs it, so that
-    a function neither loads nor configures what it does not use."""
+    """The ports that ``composition.app.build`` makes an ``App`` from.
+
+    The first use case that needs a port reads it, so that a function neither loads nor configures unused ports.
+    """
 
     @property
     def clock(self) -> Clock:
-        """Time, and new ids."""
+        """The current time and new ids."""
         ...
 
     @property
     def lease_times(self) -> LeaseTimes:
-        """How long a worker keeps a run without a sign of life, and how often it gives one."""
+        """How long a worker keeps a lease without a sign of life, and how often it renews the lease."""
         ...
 
     # Stores
@@ -87,7 +89,7 @@ class Ports(Protocol):
 
     @property
     def idle(self) -> IdleThreads:
-        """Threads that are due for a look."""
+        """The index of threads that are due for a check."""
         ...
 
     @property
@@ -109,7 +111,7 @@ class Ports(Protocol):
 
     @property
     def queue_records(self) -> QueueRecords | None:
-        """Records of that queue while a worker holds them; None where nobody else could receive them."""
+        """Records of that queue while a worker holds them; None if no other worker could receive them."""
         ...
 
     @property
@@ -136,17 +138,17 @@ class Ports(Protocol):
 
     @property
     def default_model(self) -> str:
-        """The model of agents that name none."""
+        """The name of the model for agents that name none."""
         ...
 
     @property
     def light_model(self) -> str:
-        """The model for what must be quick rather than clever."""
+        """The name of the model for tasks that need speed more than quality."""
         ...
 
     @property
     def counter(self) -> TokenCounter:
-        """Counts tokens."""
+        """The counter of tokens."""
         ...
 
     @property
@@ -163,5 +165,5 @@ class Ports(Protocol):
 
     @property
     def verifier(self) -> TokenVerifier:
-        """Verifies tokens."""
+        """The verifier of tokens."""
         ...

@@ -1,7 +1,7 @@
-"""What libraries would load in the middle of a first request, loaded before it comes.
+"""Loading modules at a function's start that its libraries would otherwise load during the first request.
 
-Lambda gives a function a full core while it starts, and by its memory (half a core at 1 GB) afterwards; and while it
-starts, nobody waits yet.
+While a function starts, Lambda gives it a full core and no client waits yet. Afterwards its share of a core depends on
+its memory (half a core at 1 GB).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ HTTP_MODULES = (
     "anyio.streams.stapled",
     "anyio.streams.tls",
 )
-"""What FastAPI and the HTTP clients load when they first run."""
+"""Modules that FastAPI and the HTTP clients load when they first run."""
 
 MODEL_MODULES = (
     "h11",
@@ -24,11 +24,11 @@ MODEL_MODULES = (
     "openai.resources.chat.completions.completions",
     "truststore",
 )
-"""What the model's client loads at its first request."""
+"""Modules that the model's client loads at its first request."""
 
 
 def preload(*modules: str) -> None:
-    """Import ``modules``; one that a newer library no longer has is nothing to load."""
+    """Import ``modules``. Skip a module that a newer version of its library no longer has."""
     for module in modules:
         try:
             import_module(module)

@@ -1,1 +1,1 @@
-"""Which agent speaks in a run: the router, the runners of local and remote agents, handoff events."""
+"""The dialogue of a run: the router, the runners of local and remote agents, handoff events."""

@@ -1,4 +1,4 @@
-"""Routing within a run: which agent speaks, in which order, and which is active at its end."""
+"""Routing within a run: which agents speak, in which order, and which agent is active at the end."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from baton.requests.turn_requests import ActionRequest, ConversationAction
 
 @dataclass(frozen=True, slots=True)
 class RouterResult:
-    """Who has spoken in a run, and what came of it."""
+    """Which agents have spoken in a run, and with what result."""
 
     last: AgentResult | None
-    """The agent that spoke last; None where the last words are Baton's own, or nobody spoke."""
+    """The result of the agent that spoke last; None if the last message is Baton's own, or no agent spoke."""
     model: str | None
-    """The model that spoke last."""
+    """The name of the last agent's model; None if no model spoke."""
     has_answered: bool
-    """Whether the user got an answer, from an agent or from Baton itself."""
+    """Whether the user has received an answer, from an agent or from Baton itself."""
     usage: Usage
-    """All that models have used."""
+    """The usage of all models."""
     forked: ForkedExchange | None
-    """What was said in the specialist's fork, and has yet to be written there."""
+    """The exchange in the specialist's fork, which has yet to be written there."""
 
 
 class AgentRouter:
-    """Decides which agent speaks in a run. What Baton itself says is never left to a model."""
+    """Decides which agent speaks in a run. A model never writes Baton's own messages."""
 
     def __init__(self, step: DialogueStep) -> None:
         self._handoffs = HandoffEvents(step)
@@ -58,7 +58,7 @@ class AgentRouter:
 
     @property
     def result(self) -> RouterResult:
-        """What has come of the run so far; final once ``events`` has ended."""
+        """Return the result so far; it is final once ``events`` has ended."""
         agents = self._runner.result
         return RouterResult(
             last=None if self._has_baton_the_last_word else agents.last,
@@ -69,7 +69,7 @@ class AgentRouter:
         )
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Yield what agents and Baton itself say in the run. Raises the ``BatonError`` that ends it."""
+        """Yield the events of the agents and of Baton's own messages. Raises the ``BatonError`` that ends the run."""
         for event in self._tracker.step_begins():
             yield event
         request = self._step.request
@@ -86,7 +86,7 @@ class AgentRouter:
                 yield event
 
     async def _answer(self) -> AsyncGenerator[BaseEvent, None]:
-        """Answer a message, or go on with what had waited."""
+        """Answer a message, or continue a run whose interrupts are answered."""
         trouble = self._tracker.current.trouble
         if trouble is not None:
             for event in self._handoffs.without_specialist(trouble):
@@ -95,7 +95,7 @@ class AgentRouter:
                 return
         is_message = self._step.answered is None
         wanted = self._asked_for(self._text) if is_message else None
-        # Whoever asks for a session at once is not asked about another one.
+        # A user who asks for a session right away is not offered another one.
         conversation = self._tracker.current
         if conversation.offer is not None and wanted is None:
             self._tracker.current = conversation.offered()
@@ -123,12 +123,12 @@ class AgentRouter:
                     yield event
 
     async def _exit(self) -> AsyncGenerator[BaseEvent, None]:
-        """Leave the specialist without asking any model."""
+        """Leave the specialist without calling a model."""
         for event in self._end(HandoffOutcome.EXITED):
             yield event
 
     async def _continue(self, workflow_id: str) -> AsyncGenerator[BaseEvent, None]:
-        """Take up an unfinished workflow, here or from another thread."""
+        """Continue an unfinished workflow of this thread or of another one."""
         trouble = self._tracker.current.trouble
         if trouble is SpecialistProblem.LOST:
             for event in self._handoffs.without_specialist(trouble):
@@ -150,7 +150,7 @@ class AgentRouter:
                     yield event
 
     async def _merge(self, fork_thread_id: str, answer_id: str) -> AsyncGenerator[BaseEvent, None]:
-        """Take over what was said in a fork, though more may have been said there since it was asked for."""
+        """Copy an answer of a fork into this thread. The fork may have newer messages by now."""
         answer = await self._services.forks.answer(self._context.scope, fork_thread_id, answer_id)
         conversation = self._tracker.current
         agent = conversation.describe(answer.agent_id or "") or conversation.main
@@ -158,7 +158,7 @@ class AgentRouter:
             yield event
 
     async def _converse(self) -> AsyncGenerator[BaseEvent, None]:
-        """Let the active agent speak, until nobody hands it on."""
+        """Run the active agent, and then each agent that it hands over to."""
         stop = self._context.stop
         while not stop.is_set():
             try:
@@ -197,7 +197,7 @@ class AgentRouter:
 
     @property
     def _is_done(self) -> bool:
-        """Whether the specialist has nothing left to do but to return, and forgot it."""
+        """Return whether the specialist should have returned, because its workflow is complete."""
         handoff = self._tracker.current.handoff
         return handoff is not None and handoff.return_expected and self._tracker.current.is_workflow_complete
 
@@ -207,7 +207,7 @@ class AgentRouter:
 
     @property
     def _is_silent_target(self) -> bool:
-        """Whether the specialist became active in this run, and has not said a word."""
+        """Return whether the specialist became active in this run and has not said anything yet."""
         conversation = self._tracker.current
         return conversation.was_handed_over_by(self._step.opening) and not any(
             message.agent_id == conversation.agent.id and message.is_said for message in self._step.transcript.messages
@@ -218,7 +218,7 @@ class AgentRouter:
         return self._handoffs.fail()
 
     def _asked_for(self, text: str) -> Transfer | None:
-        """The handoff that the message's words ask for, without a model."""
+        """Return the handoff that a trigger in the message asks for, without calling a model; None if there is none."""
         conversation = self._tracker.current
         again = matching(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
         if again is not None:
@@ -235,7 +235,7 @@ class AgentRouter:
 
     def _refusal(self, target: AgentDefinition, handoff: HandoffDefinition) -> Refusal | None:
         conversation = self._tracker.current
-        # To continue a workflow the main agent of this thread need not know its agent: the user does.
+        # The main agent need not declare a handoff to continue a workflow, because the user asks for it.
         source = conversation.main.model_copy(update={"handoffs": (handoff,)})
         session = conversation.agent if conversation.handoff is not None else None
         return may_hand_off(
@@ -243,7 +243,7 @@ class AgentRouter:
         )
 
     async def _wanted_workflow(self, wanted: Transfer) -> Workflow | None:
-        """The unfinished workflow that an agent hands over to continue, if it still can be."""
+        """Return the unfinished workflow that an agent's handoff continues; None if it cannot be continued."""
         if wanted.workflow_id is None or wanted.refusal is not None:
             return None
         try:

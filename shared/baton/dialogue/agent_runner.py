@@ -1,4 +1,4 @@
-"""Letting the active agent speak: an agent of this deployment, one elsewhere, in this thread or in a fork."""
+"""Running the active agent: local or remote, in this thread or in a fork."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ from baton.ports.chat_model import Prompt
 
 
 class RunsAgent(Protocol):
-    """An agent at work on one answer."""
+    """An agent that produces one answer."""
 
     @property
     def result(self) -> AgentResult:
-        """What has come of it so far; final once ``events`` has ended."""
+        """Return the result so far; it is final once ``events`` has ended."""
         ...
 
     def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Its answer. Raises the ``BatonError`` that ends it, after closing what was opened."""
+        """Yield the events of the answer. Raises the ``BatonError`` that ends it, after closing open messages."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerResult:
-    """What the agents of one run have come to, in the order in which they spoke."""
+    """The results of the agents of one run, in the order in which they spoke."""
 
     agents: tuple[AgentResult, ...]
     usage: Usage
-    """All that their models and those of consulted agents have used."""
+    """The usage of their models and of consulted agents."""
     forked: ForkedExchange | None
-    """What was said in the specialist's fork, and has yet to be written there."""
+    """The exchange in the specialist's fork, which has yet to be written there."""
 
     @property
     def last(self) -> AgentResult | None:
-        """The agent that spoke last."""
+        """Return the result of the agent that spoke last; None if no agent spoke."""
         return self.agents[-1] if self.agents else None
 
 
@@ -77,13 +77,13 @@ class AgentRunner:
 
     @property
     def result(self) -> RunnerResult:
-        """What has come of all agents so far."""
+        """Return the results of all agents so far."""
         agents = tuple(each.result for each in self._running)
         usage = sum((each.usage for each in agents), self._consultations.usage)
         return RunnerResult(agents, usage, self._forked)
 
     async def run_active(self) -> AsyncGenerator[BaseEvent, None]:
-        """Let the active agent answer; in this thread, or in its fork."""
+        """Yield the events of the active agent's answer, in this thread or in its fork."""
         handoff = self._tracker.current.handoff
         if handoff is None or handoff.context_mode is not ContextMode.FORKED:
             parts = self._run_in(self._step.transcript)
@@ -94,7 +94,7 @@ class AgentRunner:
                 yield event
 
     async def _run_in_fork(self, handoff: HandoffRequest) -> AsyncGenerator[BaseEvent, None]:
-        """Let the specialist answer in its fork, and merge the answer into this thread."""
+        """Run the specialist in its fork, and merge its answer into this thread."""
         step, agent, context = self._step, self._tracker.current.agent, self._context
         transcript = Transcript(
             fork_id(handoff),
@@ -137,7 +137,7 @@ class AgentRunner:
                     async for event in events:
                         yield event
                 current = (*self._step.unfinished, *self._step.transcript.messages)
-            # What was approved may have moved the workflow on.
+            # An approved call may have advanced the workflow.
             followed = followed_skills(self._tracker.current, self._step.skills, self._text)
             notes = notes_for(self._tracker.current, kit, followed, self._services.counter)
             context = await self._assembled(kit, current)
@@ -179,7 +179,7 @@ class AgentRunner:
         return AgentLoop(self._context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)
 
     async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage]) -> AssembledContext:
-        """The prompt of the active agent."""
+        """Return the assembled prompts of the active agent."""
         conversation, counter = self._tracker.current, self._services.counter
         history, reserved = await self._history(), kit.tokens(counter)
         made = assemble(conversation.agent, history, current, counter, reserved=reserved, handoff=conversation.handoff)
@@ -189,7 +189,7 @@ class AgentRunner:
         return replace(made, prompts=(*made.prompts, asked))
 
     async def _history(self) -> Sequence[StoredMessage]:
-        """What the active agent may see of what was said before."""
+        """Return the earlier messages that the active agent may see."""
         step, conversation = self._step, self._tracker.current
         handoff = conversation.handoff
         if handoff is None:
@@ -200,7 +200,7 @@ class AgentRunner:
                 self._context.scope, handoff, token_budget=conversation.agent.memory.max_working_memory_tokens
             )
         if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(self._step.opening):
-            # What was read for the main agent may be less than this one has room for.
+            # The history was read with the main agent's budget, which may be smaller than this agent's.
             budget = history_budget(conversation.agent, step.opening.tokens, self._services.counter)
             history = await self._step.services.store.recent_messages(
                 self._context.scope, step.thread, token_budget=budget
@@ -208,7 +208,10 @@ class AgentRunner:
         return granted(handoff, history)
 
     async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
-        """Carry out the calls that were approved; the model is told what became of the others."""
+        """Make the approved calls, and give the model the refusals of the others.
+
+        Raises ``InterruptUnavailable`` if none of the interrupted calls can be found.
+        """
         known = {call.id: call for message in self._step.unfinished for call in message.tool_calls}
         calls = [known[each.tool_call_id] for each in answered.interrupts if each.tool_call_id in known]
         if not calls:
@@ -220,7 +223,7 @@ class AgentRunner:
                 yield event
 
     def _note_task(self, remote_task_id: str | None) -> None:
-        """Remember the task that a remote specialist goes on with at the user's next message."""
+        """Store the id of the task that the remote specialist continues with the user's next message."""
         conversation = self._tracker.current
         if conversation.handoff is not None and conversation.handoff.remote_task_id != remote_task_id:
             self._tracker.current = conversation.with_handoff_details(remote_task_id=remote_task_id)

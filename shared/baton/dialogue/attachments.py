@@ -1,4 +1,4 @@
-"""Images and documents of a user's message, for an agent that runs elsewhere."""
+"""Images and documents of a user's message, as attachments for a remote agent."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MISSING = "[The {kind} {name} has not been uploaded.]"
 
 
 async def attachments(context: RunContext, content: Content) -> tuple[Sequence[Attachment], Sequence[str]]:
-    """What goes along with the words of ``content``, and sentences about what should and is not there.
+    """Return the attachments of ``content``, and one sentence for each upload that is missing.
 
-    Uploads go as short-lived addresses. An upload that was announced but never came must not fail every later turn.
+    Uploads are sent as short-lived URLs. A missing upload raises no error, because it would fail every later turn.
     Raises what ``Files.download_url`` raises, except ``NotFound``.
     """
     sent: list[Attachment] = []

@@ -1,4 +1,4 @@
-"""The dialogue of a run: what agents say in it, as a stream of AG-UI events that ends in one result."""
+"""The dialogue of a run: the answers of its agents as a stream of AG-UI events, and one result."""
 
 from __future__ import annotations
 
@@ -39,30 +39,30 @@ logger = Logger(child=True)
 
 @dataclass(frozen=True, slots=True)
 class DialogueResult:
-    """What a run came to: all that its commit and its last events need."""
+    """The result of a run, for its commit and its last events."""
 
     messages: tuple[StoredMessage, ...]
-    """What was said, in order; without the user's message."""
+    """The messages of the run in order, without the user's message."""
     conversation: RunningConversation
-    """The conversation state at the run's end."""
+    """The conversation state at the end of the run."""
     usage: Usage
-    """All that models have used."""
+    """The usage of all models."""
     model: str | None
-    """The model that spoke last."""
+    """The name of the last agent's model; None if no model spoke."""
     agent: AgentDefinition | None
-    """The agent that spoke last; None where the last words are Baton's own, or nobody spoke."""
+    """The agent that spoke last; None if the last message is Baton's own, or no agent spoke."""
     waiting: tuple[ToolCall, ...] = ()
     """Calls that a person has to approve."""
     ends_conversation: bool = False
-    """Whether an agent has closed the conversation, and has said all that it wanted to say."""
+    """Whether an agent has closed the conversation and its answer is complete."""
     is_cancelled: bool = False
     error: BatonError | None = None
     forked: ForkedExchange | None = None
-    """What was said in the specialist's fork, and has yet to be written there."""
+    """The exchange in the specialist's fork, which has yet to be written there."""
 
     @property
     def outcome(self) -> OutcomeType:
-        """How the run ends."""
+        """Return how the run ends."""
         if self.error is not None:
             return OutcomeType.ERROR
         if self.is_cancelled:
@@ -71,9 +71,9 @@ class DialogueResult:
 
 
 class Dialogue:
-    """Answers a turn: the agents that speak in it, as a stream of AG-UI events that ends in one result.
+    """Answers a turn: streams its agents' answers as AG-UI events, and then returns one result.
 
-    It knows neither connections nor sequence numbers.
+    It handles neither connections nor sequence numbers.
     """
 
     def __init__(self, step: DialogueStep) -> None:
@@ -83,16 +83,16 @@ class Dialogue:
         self._is_cancelled = False
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Yield the events from RUN_STARTED on, all but the last; whatever is opened is closed.
+        """Yield the events from RUN_STARTED on, without the run's last event. Every opened message and step is closed.
 
-        How the run ends (RUN_FINISHED, RUN_ERROR) is for the caller to say, who also commits it. A failure on the way
-        becomes the result's ``error``. Raises ``LeaseLost`` and ``StoreUnavailable``: then the run is up for takeover.
+        The caller commits the run and sends its last event (RUN_FINISHED or RUN_ERROR). A failure becomes the result's
+        ``error``. Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
         step = self._step
         yield started(step)
         yield state_snapshot(step.tracker.current.shown)
         if step.ends_at_once_as is not None and not step.asks_no_model:
-            # No model is asked: the run is given up, or was cancelled while it waited.
+            # No model is called: the run is given up, or was cancelled while it waited.
             self._error = Interrupted() if step.ends_at_once_as is OutcomeType.ERROR else None
             self._is_cancelled = self._error is None
             return
@@ -113,7 +113,7 @@ class Dialogue:
             yield event
 
     def finish(self, error: BatonError | None = None) -> DialogueResult:
-        """Return what came of it, once ``events`` has ended; ``error`` is what has gone wrong besides."""
+        """Return the result, once ``events`` has ended. ``error`` is a failure of sending the events."""
         step, routed = self._step, self._router.result
         if step.answered is not None and not step.transcript.messages:
             tell_results(step.transcript, step.agent, step.answered, step.context.journal)
@@ -137,7 +137,7 @@ class Dialogue:
 
 
 def count_failure(error: BatonError | None) -> None:
-    """Count a run that has ended with an error; internal ones were counted where they were caught."""
+    """Count a run that has ended with an error. Internal errors were counted where they were caught."""
     match error:
         case Interrupted():
             count(Metric.TURNS_INTERRUPTED)
@@ -148,7 +148,7 @@ def count_failure(error: BatonError | None) -> None:
 
 
 def started(step: DialogueStep) -> BaseEvent:
-    """RUN_STARTED, with what the run answers."""
+    """Return RUN_STARTED with the message or the answers that the run answers."""
     answered = step.answered
     return run_started(
         step.context.thread_id,
@@ -169,9 +169,10 @@ def end_events(
     *,
     is_cut: bool,
 ) -> list[BaseEvent]:
-    """How a run ends that left the thread ``pending``, and with it the session, if it has ``ended``.
+    """Return the last events of a run.
 
-    ``is_cut``: there was no room for all that was said in it.
+    ``pending`` is what the thread waits for after the run. ``ended`` is the session that ended with the run, if one
+    did. ``is_cut`` is whether an answer of the run was cut off at its length limit.
     """
     if result.error is not None:
         return [run_error(result.error, result.usage, result.model)]
@@ -193,9 +194,10 @@ def tell_results(
     answered: PendingInterrupts,
     journal: Mapping[str, ToolCallRecord],
 ) -> None:
-    """Where a run ends before it has told anything: what is known of the calls it should have made.
+    """Add a result for each call that was waiting, for a run that ends before it has said anything.
 
-    A call that an earlier attempt has made must not be called undone: the next turn's model would make it again.
+    The result of a call that an earlier attempt has made comes from ``journal``. Marked as not carried out, the next
+    turn's model would make that call again.
     """
     for interrupt in answered.interrupts:
         made = journal.get(interrupt.tool_call_id)

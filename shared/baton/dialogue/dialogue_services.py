@@ -1,4 +1,4 @@
-"""What a dialogue uses besides its agents' own services."""
+"""The services that a dialogue uses besides those of its agents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton.ports.thread_store import ThreadStore
 
 @dataclass(frozen=True, slots=True)
 class DialogueServices:
-    """What a dialogue uses to read threads, forks and workflows."""
+    """The services that a dialogue uses to read threads, forks and workflows."""
 
     store: ThreadStore
     conversations: Conversations

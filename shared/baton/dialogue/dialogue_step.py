@@ -1,4 +1,4 @@
-"""What a run's dialogue begins with."""
+"""The input of a run's dialogue."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from baton.requests.turn_requests import ActionRequest, ConversationAction, Turn
 
 @dataclass(frozen=True, slots=True)
 class DialogueStep:
-    """Everything needed to answer what was asked."""
+    """Everything that a dialogue needs to answer a request."""
 
     context: RunContext
     services: DialogueServices
     thread: Thread
     agent: AgentDefinition
-    """The one that is active when the run begins."""
+    """The agent that is active when the run begins."""
     tracker: ConversationTracker
     """Holds the conversation state."""
     request: TurnRequest
     opening: StoredMessage
-    """The first message of the run: the user's, the result of a call that had waited, or what an action begins with."""
+    """The first message of the run: the user's, the result of a call that waited, or the placeholder of an action."""
     history: Sequence[StoredMessage]
-    """The messages before what is being answered."""
+    """The messages before the question."""
     unfinished: Sequence[StoredMessage]
-    """The exchange that was interrupted, where the run goes on with one."""
+    """The interrupted exchange that the run continues; empty if there is none."""
     transcript: Transcript
     skills: Sequence[Skill]
-    """What the main agent's users have taught it."""
+    """The skills that users have taught the main agent."""
     answered: PendingInterrupts | None
-    """What the run goes on with, all of it answered; None: it answers a user's message, or carries out an action."""
+    """The answered interrupts that the run continues; None if it answers a message or carries out an action."""
     previous_seq: int | None
-    """Where the jump in the sequence begins that a worker's death has left; None: there is none."""
+    """The sequence number before the gap that a dead worker has left; None if there is no gap."""
     ends_at_once_as: OutcomeType | None = None
-    """ERROR if the run is given up, CANCELLED if it was cancelled while it waited; None: it is answered."""
+    """ERROR if the run is given up, CANCELLED if it was cancelled while it waited; None if it is answered."""
 
     @property
     def asks_no_model(self) -> bool:
-        """Whether it leaves the specialist or merges a fork: that asks no model and is never stopped or given up."""
+        """Return whether the request is an exit or a merge. These call no model and are never stopped or given up."""
         actions = (ConversationAction.EXIT, ConversationAction.MERGE)
         return isinstance(self.request, ActionRequest) and self.request.action in actions
 
     @property
     def asked(self) -> StoredMessage | None:
-        """The user's message that all this answers; None: it was asked for without one."""
+        """Return the user's message that the run answers; None if there is none."""
         messages = (*self.unfinished, self.opening)
         return next((message for message in reversed(messages) if message.role is Role.USER), None)

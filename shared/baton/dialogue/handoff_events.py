@@ -1,4 +1,4 @@
-"""Handing over and back, in the words that Baton itself says."""
+"""Handoffs and returns: their events, and the messages that Baton itself sends with them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from baton.memory.handoff_context import granted_ids
 class HandoffEvents:
     """Carries out handoffs and returns in one run, and yields the events that show them.
 
-    What Baton itself says goes into the transcript, the new conversation state into the tracker.
+    Baton's own messages go into the transcript, and the new conversation state into the tracker.
     """
 
     def __init__(self, step: DialogueStep) -> None:
@@ -45,16 +45,19 @@ class HandoffEvents:
 
     @property
     def has_spoken(self) -> bool:
-        """Whether Baton itself has said something to the user."""
+        """Return whether Baton itself has sent the user a message."""
         return self._has_spoken
 
     @property
     def usage(self) -> Usage:
-        """What summarising has used."""
+        """Return the usage of summaries."""
         return self._usage
 
     async def hand_over(self, wanted: Transfer, workflow: Workflow | None) -> AsyncGenerator[BaseEvent, None]:
-        """Make another agent active and show it; or say why not. ``workflow``: the one to continue."""
+        """Make another agent active and yield the events that show it, or say why it cannot be.
+
+        ``workflow`` is the one to continue, if there is one.
+        """
         step, source, now = self._step, self._tracker.current, self._clock.now()
         request = self._request(wanted)
         if wanted.refusal is not None:
@@ -81,7 +84,7 @@ class HandoffEvents:
             self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
 
     def _resumed(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> Resumed | None:
-        """The workflow as it goes on in this thread; None if its agent leads through none (any more)."""
+        """Return the workflow as it continues in this thread; None if ``target`` has no workflow."""
         if target.workflow is None:
             return None
         resumed = resume(target.workflow, workflow, thread_id=self._step.thread.id, now=now)
@@ -103,7 +106,7 @@ class HandoffEvents:
             context_summary=wanted.summary or self._text[:MAX_SUMMARY],
             recent_messages=(
                 *granted_ids(handoff.context_mode, handoff.recent_messages, step.history),
-                # After an approval it is not the first message of its run.
+                # In a run after an approval the user's message is not the first message.
                 *([step.asked.id] if step.asked is not None and step.asked is not step.opening else []),
             ),
             handoff_reason=wanted.reason,
@@ -114,7 +117,7 @@ class HandoffEvents:
         )
 
     def refuse(self, wanted: Transfer, refusal: Refusal) -> Iterator[BaseEvent]:
-        """Say why the conversation stays where it is."""
+        """Say why the handoff is refused."""
         conversation = self._tracker.current
         if refusal.permission is not None:
             self._audit_denial(wanted.target, refusal.permission)
@@ -125,7 +128,7 @@ class HandoffEvents:
         )
 
     def without_specialist(self, trouble: SpecialistProblem) -> Iterator[BaseEvent]:
-        """Return to the main agent because its specialist cannot go on; tell the user why if it matters."""
+        """Return to the main agent because the specialist cannot continue, and say why where the user needs it."""
         conversation, specialist = self._tracker.current, self._tracker.current.agent
         if trouble is SpecialistProblem.LOST:
             yield from self._lose()
@@ -137,7 +140,7 @@ class HandoffEvents:
         yield from self.say(conversation.main, sentence(specialist, name, agent=specialist.name))
 
     def fail(self) -> Iterator[BaseEvent]:
-        """Take a handoff back whose target did not say a word."""
+        """Undo a handoff whose target did not say anything."""
         conversation, target = self._tracker.current, self._tracker.current.agent
         workflow = conversation.workflow
         is_new = workflow is not None and workflow.id in conversation.begun_ids and not any(workflow.data.values())
@@ -145,7 +148,7 @@ class HandoffEvents:
         yield from self.say(conversation.main, sentence(target, "unavailable", agent=target.name))
 
     def leave(self, outcome: HandoffOutcome, locale: str | None = None) -> Iterator[BaseEvent]:
-        """Return to the main agent: both say their sentences."""
+        """Return to the main agent, with a closing message of the specialist and a confirmation of the main agent."""
         conversation = self._tracker.current
         specialist, workflow = conversation.agent, conversation.workflow
         if conversation.trouble is SpecialistProblem.LOST:
@@ -166,7 +169,10 @@ class HandoffEvents:
         )
 
     def _lose(self) -> Iterator[BaseEvent]:
-        """Return to the main agent where the specialist has nothing left to do here."""
+        """Return to the main agent because the specialist's workflow has ended or continues in another thread.
+
+        If it continues in another thread, say so.
+        """
         conversation, specialist = self._tracker.current, self._tracker.current.agent
         yield from self._give_back(HandoffOutcome.CLOSED, is_lost=True)
         if conversation.elsewhere is not None:
@@ -176,7 +182,7 @@ class HandoffEvents:
     def _give_back(
         self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True
     ) -> Generator[BaseEvent, None, bool]:
-        """Make the main agent active and show it; returns whether the workflow was saved."""
+        """Make the main agent active and yield the events that show it. Returns whether the workflow was saved."""
         conversation, now = self._tracker.current, self._clock.now()
         yield from self._tracker.step_ends()
         saved = None
@@ -194,7 +200,7 @@ class HandoffEvents:
         return saved is not None
 
     def tell_redefined(self, changed: DefinitionChanged) -> Iterator[BaseEvent]:
-        """Tell that the workflow's steps are others than when it was left."""
+        """Say that the workflow's steps have changed since it was left."""
         agent, workflow = self._tracker.current.agent, self._tracker.current.workflow
         at = progress(agent.workflow, workflow) if agent.workflow is not None and workflow is not None else None
         label = at.label if at is not None else changed.goes_on_in
@@ -207,7 +213,7 @@ class HandoffEvents:
         yield from self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name))
 
     def say(self, agent: AgentDefinition, text: str, *, source: str | None = None) -> Iterator[BaseEvent]:
-        """Let ``agent`` say what Baton has it say."""
+        """Yield the events of a message from Baton in the name of ``agent``, and add it to the transcript."""
         transcript = self._step.transcript
         message_id = transcript.new_id()
         yield text_start(message_id, agent)
@@ -227,7 +233,7 @@ class HandoffEvents:
 
 
 def _collected(workflow: Workflow | None) -> dict[str, str]:
-    """What a workflow has collected that can stand in a sentence."""
+    """Return the text values that a workflow has collected, for use in a sentence."""
     found: dict[str, str] = {}
     for fields in (workflow.data if workflow is not None else {}).values():
         found |= {name: value for name, value in fields.items() if isinstance(value, str)}

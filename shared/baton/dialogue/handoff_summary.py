@@ -1,4 +1,4 @@
-"""Summing a conversation up for a specialist whom nobody told about it: a message's trigger asked for it."""
+"""Summarising a conversation for a specialist that a trigger has activated, without a summary from an agent."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from baton.ports.chat_model import Finished, ModelSettings, Prompt, TextDelta
 PATIENCE_SECONDS = 0.5
 MESSAGES = 10
 MAX_MESSAGE = 1_000
-"""Characters of each that are summed up."""
+"""Characters of each message that the summary is made from."""
 MAX_SUMMARY_TOKENS = 200
 MAX_SUMMARY = 4_000
-"""Characters, whatever the model makes of the tokens it may use."""
+"""Characters; a limit beside the model's token limit."""
 SUMMARISE = (
     "Sum up, in at most three sentences and in the user's language, what the user wants and what has been said about "
     "it, for a colleague who takes over now. Write the summary and nothing else."
@@ -28,9 +28,10 @@ SUMMARISE = (
 
 
 async def summarised(context: RunContext, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
-    """What the light model makes of the conversation within half a second, and what that took; else the message itself.
+    """Return the light model's summary of the conversation and its usage.
 
-    ``history`` are the messages before ``text``, the user's last one.
+    If the model fails or takes longer than half a second, return ``text`` itself as the summary. ``history`` has the
+    messages before ``text``, the user's last message. Raises ``LeaseLost`` and ``StoreUnavailable``.
     """
     lines = [f"{message.role.value}: {message.text[:MAX_MESSAGE]}" for message in said(history)[-MESSAGES:]]
     told = "\n".join([*lines, f"{Role.USER.value}: {text[:MAX_MESSAGE]}"])

@@ -1,4 +1,4 @@
-"""What is said in a fork, taken over into its parent: one message for each answer."""
+"""Merging a fork's answer into its parent, as one message."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _APART = "\n\n"
 async def merged(
     events: AsyncGenerator[BaseEvent, None], agent: AgentDefinition, into: Transcript, stop: asyncio.Event
 ) -> AsyncGenerator[BaseEvent, None]:
-    """The answer of ``agent`` in its fork, as one message of the parent; its tools' work stays in the fork.
+    """Yield the answer of ``agent`` in its fork as one message of the parent. Its tool calls stay in the fork.
 
-    ``stop`` tells whether the user has stopped it.
+    ``stop`` is set if the user has stopped the answer.
     """
     message_id, text, is_open, is_whole, is_cut = into.new_id(), "", False, False, False
     sources: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""A specialist that runs elsewhere: the user's messages go to it, and its stream comes straight through."""
+"""Running a remote specialist: send it the user's messages, and pass on the stream of its answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 
 
 class RemoteAgentRunner:
-    """One message of the user's on its way to the agent, and its answer on the way back."""
+    """Sends one message of the user to a remote agent, and yields the agent's answer."""
 
     def __init__(
         self,
@@ -43,12 +43,11 @@ class RemoteAgentRunner:
         is_first: bool,
         content: Content = "",
     ) -> None:
-        """``earlier`` are the messages that the handoff grants; they are sent along with the ``first`` message.
+        """``earlier`` has the messages that the handoff grants. They are sent with the first message (``is_first``).
 
-        What was said since, the ``session``, goes along too where the agent has lost its task.
+        ``session`` has the messages since then. They are sent as well if the agent has lost its task.
 
-        ``text`` are the words to send; ``content`` is the user's message with its images and documents, if there is
-        one.
+        ``text`` is the text to send. ``content`` is the user's message with its images and documents, if there is one.
         """
         self._agent = agent
         self._usage = Usage()
@@ -66,7 +65,7 @@ class RemoteAgentRunner:
 
     @property
     def result(self) -> AgentResult:
-        """What has come of it so far; final once ``events`` has ended."""
+        """Return the result so far; it is final once ``events`` has ended."""
         return AgentResult(
             agent=self._agent,
             model=None,
@@ -77,7 +76,7 @@ class RemoteAgentRunner:
         )
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Pass on what the agent says. Raises ``AgentUnavailable`` and ``TurnTimeout``."""
+        """Yield the events of the agent's answer. Raises ``AgentUnavailable`` and ``TurnTimeout``."""
         context, message_id = self._context, self._transcript.new_id()
         text, is_open = "", False
         failure: BatonError | None = None
@@ -118,7 +117,7 @@ class RemoteAgentRunner:
                     async for chunk in chunks:
                         yield chunk
             except TaskLost:
-                # It was told nothing yet, and what it knew is gone: it is handed the conversation once more.
+                # The agent has lost its task and has not received the message: hand the conversation over again.
                 self._earlier = [*self._earlier, *self._session]
                 async with contextlib.aclosing(self._sent(None, hands_over=True)) as chunks:
                     async for chunk in chunks:
@@ -128,7 +127,7 @@ class RemoteAgentRunner:
         yield Finished(FinishReason.STOP, self._agent.id, None)
 
     async def _sent(self, remote_task_id: str | None, *, hands_over: bool) -> AsyncGenerator[TextDelta, None]:
-        """Send the message; give out the text that answers it. Raises ``AgentFailed`` and ``AgentUnavailable``."""
+        """Send the message and yield the text of the answer. Raises ``AgentFailed`` and ``AgentUnavailable``."""
         client = self._context.services.agent_client
         if not await self._context.may_act():
             return
@@ -148,7 +147,7 @@ class RemoteAgentRunner:
         return AgentTask(
             scope=context.scope,
             thread_id=context.thread_id,
-            # The same at every attempt at the run, so that the agent can tell a repeated message.
+            # The same in every attempt at the run, so that the agent can recognise a repeated message.
             task_id=str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}")),
             parent_task_id=run.run_id,
             message="\n".join([*([words] if words else []), *missing]),
@@ -158,9 +157,9 @@ class RemoteAgentRunner:
         )
 
     async def _heard(self, chunks: AsyncGenerator[AgentChunk, None]) -> AsyncGenerator[AgentChunk, None]:
-        """The same chunks. Raises ``AgentUnavailable`` when the agent stays silent for too long.
+        """Yield the same chunks. Raises ``AgentUnavailable`` when the agent stays silent for too long.
 
-        Its first word must come while the turn has time left to go on without it.
+        Its first chunk must come while the turn still has time to continue without it.
         """
         context, patience, has_spoken = self._context, self._agent.timeouts.consult_seconds, False
         async with contextlib.aclosing(chunks):
@@ -182,7 +181,7 @@ class RemoteAgentRunner:
             self._returns = end.report
 
     def _keep_report(self, report: AgentReport) -> None:
-        """Keep the report as if the agent had called ``return_to_main``: the main agent is told it from now on."""
+        """Store the report as a call of ``return_to_main``, so that it is in the main agent's later prompts."""
         arguments = json.dumps({"summary": report.summary, "outcome": report.outcome}, ensure_ascii=False)
         result_id = self._transcript.new_id()
         call = ToolCall(f"return-{result_id}", RETURN, arguments)
@@ -195,7 +194,7 @@ class RemoteAgentRunner:
         )
 
     def _audit(self, failure: BatonError | None) -> None:
-        """Record that a message has gone to another agent."""
+        """Record in the audit log that a message was sent to a remote agent, and with what outcome."""
         context = self._context
         outcome = "failed" if failure is not None else "cancelled" if context.stop.is_set() else "completed"
         detail = {"agentId": self._agent.id, "handoffId": self._handoff.id, "runId": context.run.run_id}
@@ -207,5 +206,5 @@ class RemoteAgentRunner:
 
 
 def _words(parts: Sequence[Part]) -> str:
-    """The text among the parts of a message; there may be none."""
+    """Return the text parts of a message, joined by line breaks; empty if there are none."""
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))

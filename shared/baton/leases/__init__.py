@@ -1,1 +1,1 @@
-"""Taking a thread's lease, holding it, and finding out whether its holder still lives."""
+"""Taking a thread's lease, holding it, and finding out whether its holder is alive."""

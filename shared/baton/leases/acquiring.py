@@ -1,4 +1,4 @@
-"""Taking a thread's lease, after others that hold it."""
+"""Taking a thread's lease, after waiting for its present holder."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from baton.domain.identity import Scope
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, ThreadStore
 
 POLL_SECONDS = 0.25
-"""How often a waiting worker looks whether the thread is free."""
+"""Seconds between two checks of a waiting worker whether the thread is free."""
 
 WhenBusy = Callable[[LeaseRequest, LeaseBusy], Awaitable[LeaseRequest]]
-"""Waits while another worker holds the lease, and returns what to ask for next."""
+"""Waits while another worker holds the lease, and returns the next request to try."""
 
 
 async def acquire_when_free(store: ThreadStore, scope: Scope, request: LeaseRequest, when_busy: WhenBusy) -> Lease:
-    """Take the lease; while another worker holds it, ``when_busy`` decides how to wait.
+    """Take the lease and return it. While another worker holds it, ``when_busy`` decides how to wait.
 
     Raises what ``when_busy`` raises, ``NoSuchThread``, ``ThreadUnavailable`` and ``StoreUnavailable``.
     """
@@ -29,7 +29,7 @@ async def acquire_when_free(store: ThreadStore, scope: Scope, request: LeaseRequ
 
 
 def waiting(seconds: float) -> WhenBusy:
-    """Wait for at most ``seconds``, then raise ``ThreadBusy``."""
+    """Return a ``WhenBusy`` that waits for at most ``seconds`` in total, then raises ``ThreadBusy``."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
 

@@ -1,4 +1,4 @@
-"""Ending a lease when the work under it fails, so that nobody has to wait until it runs out."""
+"""Ending a lease when the work under it fails, so that no worker has to wait until it runs out."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from baton.ports.thread_store import Lease, ThreadStore
 async def holding(
     store: ThreadStore, lease: Lease, *, refusals: tuple[type[BaseException], ...] = ()
 ) -> AsyncGenerator[Lease, None]:
-    """Work under a lease, which the work itself ends when it succeeds (commit, close or release).
+    """End the lease if the work under it fails. Work that succeeds ends it itself (commit, close or release).
 
-    ``refusals`` are raised before anything was written: the lease is given back as it was found. After any other
-    failure it is abandoned: whoever comes next takes the run over at once. ``LeaseLost`` leaves it to its new holder.
+    ``refusals`` are errors raised before anything was written: the lease is returned unchanged. After any other
+    failure the lease is abandoned, so that the next worker takes the run over at once. After ``LeaseLost`` nothing is
+    done, because the lease has a new holder.
     """
     try:
         yield lease
@@ -34,6 +35,6 @@ async def holding(
 
 
 async def give_back(store: ThreadStore, lease: Lease) -> None:
-    """End the lease with nothing changed; a run that an earlier attempt had begun stays to be taken over."""
+    """End the lease without a change. A run that an earlier attempt has begun remains for a takeover."""
     begun_before = lease.thread.run is not None and lease.thread.run.attempt > 1
     await (store.abandon(lease) if begun_before else store.release(lease))

@@ -1,4 +1,4 @@
-"""Finding out whether the worker that holds a lease still lives."""
+"""Finding out whether the worker that holds a lease is alive."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from baton.ports.live import LiveRegistry
 
 
 class LeaseWatch:
-    """Watches one run: asks its worker for a sign of life when there is none, and tells when no answer came.
+    """Watches one run: asks a silent worker for a sign of life, and reports the worker as dead if it does not answer.
 
-    The answer is a renewed lease. Being wrong about a worker that is held up does no harm: it finds its lease lost.
+    The answer is a renewed lease. A wrong report about a delayed worker does no harm, because that worker finds its
+    lease lost.
     """
 
     def __init__(self, live: LiveRegistry, scope: Scope, thread_id: str, times: LeaseTimes) -> None:
@@ -27,10 +28,11 @@ class LeaseWatch:
         self._quiet_seconds = times.quiet
 
     async def look(self, thread: Thread, *, heard: bool = False) -> LeaseMark | None:
-        """The lease of a worker that is presumed dead, else None; to be called with every new look at the thread.
+        """Return the lease of a worker that is presumed dead, otherwise None. Call it after every read of the thread.
 
-        ``heard``: there is another sign of life, such as events. Of a run that was taken over before nobody is
-        presumed dead before the lease's end: its worker may be held up by what has held up the first.
+        ``heard`` is whether there is another sign of life, such as events. The worker of a run that was taken over
+        before is never presumed dead here: the cause that delayed the first worker may delay it too, so the lease has
+        to run out.
         """
         now = asyncio.get_running_loop().time()
         if heard or thread.lease != self._lease:

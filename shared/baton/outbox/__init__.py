@@ -1,1 +1,1 @@
-"""Events on their way out: numbering, the log, delivery to connections, replay and following."""
+"""Outgoing events: numbering, the log, delivery to connections, replay and following."""

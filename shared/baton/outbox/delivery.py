@@ -1,4 +1,4 @@
-"""Posting a thread's events to the connections that watch it, without ever making the run wait for them."""
+"""Posting a thread's events to its connections. The run never waits for a connection."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ FIRST_BACKOFF_SECONDS = 0.1
 MAX_BACKOFF_SECONDS = 2.0
 DRAIN_SECONDS = 10.0
 SEND_SECONDS = 10.0
-"""Well below the 25 s that a function has for a WebSocket's frame."""
+"""Well below the 25 s that a function has to handle a WebSocket frame."""
 MAX_BACKLOG = 4 * 1024 * 1024
-"""Bytes that wait for one connection; whoever does not take them has a gap, and asks for what it missed."""
+"""Bytes that may wait for one connection. Beyond that they are dropped: its client sees a gap and asks for them."""
 
 
 class Delivery:
-    """One thread's events on their way to its connections: in order for each, each at its own pace."""
+    """Delivers one thread's events to its connections, in order, to each connection at its own pace."""
 
     def __init__(
         self,
@@ -55,20 +55,20 @@ class Delivery:
         self._senders: dict[str, _Sender] = {}
         self._gone: set[str] = set()
         self._recent: list[Event] = []
-        """What a newcomer may not find in the log: everything that was not logged by the last refresh."""
+        """Events that were not logged by the last refresh. A new connection may not find them in the log."""
         self._stopped = False
         self.cancelled_runs: frozenset[str] = frozenset()
-        """Runs somebody has asked to stop, as of the last refresh."""
+        """Ids of runs with a request to stop, as of the last refresh."""
         self.asked: frozenset[LeaseMark] = frozenset()
-        """Leases somebody has asked about, as of the last refresh."""
+        """Leases whose holders were asked for a sign of life, as of the last refresh."""
 
     async def refresh(self, logged_seq: int) -> None:
-        """Find out who is watching now; ``logged_seq`` is the last number that is in the log.
+        """Read the connections attached to the thread; ``logged_seq`` is the last sequence number in the log.
 
-        A client that is attached reads the log once more, so a newcomer has whatever was logged before the last
-        refresh and is given everything after that: nothing is missed, and what comes twice is dropped by its number.
+        A client reads the log again after it is attached. So a new connection has the events logged before the last
+        refresh, and gets all later events here. It misses none, and drops repeated events by their sequence numbers.
         """
-        known = set(self._senders)  # one may join while this is read
+        known = set(self._senders)  # another may join during the read
         live = await self._live.live(self._scope, self._thread_id)
         if self._stopped:
             return
@@ -82,7 +82,7 @@ class Delivery:
         self._recent = [event for event in self._recent if event.seq is not None and event.seq > logged_seq]
 
     async def join(self, connection_id: str, token_expires_at: datetime) -> None:
-        """Attach a connection, if it is not attached yet, so that it gets everything posted from now on."""
+        """Attach a connection, unless it is attached already. It gets all events posted from now on."""
         if connection_id in self._senders:
             return
         await self._live.attach(self._scope, self._thread_id, connection_id, token_expires_at)
@@ -90,9 +90,9 @@ class Delivery:
             self._add(connection_id, token_expires_at)
 
     def post(self, events: Sequence[Event]) -> None:
-        """Send the events to everyone watching; returns at once.
+        """Send the events to all attached connections, without waiting.
 
-        Events that are posted without a pause between them, or while a frame is on its way, share the next frame.
+        Events that are posted without a pause in between, or while a frame is being sent, share the next frame.
         """
         self._recent += events
         if self._senders:
@@ -101,7 +101,7 @@ class Delivery:
                 self._give(connection_id, ready)
 
     async def drain(self) -> None:
-        """Wait until everybody has everything, or for ten seconds; the slower ones will resume from the log."""
+        """Wait until every connection has all events, for at most ten seconds. Slower clients resume from the log."""
         senders = list(self._senders.values())
         if senders:
             await asyncio.wait([asyncio.ensure_future(sender.idle()) for sender in senders], timeout=DRAIN_SECONDS)
@@ -119,7 +119,7 @@ class Delivery:
     def _give(self, connection_id: str, events: Sequence[EncodedEvent]) -> None:
         if not self._senders[connection_id].add(events):
             logger.warning("connection too slow", connection_id=connection_id)
-            self._senders.pop(connection_id).stop()  # the next refresh finds it again, and it sees the gap
+            self._senders.pop(connection_id).stop()  # the next refresh adds it again, and its client sees the gap
 
     def _add(self, connection_id: str, token_expires_at: datetime) -> _Sender:
         async def send(frame: str) -> None:
@@ -127,7 +127,7 @@ class Delivery:
             if now >= token_expires_at:
                 return
             if now >= self._lease_until() - self._margin:
-                raise ConnectionBusy  # until the lease is renewed; a run that has lost it stops its senders
+                raise ConnectionBusy  # retried until the lease is renewed; a run that loses its lease stops its senders
             await self._connections.post(connection_id, frame)
 
         async def forget() -> None:
@@ -142,10 +142,10 @@ class Delivery:
 async def send_to(
     connections: Connections, connection_id: str, events: Iterable[Event], *, patience: float = SEND_SECONDS
 ) -> bool:
-    """Post events to one connection, in order and in as few frames as they fit; whether it took them all.
+    """Post events to one connection, in order and in as few frames as possible. Return whether it took all of them.
 
-    Stops without an error when the client has gone, or when the gateway has kept it waiting for ``patience`` seconds
-    altogether: a client that misses something asks for it.
+    Stops without an error when the client has gone, or when the gateway has throttled for ``patience`` seconds in
+    total, because a client asks for events that it misses.
     """
     for frame in frames(events):
         backoff = FIRST_BACKOFF_SECONDS
@@ -168,7 +168,7 @@ async def send_to(
 
 
 class _Sender:
-    """The backlog of one connection and the task that works it off."""
+    """The backlog of one connection, and the task that sends it."""
 
     def __init__(self, send: Callable[[str], Awaitable[None]], forget: Callable[[], Awaitable[None]]) -> None:
         self._send = send
@@ -180,7 +180,7 @@ class _Sender:
         self._task = asyncio.ensure_future(self._work())
 
     def add(self, events: Sequence[EncodedEvent]) -> bool:
-        """Send the events after those that wait; False if too much is waiting already."""
+        """Add the events to the backlog. Return False if the backlog is then too large."""
         self._backlog.add(events)
         if self._backlog.size > MAX_BACKLOG:
             return False
@@ -203,7 +203,7 @@ class _Sender:
                 self._idle.set()
                 self._wake.clear()
                 await self._wake.wait()
-            # Made anew for each try: while the gateway throttles, what comes meanwhile goes with the next one.
+            # Build the frame anew for each try, so that events that arrive while the gateway throttles are in it.
             frame, events_in_frame = self._backlog.next_frame()
             try:
                 await self._send(frame)
@@ -213,7 +213,7 @@ class _Sender:
                 continue
             except ConnectionGone:
                 self._idle.set()
-                with contextlib.suppress(BatonError):  # what stays behind is dropped by the next run, or by its TTL
+                with contextlib.suppress(BatonError):  # the next run or its TTL removes what is left
                     await self._forget()
                 return
             backoff = FIRST_BACKOFF_SECONDS

@@ -21,10 +21,10 @@ MAX_PIECE = 256 * 1024
 
 
 class EventLog:
-    """The events of one attempt at a run: numbered as they come, logged piece by piece.
+    """The events of one attempt at a run: numbered as they come, and logged in pieces.
 
-    What is not logged when the run ends becomes the *tail*, which is stored with the run's last message instead of
-    being a write of its own.
+    Events that are not logged when the run ends become the *tail*. It is stored with the run's last message, which
+    saves a write.
     """
 
     def __init__(self, log: StreamLog, stamp: RunStamp, first_seq: int) -> None:
@@ -37,20 +37,20 @@ class EventLog:
 
     @property
     def last_seq(self) -> int:
-        """The last number given out."""
+        """Return the last sequence number that was assigned."""
         return self._next_seq - 1
 
     @property
     def logged_seq(self) -> int:
-        """The last number that is in the log."""
+        """Return the last sequence number that is in the log."""
         first = self._unlogged[0].seq if self._unlogged else None
         return self.last_seq if first is None else first - 1
 
     @property
     def piece_due(self) -> float:
-        """When what is not logged has waited long enough, as event loop time: text for a second, anything for five.
+        """Return the event loop time at which the next piece is due: after a second with text, after five without.
 
-        A run's first events wait for its text, so that a model's silence before its first word costs no write.
+        The first events of a run wait for its text, so that a model's silence before its first word costs no write.
         """
         oldest, text = self._unlogged_since, self._text_since
         return min(
@@ -59,7 +59,7 @@ class EventLog:
         )
 
     def number(self, event: BaseEvent) -> Event:
-        """Give the event its place in the thread's sequence."""
+        """Return the event with the next number in the thread's sequence."""
         numbered = self._stamp.numbered(bare(event), self._next_seq)
         self._next_seq += 1
         self._unlogged.append(numbered)
@@ -70,8 +70,8 @@ class EventLog:
         return numbered
 
     async def write_piece(self, lease: Lease) -> None:
-        """Write what is not logged yet, as one piece if an item can hold it. Raises ``LeaseLost``."""
-        pending = tuple(self._unlogged)  # more may be numbered while this is being written
+        """Write the events that are not logged yet, as one piece if they fit an item. Raises ``LeaseLost``."""
+        pending = tuple(self._unlogged)  # more events may be numbered during the write
         self._unlogged_since = self._text_since = None
         for events in _in_items(pending):
             first_seq = events[0].seq
@@ -88,11 +88,14 @@ class EventLog:
 
     @property
     def is_tail_too_long(self) -> bool:
-        """Whether what is not logged would swell the run's last message: then it is better written as a piece."""
+        """Return whether the tail would make the run's last message too large, so that a piece should be written."""
         return len(_in_items(self._unlogged)) > 1
 
     def tail(self, text: str, message_id: str | None) -> tuple[int, tuple[dict[str, Any], ...]]:
-        """The first number and the events of the tail; text that the message has anyway is a span of it."""
+        """Return the first sequence number and the events of the tail.
+
+        An event with text of the message has the text's span in the message instead of the text.
+        """
         if not self._unlogged or self._unlogged[0].seq is None:
             return self._next_seq, ()
         length = sum(len(event.body["delta"]) for event in self._unlogged if _is_content_of(event.body, message_id))
@@ -109,7 +112,7 @@ class EventLog:
 
 
 def _in_items(events: Sequence[Event]) -> list[list[Event]]:
-    """The events, in groups that an item can hold; one event never exceeds one (a tool's result is capped)."""
+    """Return the events in groups that each fit an item. One event always fits, because tool results are capped."""
     groups: list[list[Event]] = []
     room = 0
     for event in events:
@@ -123,7 +126,10 @@ def _in_items(events: Sequence[Event]) -> list[list[Event]]:
 
 
 def logged(event: Event) -> dict[str, Any]:
-    """An event as the log keeps it: without what every event of the run repeats, and without the user's message."""
+    """Return an event as the log stores it, without the fields that all events of the run share.
+
+    RUN_STARTED is stored without the user's message.
+    """
     body = without_stamp(event)
     if body["type"] == "RUN_STARTED" and body["input"]["messages"]:
         body.pop("input", None)
@@ -131,7 +137,10 @@ def logged(event: Event) -> dict[str, Any]:
 
 
 def restored(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: StoredMessage | None, text: str) -> Event:
-    """The event that ``logged`` (and ``EventLog.tail``) made smaller; ``text`` is that of the run's last message."""
+    """Return the full event for the output of ``logged`` or ``EventLog.tail``.
+
+    ``text`` is the text of the run's last message.
+    """
     whole = dict(body)
     if "span" in whole:
         start, end = whole.pop("span")
@@ -147,5 +156,8 @@ def _is_content_of(body: dict[str, Any], message_id: str | None) -> bool:
 
 
 def jump_from(lease: Lease) -> int | None:
-    """The last committed sequence number, if the lease's own do not follow it: clients are told to jump from there."""
+    """Return the last committed sequence number if the lease's first number leaves a gap after it; otherwise None.
+
+    Clients are told to continue after this gap.
+    """
     return lease.thread.last_seq if lease.first_seq > lease.thread.last_seq + 1 else None

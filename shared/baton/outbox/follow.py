@@ -1,4 +1,4 @@
-"""Following a run that another worker is carrying out, by way of the log."""
+"""Following a run that another worker carries out, by reading the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from baton.ports.thread_store import ThreadStore
 POLL_SECONDS = 0.5
 
 WhenDead = Callable[[Thread, LeaseMark], Awaitable[bool]]
-"""Is told that a run's worker has died, with the lease it had; returns whether to go on."""
+"""Called with the lease of a run's worker that has died; returns whether to continue."""
 
 
 class Follower:
@@ -41,11 +41,11 @@ class Follower:
     async def follow(
         self, scope: Scope, thread_id: str, *, after: int, seconds: float, when_dead: WhenDead | None = None
     ) -> AsyncGenerator[Replay, None]:
-        """What follows ``after``, piece by piece, until no run is in progress or ``seconds`` have passed.
+        """Yield the events after ``after`` in parts, until no run is in progress or ``seconds`` have passed.
 
-        A run whose worker has died is still in progress: somebody will take it over, and is followed then.
-        ``when_dead`` is told of it, at most once for each lease; where it returns False this ends. Raises
-        ``ThreadUnavailable`` and ``InvalidSequence``.
+        A run whose worker has died is still in progress, because another worker takes it over; its events follow.
+        ``when_dead`` is called at most once for each lease of a dead worker. If it returns False, the generator ends.
+        Raises ``ThreadUnavailable`` and ``InvalidSequence``.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
@@ -70,7 +70,7 @@ class Follower:
     async def events_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, seconds: float, when_dead: WhenDead
     ) -> AsyncGenerator[Event, None]:
-        """The events of the run in progress, from its beginning, until it ends or its worker dies."""
+        """Yield the events of the run in progress from its beginning, until it ends or ``when_dead`` returns False."""
         thread = await self._store.get_thread(scope, thread_id)
         following = self.follow(scope, thread_id, after=thread.last_seq, seconds=seconds, when_dead=when_dead)
         async for replay in following:

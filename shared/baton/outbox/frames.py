@@ -1,4 +1,4 @@
-"""WebSocket frames: what is ready at the same moment travels together, as one JSON array."""
+"""WebSocket frames: events that are ready at the same time share a frame, as one JSON array."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class EncodedEvent:
 
     text: str
     size: int
-    """Bytes of the text."""
+    """Size of the text in bytes."""
     is_slice: bool = False
 
 
 def encoded(events: Iterable[Event]) -> list[EncodedEvent]:
-    """The events as JSON, in order; one encoding serves every connection."""
+    """Return the events as JSON, in order. One encoding serves all connections."""
     found: list[EncodedEvent] = []
     for event in events:
         frames = event.frames()
@@ -29,27 +29,30 @@ def encoded(events: Iterable[Event]) -> list[EncodedEvent]:
 
 
 class FrameQueue:
-    """What waits for one connection, given out as frames of as many events as fit.
+    """The events that wait for one connection, joined into frames of as many events as fit.
 
-    One event is an object, several are an array. A slice of an event is a frame of its own: clients join slices before
-    they parse them.
+    A frame with one event is an object, a frame with several events is an array. A slice of an event has its own
+    frame, because clients join slices before they parse them.
     """
 
     def __init__(self) -> None:
         self._events: deque[EncodedEvent] = deque()
         self.size = 0
-        """Bytes that wait."""
+        """Size of the waiting events in bytes."""
 
     def __bool__(self) -> bool:
         return bool(self._events)
 
     def add(self, events: Sequence[EncodedEvent]) -> None:
-        """Put the events behind those that wait."""
+        """Append the events to the queue."""
         self._events.extend(events)
         self.size += sum(event.size for event in events)
 
     def next_frame(self) -> tuple[str, int]:
-        """The next frame and the number of events in it, which stay until ``remove`` is called; there must be some."""
+        """Return the next frame and the number of events in it. The queue must not be empty.
+
+        The events stay in the queue until ``remove`` is called.
+        """
         texts: list[str] = []
         size = len("[]")
         for event in self._events:
@@ -62,13 +65,16 @@ class FrameQueue:
         return (texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"), len(texts)
 
     def remove(self, count: int) -> None:
-        """Forget the first ``count`` events: the connection has taken them."""
+        """Remove the first ``count`` events, which the connection has taken."""
         for _ in range(count):
             self.size -= self._events.popleft().size
 
 
 def frames(events: Iterable[Event]) -> Iterator[str]:
-    """The events as frames, in order. They are encoded as the frames are taken: a long replay keeps nobody waiting."""
+    """Yield the events as frames, in order.
+
+    Each event is encoded only when its frame is needed, so that a long replay does not block other work.
+    """
     queue = FrameQueue()
     for event in events:
         queue.add(encoded([event]))

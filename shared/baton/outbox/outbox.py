@@ -1,4 +1,4 @@
-"""Sending a run's events: each is numbered, kept for the log, given to the caller and posted to connections."""
+"""Sending a run's events: number each event, keep it for the log, pass it to the caller, post it to connections."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog
 
 Emit = Callable[[Event], None]
-"""Takes an event for whoever asked for the turn."""
+"""Takes an event for the caller of the turn."""
 
 
 class Outbox:
-    """Sends the events of one attempt at a run, in order; what comes before ``open`` waits for it."""
+    """Sends the events of one attempt at a run, in order. Events sent before ``open`` wait for it."""
 
     def __init__(self, log: EventLog, delivery: Delivery, emit: Emit) -> None:
         self.log = log
@@ -24,13 +24,13 @@ class Outbox:
         self._waiting: list[BaseEvent] | None = []
 
     def open(self) -> None:
-        """Send what waits, and everything from now on at once."""
+        """Send the waiting events, and send later events at once."""
         waiting, self._waiting = self._waiting or (), None
         for event in waiting:
             self.send(event)
 
     def discard_waiting(self) -> None:
-        """Drop the events that wait: nobody is told of them."""
+        """Drop the waiting events without sending them."""
         self._waiting = []
 
     def send_heartbeat(self, event: Event) -> None:
@@ -46,14 +46,14 @@ class Outbox:
             self.send_numbered([self.log.number(event)])
 
     def send_numbered(self, events: Iterable[Event]) -> None:
-        """Send events that have their numbers already, or that have none."""
+        """Send events that are numbered already, or that have no number."""
         events = list(events)
         for event in events:
             self._emit(event)
         self.delivery.post(events)
 
     async def drain(self) -> None:
-        """Wait until everybody has everything, within the time that a delivery allows."""
+        """Wait until every connection has all events, for at most the time that the delivery allows."""
         await self.delivery.drain()
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Telling a client again what it missed: from the log, from the messages, or as a snapshot."""
+"""Replaying the events that a client missed: from the log, from the messages, or as a snapshot."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SNAPSHOT_MESSAGES = 50
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a client gets that has seen everything up to ``after``."""
+    """The events and state for a client that has seen all events up to ``after``."""
 
     events: tuple[Event, ...]
-    """The sequence's events after ``after``, without gaps but for takeovers."""
+    """The events after ``after``, in sequence. The only gaps are those of takeovers."""
     last_seq: int
-    """The last number known; a run in progress goes on from here."""
+    """The last known sequence number. A run in progress continues from here."""
     snapshot: Event | None
     """The newest messages, when the log does not reach back to ``after``."""
 
@@ -54,7 +54,7 @@ class _Segment:
 
     @property
     def previous_seq(self) -> int | None:
-        """Where a takeover's jump begins."""
+        """Return the sequence number before a takeover's gap; None if the segment does not begin after one."""
         if not self.bodies:
             return None
         previous: int | None = self.bodies[0].get("metadata", {}).get("previousSeq")
@@ -70,14 +70,14 @@ class Replays:
         self._clock = clock
 
     async def after(self, scope: Scope, thread: Thread, after: int) -> Replay:
-        """Everything that follows ``after``. Raises ``InvalidSequence`` when the thread has not come that far."""
+        """Return the events after ``after``. Raises ``InvalidSequence`` if the thread has not reached ``after``."""
         pieces = await self._log.read(scope, thread.id, after=after)
         messages = await self._messages_since(scope, thread, after)
         segments = [*_from_pieces(thread.id, _valid(pieces, thread, messages)), *_from_tails(thread.id, messages)]
         segments = _without_dead(sorted(segments, key=lambda s: s.first_seq))
         segments = [segment for segment in segments if segment.last_seq > after]
         last_seq = max([thread.last_seq, *(s.last_seq for s in segments)])
-        # Events are posted before they are logged: a client may well be ahead of the log.
+        # Events are posted before they are logged, so a client may be ahead of the log.
         if after > max(last_seq, thread.reserved_seq):
             raise InvalidSequence
         last_seq = max(last_seq, after)
@@ -95,7 +95,7 @@ class Replays:
         return Replay(events, last_seq, snapshot)
 
     async def of_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> list[Event]:
-        """The events of a finished run, given its messages: its own while the log is kept, else a short form."""
+        """Return the events of a finished run: the original events while the log has them, otherwise the short form."""
         question, last = messages[0], messages[-1]
         end = last.end
         if end is not None and self._clock.now() - last.timestamp < LOG_KEPT:
@@ -114,11 +114,14 @@ class Replays:
         return short_form(thread.id, messages)
 
     async def _messages_since(self, scope: Scope, thread: Thread, after: int) -> list[StoredMessage]:
-        """Messages of every run that has events beyond ``after``, in order, the running one's question included."""
+        """Return the messages of all runs with events after ``after``, in order.
+
+        They include the question of the run in progress.
+        """
         found: list[StoredMessage] = []
         if thread.run is not None:
             found += await self._store.run_messages(scope, thread.id, first_ordinal=thread.next_ordinal, below=None)
-            # Only what it answers; and an end is news that ``thread`` was read too early to know.
+            # Only the question. Drop a stored end, because ``thread`` was read before that end was committed.
             found = [replace(m, end=None) for m in found if m.run_id == thread.run.run_id and m.role is Role.USER]
         before: int | None = None
         while thread.next_ordinal > 0 and after < thread.last_seq:
@@ -134,7 +137,7 @@ class Replays:
 
 
 def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]:
-    """A finished run when its events are no longer kept: its messages as a snapshot between start and end."""
+    """Return a run whose events are no longer stored: its messages as a snapshot between its start and end events."""
     question, last = messages[0], messages[-1]
     run_id = question.run_id
     end = last.end
@@ -161,7 +164,7 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
 
 
 def _valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]) -> list[LogPiece]:
-    """The pieces of runs that were committed and of the run in progress, without those of attempts that died."""
+    """Return the pieces of committed runs and of the run in progress, without those of dead attempts."""
     ends = [(m.run_id, m.attempt, m.end) for m in messages if m.end is not None]
     committed = {run_id for run_id, _, _ in ends}
 
@@ -180,20 +183,23 @@ def _valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[Stored
 
 
 def _without_dead(segments: Sequence[_Segment]) -> list[_Segment]:
-    """The segments without those that a later one jumps over: what a dead worker logged and nobody committed."""
+    """Return the segments without those in the gap of a later segment: a dead worker's events, never committed."""
     jumps = [(s.previous_seq, s.first_seq) for s in segments if s.previous_seq is not None]
     return [s for s in segments if not any(before < s.first_seq < after for before, after in jumps)]
 
 
 def _question(segment: _Segment, messages: Sequence[StoredMessage]) -> StoredMessage | None:
-    """The message that the segment's run answers; a run id alone does not tell, for it is the client's choice."""
+    """Return the message that the segment's run answers; None if it is not among ``messages``.
+
+    The run id alone does not identify the message, because the client chooses the run id.
+    """
     question = None
     for message in messages:
         if message.role is Role.USER:
             question = message
         if message.end is not None and message.end.first_seq <= segment.first_seq <= message.end.last_seq:
             return question
-    # Not committed: the question of the run in progress is the last, unless a repeat has put an answered one there.
+    # Not committed: the last question is that of the run in progress, unless a repeat has stored an answered one there.
     return question if question is not None and question.run_id == segment.stamp.run_id else None
 
 
@@ -210,7 +216,7 @@ def _from_tails(thread_id: str, messages: Iterable[StoredMessage]) -> list[_Segm
 
 
 def _contiguous_from(segments: Sequence[_Segment], after: int, last_seq: int) -> int | None:
-    """0 if the segments follow ``after`` without a gap up to ``last_seq``; None if something is missing."""
+    """Return 0 if the segments reach from ``after`` to ``last_seq`` without a gap; None if an event is missing."""
     seen = after
     for segment in segments:
         jump = segment.previous_seq
@@ -221,7 +227,7 @@ def _contiguous_from(segments: Sequence[_Segment], after: int, last_seq: int) ->
 
 
 def _last_whole(segments: Sequence[_Segment]) -> int:
-    """The index from which the segments are without gaps to the end."""
+    """Return the index of the first segment of a run from which there are no gaps to the end."""
     start = len(segments)
     for index in range(len(segments) - 1, -1, -1):
         if index + 1 < len(segments):

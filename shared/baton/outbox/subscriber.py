@@ -1,4 +1,4 @@
-"""The WebSocket connection a message came by."""
+"""The WebSocket connection that a message came over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """A connection that wants the events of the thread it wrote to."""
+    """A connection that gets the events of the thread that it sent a message to."""
 
     connection_id: str
     token_expires_at: datetime

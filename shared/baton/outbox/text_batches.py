@@ -1,4 +1,4 @@
-"""Joining a model's tiny deltas, so that a client gets a few events a second instead of a hundred."""
+"""Joining a model's small deltas, so that a client gets a few events a second instead of a hundred."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from baton.domain.text import encodable, slices
 from baton.ports.chat_model import ModelChunk, TextDelta
 
 STRIDE_SECONDS = 0.25
-"""Between batches: each is a post to every connection, which is billed and counts against an account-wide rate."""
+"""Interval between batches. Each batch is a post to every connection, billed and counted in an account-wide rate."""
 LONG_STRIDE_SECONDS = 0.5
-"""Between batches of a long answer, of which there is enough to read already."""
+"""Interval between batches of a long answer, of which the user already has enough to read."""
 LONG_AFTER_SECONDS = 2.0
-"""An answer that has been streaming for so long is a long one."""
+"""How long an answer streams before it counts as long."""
 
 
 async def batched(
     chunks: AsyncGenerator[ModelChunk, None], *, deadline: float, stop: asyncio.Event
 ) -> AsyncGenerator[ModelChunk, None]:
-    """The same chunks with neighbouring text joined: the first at once, then what came in each interval.
+    """Yield the same chunks with adjacent text joined: the first text at once, then the text of each interval.
 
-    What the model said before it failed is given out before its error is raised. Raises ``TurnTimeout`` when the
-    event loop's clock passes ``deadline``. Ends, with what had been said, as soon as ``stop`` is set.
+    If the model fails, its earlier text is yielded before its error is raised. Raises ``TurnTimeout`` when the event
+    loop's clock passes ``deadline``. Ends as soon as ``stop`` is set, after yielding the text so far.
     """
     loop = asyncio.get_running_loop()
     buffer = _Buffer()
@@ -42,10 +42,10 @@ async def batched(
                     await buffer.arrived.wait()
             text = buffer.take_text()
             for start, end in slices(text, MAX_DELTA_CHARS):
-                # A model may split a character beyond the BMP between two deltas; a half that stays alone is not text.
+                # A model may split a character beyond the BMP between two deltas. A single half is not valid text.
                 yield TextDelta(encodable(text[start:end]))
                 if len(text) > MAX_DELTA_CHARS:
-                    await asyncio.sleep(0)  # each is numbered, encoded and posted: others go first
+                    await asyncio.sleep(0)  # each slice is numbered, encoded and posted: give other tasks a turn
             if buffer.ended.is_set() and not buffer.text:
                 if buffer.error is not None:
                     raise buffer.error
@@ -53,24 +53,24 @@ async def batched(
                     yield chunk
                 return
             interval = LONG_STRIDE_SECONDS if loop.time() - began >= LONG_AFTER_SECONDS else STRIDE_SECONDS
-            # The last words need not wait for the interval to pass.
+            # The last text need not wait for the end of the interval.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(interval):
                     await buffer.ended.wait()
     finally:
         stopper.cancel()
-        if not reader.done():  # else there is no pause: the message's end travels with its last words
+        if not reader.done():  # otherwise do not pause, so that the message's end shares a frame with its last text
             reader.cancel()
             await asyncio.wait([reader, stopper])
 
 
 class _Buffer:
-    """What the model has said and nobody has taken yet."""
+    """The model's chunks that have not been taken yet."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
         self.after_text: list[ModelChunk] = []
-        """Tool calls and the end, which come after all text."""
+        """Tool calls and the end, which are yielded after all text."""
         self.error: Exception | None = None
         self.arrived = asyncio.Event()
         self.ended = asyncio.Event()
@@ -83,7 +83,7 @@ class _Buffer:
                         self.text.append(chunk.text)
                         if not self.arrived.is_set():
                             self.arrived.set()
-                            # Chunks that are in the socket's buffer already would keep the first one waiting.
+                            # Otherwise chunks that are already in the socket's buffer would delay the first one.
                             await asyncio.sleep(0)
                     else:
                         self.after_text.append(chunk)

@@ -1,4 +1,4 @@
-"""Whether a run may begin under the lease that was taken for it; a refusal changes nothing."""
+"""Checks whether a run may begin under the lease that was taken for it. A refusal changes nothing."""
 
 from __future__ import annotations
 
@@ -34,26 +34,27 @@ REFUSALS = (
     ApprovalsWaiting,
     ThreadLed,
 )
-"""What refuses a request before its run begins; nothing of it is stored."""
+"""Errors that refuse a request before its run begins. Nothing of the request is stored."""
 
 
 class Admission:
-    """Checks requests against the thread as it was found with the lease."""
+    """Checks requests against the state of the thread under the lease."""
 
     def __init__(self, services: TurnServices) -> None:
         self._services = services
         self._store = services.store
 
     async def take_answers(self, lease: Lease, request: AnswerRequest) -> Lease:
-        """Keep the answers with the thread; the returned lease's thread has all of them.
+        """Store the answers with the thread, and return a lease whose thread has all of them.
 
-        Raises ``StillWaiting`` while others are missing, and ``InterruptUnavailable``.
+        Raises ``StillWaiting`` while other answers are missing, and ``InterruptUnavailable`` if the thread does not
+        wait for these answers.
         """
         pending = lease.thread.pending
         if pending is None or pending.message_id != request.message_id:
             if await self._store.get_turn(lease.scope, lease.thread_id, request.message_id) is None:
                 raise InterruptUnavailable
-            return replace(lease, thread=replace(lease.thread, pending=None))  # answered before: it is replayed
+            return replace(lease, thread=replace(lease.thread, pending=None))  # answered before: replay it
         if any(pending.get(answer.interrupt_id) is None for answer in request.answers):
             raise InterruptUnavailable
         answered = pending.answered(request.answers, self._services.agents.clock.now())
@@ -67,9 +68,10 @@ class Admission:
         return replace(lease, thread=replace(lease.thread, pending=answered))
 
     async def refusal(self, lease: Lease, request: TurnRequest) -> BatonError | None:
-        """Return why the request cannot be carried out as the thread is now; it may have been carried out before.
+        """Return the error that refuses the request in the thread's present state, or None if it may run.
 
-        Raises ``AgentMismatch``, ``ThreadLed`` and ``UnknownAgent``: then it never was.
+        A request that is refused now may have been carried out before. Raises ``AgentMismatch``, ``ThreadLed`` and
+        ``UnknownAgent``: such a request was never carried out.
         """
         if request.agent_id is not None and request.agent_id != lease.thread.agent_id:
             raise AgentMismatch

@@ -1,4 +1,4 @@
-"""The end of a session: the thread is closed, and what was said since the last end becomes an episode."""
+"""Ending a session: close the thread and make an episode of its messages since the previous session's end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from baton.turns.turns import Turns
 
 
 class Closer:
-    """Closes threads at a user's wish: once, however often it is asked."""
+    """Closes threads at a user's request. Repeated requests close a thread only once."""
 
     def __init__(self, services: TurnServices, turns: Turns, endings: Endings, audit: AuditLog) -> None:
         self._services = services
@@ -46,9 +46,9 @@ class Closer:
     ) -> Closed:
         """Close the thread after the run in progress, and start the pipeline that makes its episode.
 
-        A closed thread is left as it is and answered the same; so is one whose ``episode``-th session, the one that
-        was to be closed, has ended meanwhile: a closing that comes late ends no later session. Raises
-        ``ThreadUnavailable`` (audited), and ``ThreadBusy`` when the run takes longer than ``patience`` seconds.
+        A closed thread stays unchanged and gives the same answer. So does a thread whose session number ``episode``
+        has ended already: a late request must not end a later session. Raises ``ThreadUnavailable`` (audited), and
+        ``ThreadBusy`` when the run takes longer than ``patience`` seconds.
         """
         try:
             lease = await self._lease(scope, thread_id, patience, record)
@@ -71,7 +71,7 @@ class Closer:
                 return lease
 
     async def _ended_before(self, lease: Lease, number: int, subscriber: Subscriber | None) -> Closed:
-        """What closing came to when it was done before, by somebody who may have died over it."""
+        """Return the result of an earlier closing, after repeating the steps that its worker may not have finished."""
         thread, sessions = lease.thread, self._services.sessions
         await self._store.release(lease)
         await sessions.finish_again(lease.scope, thread.id, number)
@@ -84,16 +84,16 @@ class Closer:
 
 
 class EpisodeWriter:
-    """Makes the episode of an ended session from the messages of its thread; the pipeline's first step."""
+    """Makes the episode of an ended session from its thread's messages. It is the pipeline's first step."""
 
     def __init__(self, store: ThreadStore, episodes: Episodes) -> None:
         self._store = store
         self._episodes = episodes
 
     async def write(self, scope: Scope, thread_id: str, number: int) -> Episode:
-        """Keep the episode and take the thread out of the idle index. Doing it again changes nothing.
+        """Store the episode, remove the thread from the idle index, and return the episode. Idempotent.
 
-        Raises ``NotFound`` for a session that never ended.
+        Raises ``NotFound`` for a session that has not ended.
         """
         ref = await self._episodes.get_ref(scope, thread_id, number)
         if ref is None:
@@ -115,7 +115,7 @@ class EpisodeWriter:
         return episode
 
     async def give_up(self, scope: Scope, thread_id: str, number: int) -> None:
-        """Record that the pipeline failed for good."""
+        """Mark the episode as failed, because the pipeline has failed permanently."""
         ref = await self._episodes.get_ref(scope, thread_id, number)
         if ref is not None:
             await self._episodes.fail(scope, ref)

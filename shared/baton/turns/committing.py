@@ -1,4 +1,4 @@
-"""The end of a run: what was said is written, one commit makes it part of the thread, and everybody is told."""
+"""Committing a run: write its messages, make them part of the thread in one commit, and send the last events."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from baton.turns.turn_services import TurnServices
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run after its commit: the thread as it is now, and the run's messages."""
+    """A committed run: the thread after the commit, and the run's messages."""
 
     thread: Thread
     messages: tuple[StoredMessage, ...]
@@ -46,19 +46,19 @@ class RunCommit:
 
     services: TurnServices
     scope: Scope
-    """The user's, with the permissions the message came with."""
+    """The user's scope, with the permissions that the message came with."""
     holder: LeaseHolder
     outbox: Outbox
     writes: Writes
     question: StoredMessage
     answered: PendingInterrupts | None
-    """What the run goes on with, all of it answered."""
+    """The answered interrupts that the run continues; None for a new message or action."""
     agent: AgentDefinition
-    """The one that was active when the run began."""
+    """The agent that was active when the run began."""
     journal: Mapping[str, ToolCallRecord]
 
     async def commit(self, result: DialogueResult) -> FinishedRun:
-        """Write what was said, commit by moving the pointer, then tell everybody how the run ended."""
+        """Write the messages, commit them by moving the thread's pointer, then send the events that end the run."""
         store, lease, run = self.services.store, self.holder.lease, self._run
         said = result.messages or (self.question,)
         messages = said if said[0].ordinal == self.question.ordinal else (self.question, *said)
@@ -69,7 +69,7 @@ class RunCommit:
             conversation = self.services.conversations.leave(conversation, HandoffOutcome.CLOSED)
         if self.outbox.log.is_tail_too_long:
             await self.outbox.log.write_piece(lease)
-        # Never in the log: whoever reads it before the commit would tell of an end that may not be the end.
+        # Do not write these events to the log: a reader would see an end before the commit, which may still fail.
         is_cut = any(message.is_cut for message in messages)
         ends = end_events(self._thread.id, run.run_id, result, pending, ended, is_cut=is_cut)
         final = [self.outbox.log.number(event) for event in (*_changes(result.conversation, conversation), *ends)]
@@ -77,7 +77,7 @@ class RunCommit:
         messages = (*messages[:-1], replace(messages[-1], end=end))
         *others, last = (each for each in messages if each is not self.question)
         await gather_all(self.writes.done(), *(store.put_message(lease, each) for each in others))
-        # Whoever finds the run's end takes everything before it for complete.
+        # Write the last message last: readers that find the run's end assume that all earlier messages are stored.
         await store.put_message(lease, last)
         if result.forked is not None:
             await self.services.forks.extend(lease.scope, result.forked)
@@ -137,11 +137,11 @@ class RunCommit:
 
     @property
     def _first_of_exchange(self) -> int:
-        """The ordinal of the user's message that all this answers."""
+        """Return the ordinal of the user's message that the run answers."""
         return self.answered.first_ordinal if self.answered is not None else self.question.ordinal
 
     def _pending(self, result: DialogueResult) -> PendingInterrupts | None:
-        """What the thread waits for from now on."""
+        """Return the interrupts that the thread waits for after the run."""
         agent = result.agent or self.agent
         waits = result.waiting if result.outcome is OutcomeType.INTERRUPT else ()
         interrupts = interrupts_of(waits, self._run, agent, self._thread.id, self.services.agents.clock)
@@ -150,7 +150,7 @@ class RunCommit:
         )
 
     def _ended(self, last: StoredMessage) -> EpisodeRef | None:
-        """The session that ends with the run's ``last`` message."""
+        """Return the session that ends with the run's ``last`` message."""
         return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self.services.agents.clock.now())
 
     def _end(
@@ -182,10 +182,11 @@ class RunCommit:
         ended: EpisodeRef | None,
         pending: PendingInterrupts | None,
     ) -> FinishedRun:
-        """Make ``messages`` part of the thread in one write, then find out who is to be told."""
+        """Make ``messages`` part of the thread in one write, then refresh the connections to deliver to."""
         conversation = None
         if end.change is not None:
-            # The change has fences of its own, which a worker that took over may not have raised yet.
+            # Check the lease first. The change has its own fences, and a worker that took over may not have raised
+            # them yet.
             await self.holder.ensure(self.outbox.log.last_seq)
             conversation = await self.services.conversations.keep(self.holder.lease, end.change)
         commit = Commit(
@@ -199,7 +200,7 @@ class RunCommit:
         )
         await self.services.store.commit(self.holder.lease, commit)
         self.holder.has_committed()
-        # Whoever registers from now on reads the tail from the message; whoever did before is found here.
+        # Connections that attach after the commit read the tail from the message. This finds those attached before.
         with contextlib.suppress(BatonError):
             await self.outbox.delivery.refresh(self.outbox.log.logged_seq)
         before = self._thread
@@ -219,5 +220,5 @@ class RunCommit:
 
 
 def _changes(before: RunningConversation, after: RunningConversation) -> Sequence[BaseEvent]:
-    """What clients are shown of a return to the main agent."""
+    """Return the events that show clients a return to the main agent."""
     return list(state_changes(before.shown, after.shown)) if after is not before else ()

@@ -1,4 +1,4 @@
-"""What has to happen beside a run while it lasts: renewing the lease, logging, finding subscribers, heartbeats."""
+"""Background work during a run: renew the lease, write the log, refresh connections, send heartbeats."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from baton.ports.thread_store import Lease, ThreadStore
 
 MIN_PAUSE_SECONDS = 0.01
 MAX_PAUSE_SECONDS = 0.5
-"""Text that comes meanwhile is logged a second later, so that its time is known by then."""
+"""Shorter than the second after which new text is logged, so that each pause ends before text is due."""
 HEARTBEAT_SECONDS = 10.0
 A_DAY = 86_400.0
 
 
 class LeaseHolder:
-    """The lease as last renewed; one object that everybody who needs its end looks at.
+    """The lease as last renewed, shared by all code that needs its end.
 
-    A lease taken for a queue record lasts only as long as the record is hidden: then it comes again, and whoever gets
-    it takes the lease over. A worker that lives but cannot extend the record's time keeps the lease without it. And
-    whoever waits for the run may ask for a sign of life, which is a renewal.
+    A lease taken for a queue record lasts only while the record is hidden. After that the queue delivers the record
+    again, and the worker that receives it takes the lease over. A worker that is alive but cannot extend the record's
+    time keeps the lease without the record. A caller that waits for the run may ask for a sign of life; the answer is
+    a renewal.
     """
 
     def __init__(
@@ -53,44 +54,45 @@ class LeaseHolder:
 
     @property
     def until(self) -> datetime:
-        """Nobody else has the lease before then."""
+        """Return the time before which no other worker can have the lease."""
         unasked = self._vouched_at + self._times.answer - asyncio.get_running_loop().time()
         seconds = min(self._record_seconds(), unasked)
         return min(self.lease.until, self._clock.now() + timedelta(seconds=seconds))
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to renew the lease."""
+        """Return whether it is time to renew the lease."""
         return self.is_losing_record or asyncio.get_running_loop().time() - self._renewed_at >= self._times.renew
 
     @property
     def is_losing_record(self) -> bool:
-        """Whether the record, which the lease depends on, is about to be given to another worker, or may have been."""
+        """Return whether another worker may soon receive, or may have received, the record that the lease needs."""
         return self._record_seconds() < self._times.losing
 
     async def renew(self, used_seq: int) -> None:
-        """Extend the lease, without its record if that is being lost. Raises ``LeaseLost``."""
+        """Extend the lease, without its record if the record is being lost. Raises ``LeaseLost``."""
         async with self._renewing:
             at = asyncio.get_running_loop().time()
             self.lease = await self._store.renew(self.lease, used_seq=used_seq, without_record=self.is_losing_record)
             self._renewed_at = self._vouched_at = at
 
     async def ensure(self, used_seq: int) -> None:
-        """Renew a lease that somebody may have taken over: a worker that was held up must not speak for the thread.
+        """Renew the lease if another worker may have taken it over: a delayed worker must not send more events.
 
-        Raises ``LeaseLost`` if somebody has.
+        Raises ``LeaseLost`` if another worker has taken it over.
         """
         if self._clock.now() >= self.until - timedelta(seconds=self._times.margin):
             await self.renew(used_seq)
 
     def has_committed(self) -> None:
-        """The lease has been given back with the commit: nobody can presume its holder dead any more."""
+        """Record that the commit has released the lease, so that no worker can presume its holder dead any more."""
         self._vouched_at = asyncio.get_running_loop().time() + A_DAY
 
     async def give_sign_of_life(self, asked: Collection[LeaseMark], *, looked_at: float, used_seq: int) -> None:
-        """Renew the lease if it is among those that somebody asks about.
+        """Renew the lease if it is among the ``asked`` leases.
 
-        Whoever asks after ``looked_at``, an event loop time, waits for an answer from then on. Raises ``LeaseLost``.
+        ``looked_at`` is the event loop time at which ``asked`` was read. A worker that asks later waits for an answer
+        from that later time on. Raises ``LeaseLost``.
         """
         if any(mark.fence == self.lease.fence and mark.until >= self.lease.until for mark in asked):
             await self.renew(used_seq)
@@ -98,17 +100,17 @@ class LeaseHolder:
             self._vouched_at = max(self._vouched_at, looked_at)
 
     def _record_seconds(self) -> float:
-        """For how long the record is hidden; a day where the lease does not depend on one."""
+        """Return for how many seconds the record is still hidden; a day if the lease does not depend on a record."""
         if self._record is None or self.lease.delivery is None:
             return A_DAY
         return max(-A_DAY, min(self._record.seconds_left(), A_DAY))
 
 
 class LeaseKeeper:
-    """Background work of one run, as an async context manager around it.
+    """Does the background work of one run, as an async context manager around the run.
 
-    When it fails (the lease is lost, the table does not answer) the run inside is cancelled and the failure is raised
-    in its place.
+    When the work fails (the lease is lost, the table does not answer), it cancels the run inside and raises the
+    failure instead.
     """
 
     def __init__(
@@ -142,7 +144,7 @@ class LeaseKeeper:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Never in the middle of a write: what was written must be known before the run's tail is made.
+        # Do not cancel the task during a write: the run's tail depends on what was written.
         self._stopping.set()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(self._task)
@@ -160,7 +162,7 @@ class LeaseKeeper:
                 now = self._loop_time()
                 if now >= self._log.piece_due:
                     await self._log.write_piece(self._holder.lease)
-                    await self._renew_when_due()  # on a slow table the next request may take its time as well
+                    await self._renew_when_due()  # on a slow table the next request may be slow as well
                 if now >= refreshed + self._refresh_seconds:
                     await self._delivery.refresh(self._log.logged_seq)
                     await self._holder.give_sign_of_life(

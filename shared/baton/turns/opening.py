@@ -1,4 +1,4 @@
-"""What a run begins with."""
+"""The first message of a run, and what an earlier attempt has left."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from baton.turns.turn_services import TurnServices
 def opening_message(
     request: TurnRequest, thread: Thread, run: Run, services: TurnServices, answered: PendingInterrupts | None
 ) -> StoredMessage:
-    """The first message of a run: the user's, or else a placeholder, by which the run is found if its worker dies.
+    """Return the first message of a run: the user's message, or a placeholder.
 
-    Where the run goes on with what had waited, it keeps the place of the first result of that; where it carries out an
-    action, that of the first thing that is said.
+    The placeholder lets another worker find the run if its worker dies. In a run that continues answered interrupts,
+    the first tool result replaces it. In a run that carries out an action, the first answer replaces it.
     """
     opening = StoredMessage(
         id=request.message_id,
@@ -55,7 +55,7 @@ def opening_message(
 async def dated_as_before(
     store: ThreadStore, lease: Lease, known: TurnRecord, question: StoredMessage
 ) -> StoredMessage:
-    """The question with the date that the attempt before gave it, whose RUN_STARTED clients may have seen."""
+    """Return the question with the earlier attempt's timestamp, because clients may have seen its RUN_STARTED."""
     if known.first_ordinal != question.ordinal:
         return question
     stored = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
@@ -65,7 +65,7 @@ async def dated_as_before(
 
 
 async def calls_before(records: RunRecords, lease: Lease, run: Run) -> Mapping[str, ToolCallRecord]:
-    """What an earlier attempt's calls have brought, by call id, so that nothing is done twice."""
+    """Return the successful tool calls of earlier attempts by call id, so that no call is made twice."""
     if run.attempt == 1:
         return {}
     calls = await records.calls_of_run(

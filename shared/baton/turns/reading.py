@@ -1,4 +1,4 @@
-"""Reading a thread: what a run has to know before it can answer."""
+"""Reading what a run needs from its thread before it can answer."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from baton.memory.context import history_budget
 from baton.turns.turn_services import TurnServices
 
 CLOCK_SKEW = timedelta(seconds=1)
-"""By which two workers' clocks may differ."""
+"""How much two workers' clocks may differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadSnapshot:
-    """What a run knows of its thread."""
+    """The state of a thread that a run reads before it answers."""
 
     history: Sequence[StoredMessage]
-    """The messages before what is being answered, as many as fit a prompt."""
+    """The messages before the question, as many as fit a prompt."""
     conversation: RunningConversation
     skills: Sequence[Skill]
-    """What the main agent has been taught, as far as it may matter to the run."""
+    """The main agent's skills that may apply to the run."""
 
 
 async def read_thread(
@@ -39,9 +39,10 @@ async def read_thread(
     question: StoredMessage,
     unfinished: Sequence[StoredMessage] = (),
 ) -> ThreadSnapshot:
-    """Read it all at once. ``unfinished`` is the exchange that the run goes on with, if it answers no new ``question``.
+    """Read history, conversation and skills concurrently.
 
-    Raises ``StoreUnavailable``.
+    ``unfinished`` is the exchange that the run continues; it is empty for a new ``question``. Raises
+    ``StoreUnavailable``.
     """
     history, conversation, skills = await gather_all(
         _history(services, scope, thread, agent, question, unfinished),
@@ -71,7 +72,7 @@ async def _history(
 
 
 async def _skills(services: TurnServices, scope: Scope, thread: Thread, question: StoredMessage) -> Sequence[Skill]:
-    if question.role is Role.ASSISTANT:  # nothing was asked
+    if question.role is Role.ASSISTANT:  # an action: there is no question
         return ()
     taught_at = thread.conversation.taught_at
     since = taught_at + CLOCK_SKEW if taught_at is not None else None

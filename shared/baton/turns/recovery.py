@@ -1,4 +1,4 @@
-"""Runs whose workers died: what they were asked for, and the complete answers they left behind."""
+"""Recovering runs whose workers died: the request of such a run, and a complete answer that it may have stored."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from baton.requests.turn_requests import ActionRequest, AnswerRequest, MessageRe
 
 
 async def adoptable(store: ThreadStore, lease: Lease, known: TurnRecord) -> tuple[StoredMessage, ...] | None:
-    """The messages of the attempt that ``known`` records, if only its commit is missing and nobody came in between.
+    """Return the messages of the attempt in ``known`` if only its commit is missing; otherwise None.
 
-    It must be looked for before anything is written under ``lease``: every message has to bear the dead attempt's own
-    fence, or they might be a mixture of two.
+    None as well if another worker held the lease in between. Call this before anything is written under ``lease``:
+    every message must bear the fence of the dead attempt, otherwise the messages may come from two attempts.
     """
     if known.first_ordinal != lease.thread.next_ordinal or known.fence != lease.fence - 1:
-        return None  # somebody held the lease in between, and may have told clients other things
+        return None  # another worker held the lease in between and may have sent clients other events
     messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
     last = messages[-1] if messages else None
     if last is None or last.end is None or last.run_id != known.run_id or messages[0].id != known.message_id:
@@ -30,17 +30,17 @@ async def adoptable(store: ThreadStore, lease: Lease, known: TurnRecord) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A run whose worker died, as it was asked for."""
+    """A run whose worker died, with its original request."""
 
     request: TurnRequest
     scope: Scope
-    """Its user's, with the permissions it came with."""
+    """The user's scope, with the permissions that the request came with."""
 
 
 async def find_orphan(store: ThreadStore, lease: Lease) -> Orphan | None:
-    """The run the lease was found with, if it got as far as storing what it answers.
+    """Return the unfinished run that was found with the lease, if it has stored its opening message; otherwise None.
 
-    One that did not was never answered by a single event: whoever asked for it will ask again.
+    A run without a stored opening message has sent no event, so its caller will repeat the request.
     """
     run = lease.thread.run
     known = await store.get_turn(lease.scope, lease.thread_id, run.message_id) if run else None
@@ -56,7 +56,7 @@ async def find_orphan(store: ThreadStore, lease: Lease) -> Orphan | None:
 
 
 def _again(thread: Thread, run: Run, opening: StoredMessage) -> TurnRequest | None:
-    """What the run was asked for with; None if it cannot be told."""
+    """Return the request that the run answers; None if it cannot be rebuilt."""
     ref = ThreadRef(thread.id, may_create=False)
     if opening.role is Role.USER:
         return MessageRequest(ref, run.message_id, run.run_id, opening.content)

@@ -1,4 +1,4 @@
-"""Messages that were sent before: their runs are told again, or followed while another worker carries them out."""
+"""Repeated messages: replay a finished run, or follow a run while another worker carries it out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from baton.turns.turn_services import TurnServices
 
 
 class Repeats:
-    """Tells callers what became of messages that were sent before; nobody else is told."""
+    """Answers repeated messages. Only the caller gets the events."""
 
     def __init__(self, services: TurnServices, replays: Replays, follower: Follower) -> None:
         self._services = services
@@ -31,7 +31,7 @@ class Repeats:
     async def outcome(
         self, call: TurnCall, thread_id: str, known: TurnRecord, thread: Thread | None = None
     ) -> FinishedRun | None:
-        """Return the finished run of a message id that was used before; None if its run has not been committed.
+        """Return the finished run of a repeated message id; None if its run has not been committed.
 
         Raises ``MessageIdConflict`` if the id was used for other content.
         """
@@ -49,7 +49,7 @@ class Repeats:
         return FinishedRun(thread, tuple(messages))
 
     async def replay(self, call: TurnCall, finished: FinishedRun) -> FinishedRun:
-        """Give the events of a finished run to the caller."""
+        """Send the events of a finished run to the caller."""
         events = await self._replays.of_run(call.scope, finished.thread, finished.messages)
         if call.subscriber is None:
             for event in events:
@@ -59,11 +59,11 @@ class Repeats:
         return finished
 
     async def follow(self, call: TurnCall, thread_id: str, run_id: str) -> LeaseMark | None:
-        """Give the caller the events of its message's run while another worker carries it out.
+        """Send the caller the events of its message's run while another worker carries it out.
 
-        Returns the worker's lease once it is presumed dead. A subscriber is attached and sent what it missed, the rest
-        reaches it live; its record stays in the queue until the run has ended, so that the message is answered even if
-        that worker dies.
+        Returns that worker's lease once the worker is presumed dead, otherwise None. A subscriber is attached and sent
+        the events that it missed; it gets the rest live. Its record stays in the queue until the run has ended, so
+        that the message is answered even if that worker dies.
         """
         if call.subscriber is not None:
             thread = await self._store.get_thread(call.scope, thread_id)
@@ -84,7 +84,7 @@ class Repeats:
         return died[-1] if died else None
 
     async def _send(self, call: TurnCall, thread_id: str, subscriber: Subscriber, events: Sequence[Event]) -> None:
-        """Attach the subscriber and send it the events, while its token is good."""
+        """Attach the subscriber and send it the events, unless its token has expired."""
         if self._services.agents.clock.now() >= subscriber.token_expires_at:
             return
         await self._services.live.attach(call.scope, thread_id, subscriber.connection_id, subscriber.token_expires_at)

@@ -40,15 +40,15 @@ from baton.turns.turn_services import TurnServices
 logger = Logger()
 
 MAX_ATTEMPTS = 3
-"""The attempt that gives a run up: whatever killed two workers would kill a third."""
+"""The number of the attempt that ends the run unanswered, because what killed two workers would kill a third."""
 
 FindOutcome = Callable[[TurnRecord], Awaitable[FinishedRun | None]]
-"""What became of a message id that was used before; None if its run has yet to be answered."""
+"""Returns the finished run of a repeated message id; None if its run has not been committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """A run after its commit, and whether the caller was given its events."""
+    """A committed run, and whether the caller has received its events."""
 
     finished: FinishedRun
     was_told: bool
@@ -58,7 +58,7 @@ class RunExecution:
     """Carries out the run that a lease was taken for."""
 
     def __init__(self, services: TurnServices, lease: Lease, call: TurnCall, *, scope: Scope | None = None) -> None:
-        """``scope`` is the user's, with the permissions the message came with; by default that of the lease."""
+        """``scope`` is the user's, with the permissions that the message came with. The default is the lease's."""
         self._services = services
         self._scope = scope or lease.scope
         self._call = call
@@ -84,12 +84,12 @@ class RunExecution:
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
         self._unfinished: Sequence[StoredMessage] = ()
-        """The exchange that was interrupted, if this run goes on with one."""
+        """The interrupted exchange that this run continues; empty if there is none."""
 
     async def carry_out(self, find_outcome: FindOutcome) -> RunOutcome:
-        """Open, answer, commit and deliver, unless ``find_outcome`` finds the run finished already.
+        """Open, answer, commit and deliver the run, unless ``find_outcome`` finds it already finished.
 
-        Raises ``LeaseLost`` and ``StoreUnavailable``: then the run is up for takeover.
+        Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
         begun: list[asyncio.Future[Any]] = []
         try:
@@ -109,7 +109,7 @@ class RunExecution:
                 await self._services.store.reopen_turn(self._holder.lease, self._turn)
             if result is None:
                 result = await self._answer(snapshot)
-            assert result is not None  # noqa: S101 - nothing stops it from beginning now
+            assert result is not None  # noqa: S101 - without an opening to wait for, it always begins
             return RunOutcome(await self._committing().commit(result), was_told=True)
         finally:
             self._outbox.stop()
@@ -118,13 +118,13 @@ class RunExecution:
                 step.cancel()
             await asyncio.gather(*begun, return_exceptions=True)
 
-    # Open: store the question and read what the answer needs, at the same time
+    # Open: store the question and read the thread concurrently
 
     async def _find_earlier_attempt(self) -> tuple[TurnRecord | None, tuple[StoredMessage, ...] | None]:
-        """Find the record of an earlier attempt, and the complete answer that it left, if only its commit is missing.
+        """Return the record of an earlier attempt, and its complete answer if only its commit is missing.
 
-        It comes before everything else: an earlier attempt's question may stand where this one goes, and must not be
-        replaced by another text.
+        This comes first, because an earlier attempt's question may be stored at the ordinal of this one, and another
+        text must not replace it.
         """
         store, lease = self._services.store, self._holder.lease
         known = await store.open_turn(lease, self._turn)
@@ -138,19 +138,22 @@ class RunExecution:
     async def _finish_earlier(
         self, known: TurnRecord, left: tuple[StoredMessage, ...] | None, find_outcome: FindOutcome
     ) -> RunOutcome:
-        """End with what an earlier attempt came to. Raises the refusal of a message id with other content."""
+        """Return the run that an earlier attempt finished, or commit the answer that it left.
+
+        Raises ``MessageIdConflict`` if the message id was used for other content.
+        """
         finished = await find_outcome(known)
         if finished is not None:
             await self._services.store.release(self._holder.lease)
             return RunOutcome(finished, was_told=False)
-        # The model is not asked again, and clients that have seen the answer keep what they have.
+        # The model is not called again, and clients that have seen the answer keep it.
         assert left is not None  # noqa: S101 - other content was refused
         self._outbox.open()
         return RunOutcome(await self._committing().adopt(known, left), was_told=False)
 
     async def _find_watchers(self) -> None:
-        """Find the connections that watch the thread, and who wants its runs stopped."""
-        # Nobody can have attached to a thread that begins now, nor asked for a run of it to be stopped.
+        """Read the connections that watch the thread and the requests to cancel its runs."""
+        # A new thread has neither connections nor cancellation requests yet.
         if self._holder.lease.fence > 1:
             await self._outbox.delivery.refresh(self._outbox.log.logged_seq)
 
@@ -162,9 +165,10 @@ class RunExecution:
             await self._outbox.delivery.join(subscriber.connection_id, subscriber.token_expires_at)
 
     async def _write_opening(self, known: TurnRecord | None, watchers: asyncio.Future[None]) -> TurnRecord | None:
-        """Store the question and attach the caller; return the record of an earlier attempt, if there is one.
+        """Store the question and attach the caller; return the record of an earlier attempt, or None.
 
-        A question stored in vain lies beyond the pointer, where nobody reads and the next turn writes over it.
+        If the run does not begin, the stored question stays beyond the thread's pointer. It is never read there, and
+        the next turn overwrites it.
         """
         store, lease = self._services.store, self._holder.lease
         opened, _, _ = await gather_all(
@@ -200,10 +204,10 @@ class RunExecution:
         )
 
     def _may_answer_early(self, snapshot: ThreadSnapshot) -> bool:
-        """Whether the model may be asked before the question is stored.
+        """Return whether to call the model before the question is stored, so that the user waits for the reads alone.
 
-        Then the user waits for the reads alone. Nothing is told and no tool is called before the question is stored.
-        Not where the message is likely to have been answered: asking a model costs.
+        No event is sent and no tool is called before the question is stored. A message that has probably been answered
+        already is excluded, because a model call costs money.
         """
         is_first = self._run.attempt == 1 and isinstance(self._request, MessageRequest) and not self._call.gives_up
         return is_first and all(message.id != self._request.message_id for message in snapshot.history)
@@ -213,7 +217,10 @@ class RunExecution:
     async def _answer(
         self, snapshot: ThreadSnapshot, opening: asyncio.Future[TurnRecord | None] | None = None
     ) -> DialogueResult | None:
-        """Publish the dialogue's events; None if the ``opening`` finds that the message was taken up before."""
+        """Publish the dialogue's events and return its result.
+
+        Returns None if ``opening`` finds the record of an earlier attempt.
+        """
         stop, opened = asyncio.Event(), asyncio.Event()
         self._writes = Writes()
         dialogue = Dialogue(self._step(snapshot, stop, opened))
@@ -245,7 +252,10 @@ class RunExecution:
     async def _begin(
         self, opening: asyncio.Future[TurnRecord | None] | None, stop: asyncio.Event, opened: asyncio.Event
     ) -> bool:
-        """Let events and writes out once the question is stored; stop the dialogue if that comes to nothing."""
+        """Release the waiting events and writes once the question is stored; otherwise stop the dialogue.
+
+        Returns whether the run has begun. ``opening`` is None if the question is stored already.
+        """
         is_new = False
         try:
             is_new = opening is None or await asyncio.shield(opening) is None
@@ -259,7 +269,10 @@ class RunExecution:
         return is_new
 
     async def _publish(self, dialogue: Dialogue) -> BatonError | None:
-        """Send the dialogue's events; return the error of a failure that is not the store's."""
+        """Send the dialogue's events. Return ``InternalError`` for an unexpected failure, otherwise None.
+
+        Raises ``LeaseLost`` and ``StoreUnavailable``.
+        """
         async with contextlib.aclosing(dialogue.events()) as events:
             try:
                 async for event in events:
@@ -317,7 +330,10 @@ class RunExecution:
 
     @property
     def _ends_at_once_as(self) -> OutcomeType | None:
-        """How the run ends before it begins: it is given up, or was cancelled while it waited."""
+        """Return the outcome of a run that ends without an answer; None if it is answered.
+
+        ERROR: the run is given up. CANCELLED: the user cancelled it while it waited.
+        """
         if self._call.gives_up or self._run.attempt >= MAX_ATTEMPTS:
             return OutcomeType.ERROR
         is_cancelled = self._run.run_id in self._outbox.delivery.cancelled_runs
@@ -340,10 +356,10 @@ class RunExecution:
 
 
 async def _nothing() -> None:
-    """Stands for what has been done already."""
+    """Do nothing, in place of a step that is not needed."""
 
 
 def _leased_run(lease: Lease) -> Run:
     if lease.thread.run is None:
-        raise LeaseLost  # a lease is always taken for a run; without one it is not ours any more
+        raise LeaseLost  # this lease was taken for a run, so a lease without one belongs to another worker
     return lease.thread.run

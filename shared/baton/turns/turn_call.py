@@ -1,4 +1,4 @@
-"""A call for a turn: who asks, for what, until when, and where the answer goes."""
+"""One call of ``Turns``: its caller, its request, its deadlines, and where its events go."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from baton.requests.turn_requests import TurnRequest
 
 
 class StillWaiting(Exception):
-    """Answers were kept; others are still missing."""
+    """The answers were stored; other answers are still missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnCall:
-    """One caller of ``Turns`` and how to reach it."""
+    """One request to ``Turns``, and how to reach its caller."""
 
     scope: Scope
     request: TurnRequest
@@ -30,23 +30,23 @@ class TurnCall:
     """Event loop time at which the caller stops waiting for the thread to be free."""
     subscriber: Subscriber | None = None
     gives_up: bool = False
-    """Whether the run is to be ended as interrupted, without an answer."""
+    """Whether to end the run as interrupted, without an answer."""
     record: HeldRecord | None = None
-    """The queue record it came with; None: over HTTP."""
+    """The queue record of the request; None if it came over HTTP."""
 
     @property
     def delivery(self) -> RecordDelivery | None:
-        """The delivery of the queue record, for which the lease is wanted."""
+        """Return the delivery of the queue record that the lease is taken for; None without a record."""
         return delivery_of(self.record)
 
 
 def delivery_of(record: HeldRecord | None) -> RecordDelivery | None:
-    """What a lease is wanted for that is taken while the record is worked on."""
+    """Return the delivery of ``record`` that a lease is taken for; None without a record."""
     return record.delivery if record is not None else None
 
 
 def once_each(emit: Emit) -> Emit:
-    """Drop what was given out before: a run that was followed is replayed when it turns out to be finished."""
+    """Return an ``Emit`` that drops repeated events, because a followed run is replayed once it has finished."""
     last_seq = 0
 
     def emit_new(event: Event) -> None:
@@ -61,4 +61,4 @@ def once_each(emit: Emit) -> Emit:
 
 
 def discard(event: Event) -> None:
-    """Take an event that nobody waits for: a run that is taken over has no caller."""
+    """Drop the event: a run that is taken over has no caller."""

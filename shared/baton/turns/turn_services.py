@@ -1,4 +1,4 @@
-"""What a turn uses to open, commit and deliver a run."""
+"""The services that a turn uses to open, commit and deliver a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from baton.sessions.sessions import Sessions
 
 @dataclass(frozen=True, slots=True)
 class TurnServices:
-    """What a turn uses; its agents have services of their own."""
+    """The services that a turn uses."""
 
     agents: AgentServices
     store: ThreadStore
@@ -34,5 +34,5 @@ class TurnServices:
 
     @property
     def dialogue(self) -> DialogueServices:
-        """The part that a dialogue uses."""
+        """Return the services that a dialogue uses."""
         return DialogueServices(self.store, self.conversations, self.forks)

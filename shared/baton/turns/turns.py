@@ -1,4 +1,4 @@
-"""A turn: one message in, one run of events out, committed once whatever happens on the way."""
+"""Turns: each answers one message with one run of events, which is committed exactly once."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from baton.turns.turn_services import TurnServices
 
 ORPHAN_SECONDS = 300.0
 GIVE_UP_SECONDS = 40.0
-"""Long enough to outwait the lease of whoever was working on the run."""
+"""Longer than a lease, so that the lease of an earlier worker has run out by then."""
 
 
 class Turns:
-    """Runs turns: takes a message once, waits for the thread, answers, commits; replays what was answered before."""
+    """Runs turns: waits for the thread, answers the message, commits. Replays messages that were answered before."""
 
     def __init__(
         self,
@@ -64,15 +64,16 @@ class Turns:
         subscriber: Subscriber | None = None,
         record: HeldRecord | None = None,
     ) -> FinishedRun:
-        """Answer ``request``, giving every event to ``emit`` and to the thread's connections.
+        """Answer ``request``, sending every event to ``emit`` and to the thread's connections.
 
-        ``seconds`` is the time the caller has for all of it, ``patience`` how much of that it may spend waiting for
-        other turns of the thread (by default all of it). A repeated message is answered from the store: to
-        ``emit``, or to ``subscriber`` alone when it came over a WebSocket. ``record`` is the queue's that it came with.
+        ``seconds`` is the time that the caller has for the whole turn. ``patience`` is how many seconds of it may be
+        spent waiting for other turns of the thread (by default all of them). A repeated message is answered from the
+        store: to ``emit``, or only to ``subscriber`` if the message came over a WebSocket. ``record`` is the queue
+        record of the message.
 
-        Raises the ``BatonError`` that refuses the request before a run begins (nothing is stored then), ``LeaseLost``
-        and ``StoreUnavailable`` when the run has to be taken over. A model's failure is not raised: it is how a run
-        ends.
+        Raises the ``BatonError`` that refuses the request before a run begins (then nothing is stored), and
+        ``LeaseLost`` and ``StoreUnavailable`` when another worker has to take the run over. A model's failure is not
+        raised, because it is an outcome of the run.
         """
         now = asyncio.get_running_loop().time()
         deadline = now + seconds
@@ -92,9 +93,10 @@ class Turns:
         subscriber: Subscriber | None = None,
         record: HeldRecord | None = None,
     ) -> FinishedRun | None:
-        """Like ``run``, but None where the request answers only some of what a run waits for: that is kept until the
-        others come. ``scope`` is the thread's user's. Raises ``InterruptUnavailable`` when the thread does not wait
-        for these answers.
+        """Run a turn like ``run``, but return None while other answers are missing.
+
+        The answers of the request are stored until the others come. ``scope`` is that of the thread's user. Raises
+        ``InterruptUnavailable`` if the thread does not wait for these answers.
         """
         try:
             return await self.run(
@@ -104,15 +106,15 @@ class Turns:
             return None
 
     async def give_up(self, scope: Scope, request: TurnRequest, *, subscriber: Subscriber | None) -> None:
-        """End a message's run as ``interrupted`` without answering it, unless it was answered after all."""
+        """End a message's run as ``interrupted`` without answering it, unless it has been answered already."""
         deadline = asyncio.get_running_loop().time() + GIVE_UP_SECONDS
-        with contextlib.suppress(StillWaiting):  # the answer is kept; there is no run to end yet
+        with contextlib.suppress(StillWaiting):  # the answer is stored; there is no run to end yet
             await self._take(TurnCall(scope, request, discard, deadline, deadline, subscriber, gives_up=True))
 
     async def finish_orphan(self, lease: Lease, *, record: HeldRecord | None = None) -> bool:
-        """Finish the run that a lease taken for something else was found with, and give the lease back.
+        """Finish the orphaned run found with a lease that was taken for another purpose, and end the lease.
 
-        False, with the lease still held, if nothing of the run was ever stored: there is nothing to finish.
+        Returns False, with the lease still held, if the run has stored nothing: then there is nothing to finish.
         """
         orphan = await find_orphan(self._store, lease)
         if orphan is None:
@@ -130,7 +132,7 @@ class Turns:
         presumed_dead: LeaseMark | None = None,
         record: HeldRecord | None = None,
     ) -> None:
-        """Take over the thread's run if its worker has died; somebody else may have done so already."""
+        """Take over the thread's run if its worker has died and no other worker has taken it over."""
         wanted = LeaseRequest(thread_id, delivery=delivery_of(record), presumed_dead=presumed_dead)
         try:
             lease = await self._store.acquire(scope, wanted)
@@ -145,7 +147,7 @@ class Turns:
         try:
             agent = self._agents.for_new_thread(call.scope, request.agent_id)
         except UnknownAgent as unknown:
-            refusal = unknown  # unless the thread exists: then its own agent answers
+            refusal = unknown  # ignored if the thread exists, because its own agent answers then
         else:
             wanted = replace(
                 wanted,
@@ -167,7 +169,7 @@ class Turns:
             raise unavailable from None
 
     async def _answer_once(self, call: TurnCall, wanted: LeaseRequest) -> FinishedRun:
-        """Acquire the thread, then work on what it was found with until that is this message's run."""
+        """Acquire the thread's lease and finish orphaned runs until this message's run is finished."""
         while True:
             try:
                 lease = await acquire_when_free(self._store, call.scope, wanted, lambda *busy: self._wait(call, *busy))
@@ -177,15 +179,15 @@ class Turns:
                 return await self._repeats.replay(call, answered.finished)
             except LeaseLost:
                 if call.subscriber is not None:
-                    raise  # the record goes back to the queue and finds the other worker's outcome
+                    raise  # the record returns to the queue, and its next delivery finds the other worker's outcome
                 continue
             if finished is not None:
                 return finished
 
     async def _wait(self, call: TurnCall, wanted: LeaseRequest, busy: LeaseBusy) -> LeaseRequest:
-        """Wait while another worker holds the lease; it may be at work on this very message.
+        """Wait while another worker holds the lease; that worker may be answering this message.
 
-        Raises ``_AnsweredElsewhere`` once that is answered, ``ThreadBusy`` when the caller's time is over.
+        Raises ``_AnsweredElsewhere`` once the message is answered, and ``ThreadBusy`` when the caller's time is over.
         """
         dead: LeaseMark | None = None
         known = await self._store.get_turn(call.scope, wanted.thread_id, call.request.message_id)
@@ -195,12 +197,12 @@ class Turns:
                 raise _AnsweredElsewhere(finished)
             if busy.run is not None and busy.run.message_id == call.request.message_id:
                 dead = await self._repeats.follow(call, wanted.thread_id, known.run_id)
-        if busy.run is None:  # held for a close or a fork, which gives no sign of life
+        if busy.run is None:  # held for a close or a fork, which sends no sign of life
             return await waiting(call.wait_until - asyncio.get_running_loop().time())(wanted, busy)
         return replace(wanted, presumed_dead=dead or await self._wait_until_free(call, wanted.thread_id))
 
     async def _wait_until_free(self, call: TurnCall, thread_id: str) -> LeaseMark | None:
-        """Wait for the running turn to end or die; return the lease of a worker that is presumed dead.
+        """Wait until the run in progress ends or its worker dies; return the lease of a worker presumed dead.
 
         Raises ``ThreadBusy`` when the caller's time is over.
         """
@@ -216,12 +218,12 @@ class Turns:
         raise ThreadBusy
 
     async def _work(self, call: TurnCall, lease: Lease) -> FinishedRun | None:
-        """Work on the run that the lease came with: this message's, or first an orphan's (then None is returned)."""
+        """Carry out this message's run, or finish an orphaned run found with the lease and return None."""
         run, request = lease.thread.run, call.request
         is_own = run is not None and run.message_id == request.message_id
         orphan = None if is_own else await find_orphan(self._store, lease)
         if orphan is not None and call.gives_up:
-            raise ThreadBusy  # another message's run, which its own delivery or a sweep will finish
+            raise ThreadBusy  # another message's run, which its own delivery or the sweeper finishes
         if orphan is not None:
             await self._finish(lease, orphan, call.deadline, call.record)
             return None
@@ -239,7 +241,7 @@ class Turns:
         return outcome.finished if outcome.was_told else await self._repeats.replay(call, outcome.finished)
 
     async def _carry_out(self, call: TurnCall, lease: Lease, scope: Scope) -> RunOutcome:
-        """Open, answer, commit and deliver, unless the run turns out to be finished."""
+        """Open, answer, commit and deliver the run, unless it is already finished."""
 
         async def find_outcome(known: TurnRecord) -> FinishedRun | None:
             return await self._repeats.outcome(call, lease.thread_id, known, lease.thread)
@@ -247,12 +249,12 @@ class Turns:
         return await RunExecution(self._services, lease, call, scope=scope).carry_out(find_outcome)
 
     async def _finish(self, lease: Lease, orphan: Orphan, deadline: float, record: HeldRecord | None) -> None:
-        """Carry out a run whose worker died; whoever asked for it is told by its connections and by replays."""
+        """Carry out a run whose worker died. Its caller gets the events over its connections and by replay."""
         call = TurnCall(lease.scope, orphan.request, discard, deadline, deadline, record=record)
         await self._carry_out(call, lease, orphan.scope)
 
     async def _done_before(self, call: TurnCall, lease: Lease, refusal: Exception) -> FinishedRun:
-        """Replay the run that this request asked for before. Raises ``refusal`` if there never was one."""
+        """Replay the run of an earlier copy of this request. Raises ``refusal`` if there is none."""
         known = await self._store.get_turn(lease.scope, lease.thread_id, call.request.message_id)
         finished = None
         if known is not None:
@@ -263,7 +265,7 @@ class Turns:
         return await self._repeats.replay(call, finished)
 
     async def _audit_denial(self, call: TurnCall, error: ThreadUnavailable | UnknownAgent) -> None:
-        """Audit that the message may not be sent, unless its agent just does not exist."""
+        """Audit that the message may not be sent. An agent that does not exist is not audited."""
         request = call.request
         detail, outcome = {"messageId": request.message_id}, "denied"
         if isinstance(error, ThreadUnavailable):
@@ -278,7 +280,7 @@ class Turns:
 
 
 class _AnsweredElsewhere(Exception):
-    """Another worker has answered the message while this one waited for the thread."""
+    """Another worker answered the message while this worker waited for the thread."""
 
     def __init__(self, finished: FinishedRun) -> None:
         super().__init__()

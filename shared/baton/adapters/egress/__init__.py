@@ -1,8 +1,8 @@
-"""The only way out: HTTP clients that reach what the deployment allows and nothing inside its network.
+"""HTTP clients for all outgoing calls. They reach only what the deployment allows, and nothing inside its network.
 
-``http_client`` speaks through httpx, ``http2_client`` through httpx2 (the MCP client's library, the same API under
-another name; neither has to do with HTTP/2). Under both is the same ``GuardedPool``. Nothing is loaded before it is
-used: settings and light functions may import the policy's module alone.
+``http_client`` returns a client of httpx, and ``http2_client`` one of httpx2 (the MCP client's library, which has the
+same API under another name; neither name refers to HTTP/2). Both use the same ``GuardedPool``. The libraries are loaded
+on first use. Settings and small functions may import only the policy's module.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ def http_client(
     tls: ssl.SSLContext | None = None,
     resolve: Resolver = addresses_of,
 ) -> httpx.AsyncClient:
-    """Return a client for what ``policy`` allows. It follows no redirects unless told to, and then checks each of them.
+    """Return a client that calls only what ``policy`` allows.
 
-    Besides httpx's own errors a request raises ``EgressRefused`` (an ``httpx.ConnectError`` too) for an address that
-    must not be called, and ``ResponseTooLarge`` (an ``httpx.ReadError`` too) while reading. ``timeout_seconds`` is
-    the longest silence of connecting, sending and reading. Make one per call: it takes about a millisecond, and
-    connections kept by a frozen Lambda environment are dead when it wakes.
+    It follows redirects only if a request asks for that, and checks each of them. Besides httpx's own errors a request
+    raises ``EgressRefused`` (also an ``httpx.ConnectError``) for an address that must not be called, and
+    ``ResponseTooLarge`` (also an ``httpx.ReadError``) while reading. ``timeout_seconds`` is the longest silence while
+    connecting, sending or reading. Make one client per call: that takes about a millisecond, and a frozen Lambda
+    environment loses its open connections.
     """
     from baton.adapters.egress.over_httpx import client
 
@@ -58,7 +59,7 @@ def http2_client(
     tls: ssl.SSLContext | None = None,
     resolve: Resolver = addresses_of,
 ) -> httpx2.AsyncClient:
-    """As ``http_client``, with httpx2's classes and errors."""
+    """Return a client like that of ``http_client``, with httpx2's classes and errors."""
     from baton.adapters.egress.over_httpx2 import client
 
     return client(policy, timeout_seconds, max_response_bytes, tls, resolve)

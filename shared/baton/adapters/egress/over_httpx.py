@@ -1,4 +1,4 @@
-"""httpx's client over the guarded pool."""
+"""An httpx client over the guarded pool."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from baton.adapters.egress.pool import Call, Errors, GuardedBody, GuardedPool
 from baton.adapters.egress.resolving import Resolver
 from baton.domain.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
-# It logs addresses with what stands in their queries.
+# Below this level httpx logs URLs including their queries.
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 class Refused(EgressRefused, httpx.ConnectError):
-    """As httpx's users expect it."""
+    """A refused call, as an error of httpx."""
 
 
 class TooLarge(ResponseTooLarge, httpx.ReadError):
-    """As httpx's users expect it."""
+    """A response over the limit, as an error of httpx."""
 
 
 ERRORS = Errors(httpx, Refused, TooLarge)
@@ -31,7 +31,7 @@ ERRORS = Errors(httpx, Refused, TooLarge)
 def client(
     policy: EgressPolicy, timeout_seconds: float, limit: int, tls: ssl.SSLContext | None, resolve: Resolver
 ) -> httpx.AsyncClient:
-    """See ``egress.http_client``."""
+    """Return the client that ``egress.http_client`` describes."""
     pool = GuardedPool(policy, limit, tls or _public_authorities(), resolve, ERRORS)
     return httpx.AsyncClient(
         transport=_Transport(pool), timeout=timeout_seconds, trust_env=False, follow_redirects=False

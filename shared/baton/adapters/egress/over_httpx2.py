@@ -1,4 +1,4 @@
-"""httpx2's client over the guarded pool."""
+"""An httpx2 client over the guarded pool."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from baton.adapters.egress.pool import Call, Errors, GuardedBody, GuardedPool
 from baton.adapters.egress.resolving import Resolver
 from baton.domain.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
-# It logs addresses with what stands in their queries.
+# Below this level httpx2 logs URLs including their queries.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
 class Refused(EgressRefused, httpx2.ConnectError):
-    """As httpx2's users expect it."""
+    """A refused call, as an error of httpx2."""
 
 
 class TooLarge(ResponseTooLarge, httpx2.ReadError):
-    """As httpx2's users expect it."""
+    """A response over the limit, as an error of httpx2."""
 
 
 ERRORS = Errors(httpx2, Refused, TooLarge)
@@ -31,7 +31,7 @@ ERRORS = Errors(httpx2, Refused, TooLarge)
 def client(
     policy: EgressPolicy, timeout_seconds: float, limit: int, tls: ssl.SSLContext | None, resolve: Resolver
 ) -> httpx2.AsyncClient:
-    """See ``egress.http2_client``."""
+    """Return the client that ``egress.http2_client`` describes."""
     pool = GuardedPool(policy, limit, tls or _public_authorities(), resolve, ERRORS)
     return httpx2.AsyncClient(
         transport=_Transport(pool), timeout=timeout_seconds, trust_env=False, follow_redirects=False

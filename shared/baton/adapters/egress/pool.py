@@ -1,4 +1,4 @@
-"""The guard under both client libraries: a pool that connects to, and reads, only what the policy allows."""
+"""The connection pool under both client libraries, which connects only to what the policy allows and limits reads."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from baton.adapters.egress.limits import capped, check_encoding
 from baton.adapters.egress.resolving import Resolver
 from baton.domain.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
-# It logs addresses with what stands in their queries, and headers when it debugs.
+# Below this level httpcore2 logs URLs including their queries, and at level DEBUG also headers.
 logging.getLogger("httpcore2").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """The classes under which the users of one client library catch what goes wrong here."""
+    """The error classes that users of one client library catch."""
 
     library: ModuleType
-    """Has a class for each of httpcore2's errors, of the same name."""
+    """The library. It has a class of the same name for each of httpcore2's errors."""
     refused: type[EgressRefused]
     too_large: type[ResponseTooLarge]
 
 
 class Url(Protocol):
-    """What both libraries' URLs have."""
+    """The properties that the URLs of both libraries have."""
 
     @property
     def scheme(self) -> str: ...
@@ -50,7 +50,7 @@ class Url(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request, without the types of the library that made it."""
+    """One request, without types of the client library."""
 
     method: str
     url: Url
@@ -61,7 +61,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The beginning of an answer, and its body to read."""
+    """Status and headers of a response, and its unread body."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -70,7 +70,7 @@ class Answer:
 
 
 class GuardedPool:
-    """Sends requests; raises ``errors`` only, for what fails and for what is refused."""
+    """Sends requests. Failures and refusals are raised as the classes of ``errors``."""
 
     def __init__(
         self, policy: EgressPolicy, max_response_bytes: int, tls: ssl.SSLContext, resolve: Resolver, errors: Errors
@@ -83,7 +83,7 @@ class GuardedPool:
         )
 
     async def send(self, call: Call) -> Answer:
-        """The answer's beginning. Its body has to be closed."""
+        """Send the request and return the response, whose body is unread. The caller must close the body."""
         url = call.url
         headers = [pair for pair in call.headers if pair[0].lower() != b"accept-encoding"]
         with _raised_as(self._errors):
@@ -108,12 +108,12 @@ class GuardedPool:
         return Answer(response.status, response.headers, body, dict(response.extensions))
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         await self._pool.aclose()
 
 
 class GuardedBody:
-    """The parts of an answer's body, up to the limit."""
+    """The parts of a response body, up to the limit in bytes."""
 
     def __init__(self, parts: AsyncIterable[bytes], limit: int, errors: Errors) -> None:
         self._parts = parts
@@ -126,7 +126,7 @@ class GuardedBody:
                 yield part
 
     async def aclose(self) -> None:
-        """Give the connection back."""
+        """Return the connection to the pool."""
         if hasattr(self._parts, "aclose"):
             await self._parts.aclose()
 
@@ -164,7 +164,7 @@ class _Backend(httpcore2.AsyncNetworkBackend):
 
 @contextmanager
 def _raised_as(errors: Errors) -> Iterator[None]:
-    """Give httpcore2's errors, and a refusal, the classes of a client library."""
+    """Raise httpcore2's errors and refusals as the classes of a client library."""
     try:
         yield
     except (errors.refused, errors.too_large):

@@ -1,4 +1,4 @@
-"""Names to addresses, checked: what is connected to is the very address that was looked at."""
+"""Resolving host names and checking the addresses. A connection goes to exactly the address that was checked."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import TypeVar
 from baton.domain.egress_policy import EgressPolicy, EgressRefused
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-"""All addresses of a host for a port, best first. Raises ``OSError``."""
+"""Returns all addresses of a host for a port, best first. Raises ``OSError``."""
 
 MAX_ADDRESSES = 8
 ATTEMPT_SECONDS = 3.0
-"""How long one address may take to answer while others are left."""
+"""How long to wait for one address while others are left."""
 
 S = TypeVar("S")
 
 
 async def addresses_of(host: str, port: int) -> Sequence[str]:
-    """What the system's resolver says."""
+    """Return the addresses that the system's resolver finds."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
@@ -31,13 +31,14 @@ async def connect(
     resolve: Resolver,
     host: str,
     port: int,
-    timeout: float | None,  # noqa: ASYNC109 - the backend's own, handed on
+    timeout: float | None,  # noqa: ASYNC109 - passed on from the backend's interface
     open_to: Callable[[str, float | None], Awaitable[S]],
 ) -> S:
     """Open a connection to ``host`` with ``open_to(address, seconds)``, at an address that ``policy`` allows.
 
-    One forbidden address among several refuses the host whole: a name that leads inside and outside is an attack or
-    a mistake. A name without addresses raises ``OSError``, a slow one ``TimeoutError``; else the last address's error.
+    If one of several addresses is forbidden, the host is refused: a name with internal and external addresses is an
+    attack or a mistake. Raises ``EgressRefused`` then, ``OSError`` for a name without addresses, ``TimeoutError`` for
+    a name that resolves too slowly, and otherwise the error of the last address.
     """
     policy.check_host(host)
     end = None if timeout is None else time.monotonic() + timeout
@@ -52,7 +53,7 @@ async def connect(
             return await open_to(address, _at_most(ATTEMPT_SECONDS, end))
         except EgressRefused:
             raise
-        except Exception:  # noqa: BLE001, S112 - whatever was wrong there, another address is left
+        except Exception:  # noqa: BLE001, S112 - after any error, another address is left
             continue
     return await open_to(addresses[-1], _at_most(None, end))
 
