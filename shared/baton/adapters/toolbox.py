@@ -32,7 +32,7 @@ from baton.ports.tools import CallContext, MissingTools, OfferedTools, Tool, Too
 LISTING_SECONDS = 5.0
 """How long a turn waits for a source's list of tools."""
 
-MAX_REASON = 500
+MAX_LOGGED_REASON = 500
 """Characters of the reason in the log of a broken tool."""
 
 T = TypeVar("T")
@@ -268,7 +268,7 @@ def _for_the_file(error: Exception) -> str:
         told = error.message if isinstance(error, ToolFailed) else str(error)
     else:
         told = f"it failed with {_for_operators(error)}"
-    return "".join(char if char.isprintable() else " " for char in told)[:MAX_REASON]
+    return "".join(char if char.isprintable() else " " for char in told)[:MAX_LOGGED_REASON]
 
 
 def _for_operators(error: Exception) -> str:

@@ -11,7 +11,7 @@ from ag_ui.core import BaseEvent
 from baton.agents.agent_result import AgentResult
 from baton.agents.call_outcome import Transfer
 from baton.dialogue.agent_runner import AgentRunner
-from baton.dialogue.dialogue_step import DialogueStep
+from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_events import HandoffEvents
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelError, WorkflowUnavailable
@@ -45,14 +45,14 @@ class RouterResult:
 class AgentRouter:
     """Decides which agent speaks in a run. A model never writes Baton's own messages."""
 
-    def __init__(self, step: DialogueStep) -> None:
-        self._handoffs = HandoffEvents(step)
-        self._runner = AgentRunner(step)
-        self._step = step
-        self._context = step.context
-        self._tracker = step.tracker
-        self._services = step.services
-        self._text = step.opening.text
+    def __init__(self, given: DialogueInput) -> None:
+        self._handoffs = HandoffEvents(given)
+        self._runner = AgentRunner(given)
+        self._input = given
+        self._context = given.context
+        self._tracker = given.tracker
+        self._services = given.services
+        self._text = given.opening.text
         self._has_answered = False
         self._has_baton_the_last_word = False
 
@@ -72,7 +72,7 @@ class AgentRouter:
         """Yield the events of the agents and of Baton's own messages. Raises the ``BatonError`` that ends the run."""
         for event in self._tracker.step_begins():
             yield event
-        request = self._step.request
+        request = self._input.request
         if not isinstance(request, ActionRequest):
             parts = self._answer()
         elif request.action is ConversationAction.EXIT:
@@ -93,7 +93,7 @@ class AgentRouter:
                 yield event
             if trouble is not SpecialistProblem.LOST:
                 return
-        is_message = self._step.answered is None
+        is_message = self._input.answered is None
         wanted = self._asked_for(self._text) if is_message else None
         # A user who asks for a session right away is not offered another one.
         conversation = self._tracker.current
@@ -209,8 +209,8 @@ class AgentRouter:
     def _is_silent_target(self) -> bool:
         """Return whether the specialist became active in this run and has not said anything yet."""
         conversation = self._tracker.current
-        return conversation.was_handed_over_by(self._step.opening) and not any(
-            message.agent_id == conversation.agent.id and message.is_said for message in self._step.transcript.messages
+        return conversation.was_handed_over_by(self._input.opening) and not any(
+            message.agent_id == conversation.agent.id and message.is_said for message in self._input.transcript.messages
         )
 
     def _fail(self) -> Iterator[BaseEvent]:

@@ -17,7 +17,7 @@ from baton.agents.consult import Consultations
 from baton.agents.prompting import CONTINUING, followed_skills, notes_for
 from baton.agents.tool_kit import ToolKit, tool_kit
 from baton.agents.transcript import Transcript
-from baton.dialogue.dialogue_step import DialogueStep
+from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.merging import merged
 from baton.dialogue.remote_agent_runner import RemoteAgentRunner
 from baton.domain.errors import InterruptUnavailable
@@ -64,15 +64,15 @@ class RunnerResult:
 class AgentRunner:
     """Runs the agents that speak in one run, one after the other."""
 
-    def __init__(self, step: DialogueStep) -> None:
-        context = step.context
+    def __init__(self, given: DialogueInput) -> None:
+        context = given.context
         self._running: list[RunsAgent] = []
         self._forked: ForkedExchange | None = None
-        self._step = step
+        self._input = given
         self._context = context
-        self._tracker = step.tracker
+        self._tracker = given.tracker
         self._services = context.services
-        self._text = step.asked.text if step.asked is not None else ""
+        self._text = given.asked.text if given.asked is not None else ""
         self._consultations = Consultations(context)
 
     @property
@@ -86,7 +86,7 @@ class AgentRunner:
         """Yield the events of the active agent's answer, in this thread or in its fork."""
         handoff = self._tracker.current.handoff
         if handoff is None or handoff.context_mode is not ContextMode.FORKED:
-            parts = self._run_in(self._step.transcript)
+            parts = self._run_in(self._input.transcript)
         else:
             parts = self._run_in_fork(handoff)
         async with contextlib.aclosing(parts) as events:
@@ -95,7 +95,7 @@ class AgentRunner:
 
     async def _run_in_fork(self, handoff: HandoffRequest) -> AsyncGenerator[BaseEvent, None]:
         """Run the specialist in its fork, and merge its answer into this thread."""
-        step, agent, context = self._step, self._tracker.current.agent, self._context
+        given, agent, context = self._input, self._tracker.current.agent, self._context
         transcript = Transcript(
             fork_id(handoff),
             context.run,
@@ -103,7 +103,7 @@ class AgentRunner:
             clock=self._services.clock,
             counter=self._services.counter,
         )
-        parts = merged(self._run_in(transcript), agent, step.transcript, context.stop)
+        parts = merged(self._run_in(transcript), agent, given.transcript, context.stop)
         try:
             async with contextlib.aclosing(parts) as events:
                 async for event in events:
@@ -111,9 +111,11 @@ class AgentRunner:
         finally:
             for report in (message for message in transcript.messages if message.is_handoff_summary):
                 call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
-                step.transcript.add_result(step.transcript.new_id(), agent, call, report.text, is_handoff_summary=True)
+                given.transcript.add_result(
+                    given.transcript.new_id(), agent, call, report.text, is_handoff_summary=True
+                )
             if transcript.messages:
-                self._forked = ForkedExchange(handoff, agent, context.run, step.opening, transcript.messages)
+                self._forked = ForkedExchange(handoff, agent, context.run, given.opening, transcript.messages)
 
     async def _run_in(self, transcript: Transcript) -> AsyncGenerator[BaseEvent, None]:
         conversation = self._tracker.current
@@ -130,15 +132,15 @@ class AgentRunner:
             )
             loop = agent = self._loop(kit, transcript)
             self._running.append(agent)
-            asked = self._step.asked
+            asked = self._input.asked
             current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
-            if self._step.answered is not None and len(self._running) == 1:
-                async with contextlib.aclosing(self._go_on(loop, self._step.answered)) as events:
+            if self._input.answered is not None and len(self._running) == 1:
+                async with contextlib.aclosing(self._go_on(loop, self._input.answered)) as events:
                     async for event in events:
                         yield event
-                current = (*self._step.unfinished, *self._step.transcript.messages)
+                current = (*self._input.unfinished, *self._input.transcript.messages)
             # An approved call may have advanced the workflow.
-            followed = followed_skills(self._tracker.current, self._step.skills, self._text)
+            followed = followed_skills(self._tracker.current, self._input.skills, self._text)
             notes = notes_for(self._tracker.current, kit, followed, self._services.counter)
             context = await self._assembled(kit, current)
             await loop.begin(context, notes, skills=[skill for skill, _ in followed])
@@ -158,8 +160,8 @@ class AgentRunner:
             for message in history
             if (message.id in granted_here if is_forked else message.ordinal < handoff.ordinal)
         ]
-        is_first = self._tracker.current.was_handed_over_by(self._step.opening)
-        asked = self._step.asked
+        is_first = self._tracker.current.was_handed_over_by(self._input.opening)
+        asked = self._input.asked
         text = asked.text if asked is not None and asked.text else CONTINUING.format(workflow="this")
         return RemoteAgentRunner(
             self._context,
@@ -170,7 +172,7 @@ class AgentRunner:
             earlier=earlier,
             session=[message for message in history if message not in earlier],
             is_first=is_first,
-            content=self._step.asked.content if self._step.asked is not None else "",
+            content=self._input.asked.content if self._input.asked is not None else "",
         )
 
     def _loop(self, kit: ToolKit, transcript: Transcript) -> AgentLoop:
@@ -183,27 +185,27 @@ class AgentRunner:
         conversation, counter = self._tracker.current, self._services.counter
         history, reserved = await self._history(), kit.tokens(counter)
         made = assemble(conversation.agent, history, current, counter, reserved=reserved, handoff=conversation.handoff)
-        if self._step.asked is not None or conversation.workflow is None:
+        if self._input.asked is not None or conversation.workflow is None:
             return made
         asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
         return replace(made, prompts=(*made.prompts, asked))
 
     async def _history(self) -> Sequence[StoredMessage]:
         """Return the earlier messages that the active agent may see."""
-        step, conversation = self._step, self._tracker.current
+        given, conversation = self._input, self._tracker.current
         handoff = conversation.handoff
         if handoff is None:
-            return step.history
-        history = step.history
-        if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(self._step.opening):
-            return await self._step.services.forks.history(
+            return given.history
+        history = given.history
+        if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(self._input.opening):
+            return await self._input.services.forks.history(
                 self._context.scope, handoff, token_budget=conversation.agent.memory.max_working_memory_tokens
             )
-        if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(self._step.opening):
+        if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(self._input.opening):
             # The history was read with the main agent's budget, which may be smaller than this agent's.
-            budget = history_budget(conversation.agent, step.opening.tokens, self._services.counter)
-            history = await self._step.services.store.recent_messages(
-                self._context.scope, step.thread, token_budget=budget
+            budget = history_budget(conversation.agent, given.opening.tokens, self._services.counter)
+            history = await self._input.services.store.recent_messages(
+                self._context.scope, given.thread, token_budget=budget
             )
         return granted(handoff, history)
 
@@ -212,7 +214,7 @@ class AgentRunner:
 
         Raises ``InterruptUnavailable`` if none of the interrupted calls can be found.
         """
-        known = {call.id: call for message in self._step.unfinished for call in message.tool_calls}
+        known = {call.id: call for message in self._input.unfinished for call in message.tool_calls}
         calls = [known[each.tool_call_id] for each in answered.interrupts if each.tool_call_id in known]
         if not calls:
             raise InterruptUnavailable

@@ -11,7 +11,7 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.transcript import Transcript
 from baton.dialogue.agent_router import AgentRouter
-from baton.dialogue.dialogue_step import DialogueStep
+from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import (
@@ -76,9 +76,9 @@ class Dialogue:
     It handles neither connections nor sequence numbers.
     """
 
-    def __init__(self, step: DialogueStep) -> None:
-        self._step = step
-        self._router = AgentRouter(step)
+    def __init__(self, given: DialogueInput) -> None:
+        self._input = given
+        self._router = AgentRouter(given)
         self._error: BatonError | None = None
         self._is_cancelled = False
 
@@ -88,39 +88,39 @@ class Dialogue:
         The caller commits the run and sends its last event (RUN_FINISHED or RUN_ERROR). A failure becomes the result's
         ``error``. Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
-        step = self._step
-        yield started(step)
-        yield state_snapshot(step.tracker.current.shown)
-        if step.ends_at_once_as is not None and not step.asks_no_model:
+        given = self._input
+        yield started(given)
+        yield state_snapshot(given.tracker.current.shown)
+        if given.ends_at_once_as is not None and not given.asks_no_model:
             # No model is called: the run is given up, or was cancelled while it waited.
-            self._error = Interrupted() if step.ends_at_once_as is OutcomeType.ERROR else None
+            self._error = Interrupted() if given.ends_at_once_as is OutcomeType.ERROR else None
             self._is_cancelled = self._error is None
             return
         try:
             async with contextlib.aclosing(self._router.events()) as events:
                 async for event in events:
                     yield event
-            self._is_cancelled = step.context.stop.is_set() and not step.asks_no_model
+            self._is_cancelled = given.context.stop.is_set() and not given.asks_no_model
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as error:
             self._error = error
         except Exception:
-            logger.exception("turn failed", thread_id=step.thread.id, run_id=step.context.run.run_id)
+            logger.exception("turn failed", thread_id=given.thread.id, run_id=given.context.run.run_id)
             count(Metric.INTERNAL_FAULTS)
             self._error = InternalError()
-        for event in step.tracker.step_ends():
+        for event in given.tracker.step_ends():
             yield event
 
     def finish(self, error: BatonError | None = None) -> DialogueResult:
         """Return the result, once ``events`` has ended. ``error`` is a failure of sending the events."""
-        step, routed = self._step, self._router.result
-        if step.answered is not None and not step.transcript.messages:
-            tell_results(step.transcript, step.agent, step.answered, step.context.journal)
+        given, routed = self._input, self._router.result
+        if given.answered is not None and not given.transcript.messages:
+            tell_results(given.transcript, given.agent, given.answered, given.context.journal)
         last = routed.last
         result = DialogueResult(
-            messages=tuple(step.transcript.messages),
-            conversation=step.tracker.current,
+            messages=tuple(given.transcript.messages),
+            conversation=given.tracker.current,
             usage=routed.usage,
             model=routed.model,
             agent=last.agent if last is not None else None,
@@ -147,14 +147,14 @@ def count_failure(error: BatonError | None) -> None:
             count(Metric.MODEL_FAILURES)
 
 
-def started(step: DialogueStep) -> BaseEvent:
+def started(given: DialogueInput) -> BaseEvent:
     """Return RUN_STARTED with the message or the answers that the run answers."""
-    answered = step.answered
+    answered = given.answered
     return run_started(
-        step.context.thread_id,
-        step.context.run.run_id,
-        step.opening,
-        previous_seq=step.previous_seq,
+        given.context.thread_id,
+        given.context.run.run_id,
+        given.opening,
+        previous_seq=given.previous_seq,
         parent_run_id=answered.run_id if answered else None,
         answers=[each.answer for each in answered.interrupts if each.answer is not None] if answered else (),
     )

@@ -10,7 +10,7 @@ from ag_ui.core import BaseEvent
 
 from baton.agents.builtin_tools import MAX_SUMMARY
 from baton.agents.call_outcome import Transfer
-from baton.dialogue.dialogue_step import DialogueStep
+from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_summary import summarised
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import text_content, text_end, text_start
@@ -33,15 +33,15 @@ class HandoffEvents:
     Baton's own messages go into the transcript, and the new conversation state into the tracker.
     """
 
-    def __init__(self, step: DialogueStep) -> None:
+    def __init__(self, given: DialogueInput) -> None:
         self._has_spoken = False
         self._usage = Usage()
-        self._step = step
-        self._context = step.context
-        self._tracker = step.tracker
-        self._services = step.context.services
-        self._clock = step.context.services.clock
-        self._text = step.asked.text if step.asked is not None else ""
+        self._input = given
+        self._context = given.context
+        self._tracker = given.tracker
+        self._services = given.context.services
+        self._clock = given.context.services.clock
+        self._text = given.asked.text if given.asked is not None else ""
 
     @property
     def has_spoken(self) -> bool:
@@ -58,7 +58,7 @@ class HandoffEvents:
 
         ``workflow`` is the one to continue, if there is one.
         """
-        step, source, now = self._step, self._tracker.current, self._clock.now()
+        given, source, now = self._input, self._tracker.current, self._clock.now()
         request = self._request(wanted)
         if wanted.refusal is not None:
             self._tracker.current = source.refused(request, now)
@@ -66,12 +66,12 @@ class HandoffEvents:
                 yield event
             return
         resumed = self._resumed(wanted.target, workflow, now) if workflow is not None else None
-        begun = resumed.workflow if resumed else source.new_workflow(wanted.target, step.opening.ordinal, now)
+        begun = resumed.workflow if resumed else source.new_workflow(wanted.target, given.opening.ordinal, now)
         child_id = fork_id(request) if request.context_mode is ContextMode.FORKED else None
         request = replace(request, workflow_id=begun.id if begun else None, child_thread_id=child_id)
         self._tracker.current = self._tracker.current.handed_over(request, wanted.target, begun, is_new=resumed is None)
         label = sentence(wanted.target, "connecting", agent=wanted.target.name)
-        activity_id = step.transcript.new_activity_id()
+        activity_id = given.transcript.new_activity_id()
         yield handed_over(activity_id, HANDOFF, source.agent, wanted.target, label, wanted.reason)
         for event in (*self._tracker.changes_since(source.shown), *self._tracker.step_begins()):
             yield event
@@ -79,7 +79,7 @@ class HandoffEvents:
             for event in self.tell_redefined(resumed.changed):
                 yield event
         if wanted.summary is None:
-            summary, usage = await summarised(self._context, step.history, self._text)
+            summary, usage = await summarised(self._context, given.history, self._text)
             self._usage += usage
             self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
 
@@ -87,30 +87,30 @@ class HandoffEvents:
         """Return the workflow as it continues in this thread; None if ``target`` has no workflow."""
         if target.workflow is None:
             return None
-        resumed = resume(target.workflow, workflow, thread_id=self._step.thread.id, now=now)
-        if workflow.thread_id != self._step.thread.id:
+        resumed = resume(target.workflow, workflow, thread_id=self._input.thread.id, now=now)
+        if workflow.thread_id != self._input.thread.id:
             self._tracker.current = replace(self._tracker.current, moved_from=workflow.without_data())
         return resumed
 
     def _request(self, wanted: Transfer) -> HandoffRequest:
-        step, conversation, handoff = self._step, self._tracker.current, wanted.handoff
+        given, conversation, handoff = self._input, self._tracker.current, wanted.handoff
         return HandoffRequest(
-            thread_id=step.thread.id,
+            thread_id=given.thread.id,
             tenant_id=self._context.scope.tenant_id,
             user_id=self._context.scope.user_id,
-            ordinal=step.opening.ordinal,
+            ordinal=given.opening.ordinal,
             number=conversation.handoffs_so_far,
             source_agent_id=conversation.agent.id,
             target_agent_id=wanted.target.id,
             context_mode=handoff.context_mode,
             context_summary=wanted.summary or self._text[:MAX_SUMMARY],
             recent_messages=(
-                *granted_ids(handoff.context_mode, handoff.recent_messages, step.history),
+                *granted_ids(handoff.context_mode, handoff.recent_messages, given.history),
                 # In a run after an approval the user's message is not the first message.
-                *([step.asked.id] if step.asked is not None and step.asked is not step.opening else []),
+                *([given.asked.id] if given.asked is not None and given.asked is not given.opening else []),
             ),
             handoff_reason=wanted.reason,
-            started_at=step.opening.timestamp,
+            started_at=given.opening.timestamp,
             preserve_state=handoff.preserve_state,
             return_expected=handoff.return_expected,
             show_tool_calls=handoff.show_tool_calls,
@@ -194,7 +194,7 @@ class HandoffEvents:
             self._tracker.current, saved = returned.conversation, returned.saved
         main = conversation.main
         label = sentence(main, "back_with", agent=main.name)
-        activity_id = self._step.transcript.new_activity_id()
+        activity_id = self._input.transcript.new_activity_id()
         yield handed_over(activity_id, RETURN, conversation.agent, main, label, outcome.value)
         yield from self._tracker.changes_since(conversation.shown)
         return saved is not None
@@ -214,7 +214,7 @@ class HandoffEvents:
 
     def say(self, agent: AgentDefinition, text: str, *, source: str | None = None) -> Iterator[BaseEvent]:
         """Yield the events of a message from Baton in the name of ``agent``, and add it to the transcript."""
-        transcript = self._step.transcript
+        transcript = self._input.transcript
         message_id = transcript.new_id()
         yield text_start(message_id, agent)
         yield text_content(message_id, text)

@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger
 from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RunContext, Writes
 from baton.agents.transcript import Transcript
 from baton.dialogue.dialogue import Dialogue, DialogueResult
-from baton.dialogue.dialogue_step import DialogueStep
+from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.events import RunStamp
 from baton.domain.identity import Scope
@@ -86,7 +86,7 @@ class RunExecution:
         self._unfinished: Sequence[StoredMessage] = ()
         """The interrupted exchange that this run continues; empty if there is none."""
 
-    async def carry_out(self, find_outcome: FindOutcome) -> RunOutcome:
+    async def execute(self, find_outcome: FindOutcome) -> RunOutcome:
         """Open, answer, commit and deliver the run, unless ``find_outcome`` finds it already finished.
 
         Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
@@ -223,7 +223,7 @@ class RunExecution:
         """
         stop, opened = asyncio.Event(), asyncio.Event()
         self._writes = Writes()
-        dialogue = Dialogue(self._step(snapshot, stop, opened))
+        dialogue = Dialogue(self._dialogue_input(snapshot, stop, opened))
         keeper = LeaseKeeper(
             self._holder,
             self._outbox.log,
@@ -286,7 +286,7 @@ class RunExecution:
                 return InternalError()
         return None
 
-    def _step(self, snapshot: ThreadSnapshot, stop: asyncio.Event, opened: asyncio.Event) -> DialogueStep:
+    def _dialogue_input(self, snapshot: ThreadSnapshot, stop: asyncio.Event, opened: asyncio.Event) -> DialogueInput:
         agent, services, loop = self._agent, self._services, asyncio.get_running_loop()
         deadline = min(self._call.deadline, loop.time() + agent.timeouts.turn_seconds)
         is_from_user = self._question.role is Role.USER
@@ -304,7 +304,7 @@ class RunExecution:
             writes=self._writes,
             journal=self._journal,
         )
-        return DialogueStep(
+        return DialogueInput(
             context=context,
             services=services.dialogue,
             thread=self._thread,

@@ -78,7 +78,7 @@ class Turns:
         now = asyncio.get_running_loop().time()
         deadline = now + seconds
         wait_until = deadline if patience is None else min(deadline, now + patience)
-        return await self._take(
+        return await self._run_call(
             TurnCall(scope, request, once_each(emit), deadline, wait_until, subscriber, record=record)
         )
 
@@ -109,7 +109,7 @@ class Turns:
         """End a message's run as ``interrupted`` without answering it, unless it has been answered already."""
         deadline = asyncio.get_running_loop().time() + GIVE_UP_SECONDS
         with contextlib.suppress(StillWaiting):  # the answer is stored; there is no run to end yet
-            await self._take(TurnCall(scope, request, discard, deadline, deadline, subscriber, gives_up=True))
+            await self._run_call(TurnCall(scope, request, discard, deadline, deadline, subscriber, gives_up=True))
 
     async def finish_orphan(self, lease: Lease, *, record: HeldRecord | None = None) -> bool:
         """Finish the orphaned run found with a lease that was taken for another purpose, and end the lease.
@@ -141,7 +141,7 @@ class Turns:
         if lease.thread.run is None or not await self.finish_orphan(lease, record=record):
             await self._store.release(lease)
 
-    async def _take(self, call: TurnCall) -> FinishedRun:
+    async def _run_call(self, call: TurnCall) -> FinishedRun:
         request, refusal = call.request, None
         wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=call.delivery)
         try:
@@ -156,7 +156,7 @@ class Turns:
                 idle_seconds=agent.timeouts.idle_minutes * 60,
             )
         try:
-            return await self._answer_once(call, wanted)
+            return await self._run_once(call, wanted)
         except UnknownAgent as error:
             await self._audit_denial(call, error)
             raise
@@ -168,13 +168,13 @@ class Turns:
             await self._audit_denial(call, unavailable)
             raise unavailable from None
 
-    async def _answer_once(self, call: TurnCall, wanted: LeaseRequest) -> FinishedRun:
+    async def _run_once(self, call: TurnCall, wanted: LeaseRequest) -> FinishedRun:
         """Acquire the thread's lease and finish orphaned runs until this message's run is finished."""
         while True:
             try:
                 lease = await acquire_when_free(self._store, call.scope, wanted, lambda *busy: self._wait(call, *busy))
                 async with holding(self._store, lease, refusals=(*REFUSALS, StillWaiting)):
-                    finished = await self._work(call, lease)
+                    finished = await self._run_under_lease(call, lease)
             except _AnsweredElsewhere as answered:
                 return await self._repeats.replay(call, answered.finished)
             except LeaseLost:
@@ -217,7 +217,7 @@ class Turns:
             await asyncio.sleep(POLL_SECONDS)
         raise ThreadBusy
 
-    async def _work(self, call: TurnCall, lease: Lease) -> FinishedRun | None:
+    async def _run_under_lease(self, call: TurnCall, lease: Lease) -> FinishedRun | None:
         """Carry out this message's run, or finish an orphaned run found with the lease and return None."""
         run, request = lease.thread.run, call.request
         is_own = run is not None and run.message_id == request.message_id
@@ -237,21 +237,21 @@ class Turns:
         scope, pending = call.scope, lease.thread.pending
         if isinstance(request, AnswerRequest) and pending is not None:
             scope = replace(scope, permissions=frozenset(pending.permissions))
-        outcome = await self._carry_out(call, lease, scope)
+        outcome = await self._execute(call, lease, scope)
         return outcome.finished if outcome.was_told else await self._repeats.replay(call, outcome.finished)
 
-    async def _carry_out(self, call: TurnCall, lease: Lease, scope: Scope) -> RunOutcome:
+    async def _execute(self, call: TurnCall, lease: Lease, scope: Scope) -> RunOutcome:
         """Open, answer, commit and deliver the run, unless it is already finished."""
 
         async def find_outcome(known: TurnRecord) -> FinishedRun | None:
             return await self._repeats.outcome(call, lease.thread_id, known, lease.thread)
 
-        return await RunExecution(self._services, lease, call, scope=scope).carry_out(find_outcome)
+        return await RunExecution(self._services, lease, call, scope=scope).execute(find_outcome)
 
     async def _finish(self, lease: Lease, orphan: Orphan, deadline: float, record: HeldRecord | None) -> None:
         """Carry out a run whose worker died. Its caller gets the events over its connections and by replay."""
         call = TurnCall(lease.scope, orphan.request, discard, deadline, deadline, record=record)
-        await self._carry_out(call, lease, orphan.scope)
+        await self._execute(call, lease, orphan.scope)
 
     async def _done_before(self, call: TurnCall, lease: Lease, refusal: Exception) -> FinishedRun:
         """Replay the run of an earlier copy of this request. Raises ``refusal`` if there is none."""

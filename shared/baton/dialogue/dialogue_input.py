@@ -18,7 +18,7 @@ from baton.requests.turn_requests import ActionRequest, ConversationAction, Turn
 
 
 @dataclass(frozen=True, slots=True)
-class DialogueStep:
+class DialogueInput:
     """Everything that a dialogue needs to answer a request."""
 
     context: RunContext
