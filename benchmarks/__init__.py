@@ -1,1 +1,1 @@
-"""What Baton costs and how fast it is, measured: run each module with ``python -m benchmarks.<name>``."""
+"""Benchmarks of Baton's cost and speed. Run each module with ``python -m benchmarks.<name>``."""

@@ -1,4 +1,4 @@
-"""Counting what DynamoDB charges for: every request of a client, with the units it consumed."""
+"""Counting what DynamoDB charges for: each request of a client, with the capacity units that it consumed."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any
 KIB = 1024
 READ_OPERATIONS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
 TRANSACTION_FACTOR = 2
-"""A transaction prepares and commits: two units for each one (DynamoDB developer guide, "Transactions")."""
+"""A transaction prepares and commits each write, so it costs double (DynamoDB developer guide, "Transactions")."""
 
 _NOTE = "baton_benchmark"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request and what it consumed."""
+    """One request, with the capacity units that it consumed."""
 
     operation: str
-    """``"PutItem"``"""
+    """The name of the operation, such as ``"PutItem"``."""
     target: str
     """The kind of item, from its key: ``"MSG"`` for ``MSG#000000000007``."""
     units: float
-    """Read or write units, those of indexes included."""
+    """Read or write units, including those of indexes."""
     index_units: float = 0.0
-    """The part of ``units`` that went to secondary indexes."""
+    """The part of ``units`` that secondary indexes consumed."""
     item_bytes: int = 0
-    """Size of the item after a write, by DynamoDB's rules; 0 where it is not known."""
+    """Bytes of the item after a write, by DynamoDB's rules; 0 if the size is not known."""
     attempts: int = 1
     refused: bool = False
-    """Whether the condition of a write did not hold. It is charged all the same."""
+    """Whether the condition of a write did not hold. Such a write is charged too."""
 
     @property
     def reads(self) -> bool:
@@ -47,26 +47,27 @@ class Request:
 
 
 class CapacityMeter:
-    """Watches boto3 DynamoDB clients and keeps a ``Request`` for each call.
+    """Records a ``Request`` for each call of boto3 DynamoDB clients.
 
-    Single operations are counted by ReturnConsumedCapacity=INDEXES. Counted by formula are: a refused conditional
-    write, whose answer does not tell (the larger of the old and the new item); TransactWriteItems, which DynamoDB Local
-    counts wrongly (twice the new item; entries of indexes not counted); and a read that finds nothing, which is free
-    in DynamoDB Local only (one unit if consistent, else half a unit).
+    Single operations are counted with ReturnConsumedCapacity=INDEXES. Three cases are counted by formula:
+
+    - A refused conditional write costs the larger of the old and the new item. Its response has no units.
+    - TransactWriteItems costs twice the new item, without index entries. DynamoDB Local counts it wrongly.
+    - A read that finds nothing costs one unit if consistent, otherwise half a unit. Only in DynamoDB Local it is free.
     """
 
     def __init__(self) -> None:
         self._requests: list[Request] = []
 
     def attach(self, client: Any) -> None:
-        """Count the calls of ``client`` from now on."""
+        """Start to count the calls of ``client``."""
         events = client.meta.events
         events.register("provide-client-params.dynamodb", self._ask_for_capacity)
         events.register("before-parameter-build.dynamodb", self._note)
         events.register("after-call.dynamodb", self._count)
 
     def take(self) -> tuple[Request, ...]:
-        """What was asked since the last time, in the order of the answers."""
+        """Return the requests since the last call of ``take``, in the order of their responses, and forget them."""
         taken, self._requests = self._requests, []
         return tuple(taken)
 
@@ -87,7 +88,7 @@ class CapacityMeter:
 def requests_of(
     operation: str, params: Mapping[str, Any], answer: Mapping[str, Any], attempts: int = 1
 ) -> list[Request]:
-    """The charged requests of one call: one, but one for each item of a transaction."""
+    """Return the charged requests of one call: one for each item of a transaction, otherwise one."""
     if operation == "TransactWriteItems":
         return _transaction(params)
     written = params.get("Item") or answer.get("Attributes") or {}
@@ -110,7 +111,7 @@ def requests_of(
 
 
 def target_of(params: Mapping[str, Any]) -> str:
-    """The kind of item a request is about: ``THREAD``, ``MSG``, ``~CONN``, ... or the index it reads."""
+    """Return the kind of item of a request (``THREAD``, ``MSG``, ``~CONN``, ...), or the index that it reads."""
     if "IndexName" in params:
         return f"index {params['IndexName']}"
     values = params.get("ExpressionAttributeValues", {})
@@ -126,7 +127,7 @@ def target_of(params: Mapping[str, Any]) -> str:
 
 
 def item_size(item: Mapping[str, Any]) -> int:
-    """Bytes of an item in DynamoDB's JSON, names included (developer guide, "Item sizes and formats")."""
+    """Return the bytes of an item in DynamoDB's JSON, with names (developer guide, "Item sizes and formats")."""
     return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
 
 
@@ -156,7 +157,7 @@ def _transaction(params: Mapping[str, Any]) -> list[Request]:
     for action in params["TransactItems"]:
         [(kind, of)] = action.items()
         if kind != "Put":
-            # Baton has none; whoever adds one has to measure the item before and after.
+            # Baton has no such action. To support one, measure the item before and after it.
             raise NotImplementedError(f"the size of the item of a transaction's {kind} is not in the request")
         size = item_size(of["Item"])
         units = float(TRANSACTION_FACTOR * _blocks(size))
@@ -169,7 +170,7 @@ def _blocks(size: int) -> int:
 
 
 def by_operation(requests: Iterable[Request]) -> dict[str, int]:
-    """Number of requests an operation, retries included, in alphabetical order."""
+    """Return the number of requests per operation, including retries, in alphabetical order."""
     counts: dict[str, int] = {}
     for request in sorted(requests, key=lambda request: request.operation):
         counts[request.operation] = counts.get(request.operation, 0) + request.attempts

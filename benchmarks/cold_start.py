@@ -1,9 +1,9 @@
-"""CPU time of a cold start, function by function: ``python -m benchmarks.cold_start [--runs 5]``.
+"""CPU time of each function's cold start: ``python -m benchmarks.cold_start [--runs 5]``.
 
-Each run is a fresh process that has what a function has in Lambda: its folder, the layers as their makefiles build them
-(for this machine's processor), and the template's variables. It loads the handler and ends. Counted is the whole
-process's CPU time, user and system, the interpreter's own start included; the smallest of the runs is shown, since load
-on the machine only ever adds. The second column is the same without the layers' bytecode.
+Each run starts a new process with what a function has in Lambda: its folder, the layers as their makefiles build them
+(for this machine's processor), and the template's variables. The process loads the handler and ends. The result is the
+CPU time of the whole process, user and system, including the interpreter's start. The smallest result of the runs is
+shown, because load on the machine can only add time. The second column is the same without the layers' bytecode.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _layers(folder: Path, python: str, version: str) -> list[Path]:
-    """Build the layers for this machine; the folders that Lambda would put on the path."""
+    """Build the layers for this machine, and return the folders that Lambda would add to the path."""
     for layer, source in LAYERS.items():
         variables = {
             "ARTIFACTS_DIR": str(folder / layer),

@@ -1,9 +1,9 @@
-"""What a handoff costs, in time and in DynamoDB: ``python -m benchmarks.handoff``.
+"""The cost of a handoff, in time and in DynamoDB: ``python -m benchmarks.handoff``.
 
-Whole turns through Baton's own adapters on DynamoDB Local, with the agents that ship; the models are scripted and
-answer at once. Two questions are answered: how long after the decision does the specialist's first token go out, and
-how many write units does a turn with a handoff cost beyond one without? Every figure is a median; the kinds of turns
-take turns, each in a conversation of its own that has had one plain turn before.
+The benchmark runs whole turns through Baton's adapters on DynamoDB Local, with the shipped agents. The models are
+scripted and answer without delay. It answers two questions: how long after the decision is the specialist's first token
+sent, and how many write units does a turn with a handoff cost beyond one without? Every figure is a median. The kinds
+of turns alternate, each in its own conversation after one plain turn.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ANSWER = "Which channel shall the alerts go to, and what shall set them off?"
 
 
 class Kind(StrEnum):
-    """Turns that are compared; each message is of the same length."""
+    """The kinds of turns that are compared. All messages have the same length."""
 
     PLAIN = "plain turn"
     BY_MODEL = "handoff, decided by the model"
@@ -51,11 +51,11 @@ MESSAGES = {
 
 @dataclass
 class Cast:
-    """``ChatModel`` of everybody: the main agent hands over if it is ``transferring``, others ask their question."""
+    """Implements ``ChatModel`` for all agents: the main agent hands over if ``transferring``, others ask a question."""
 
     transferring: bool = False
     decided_at: float = 0.0
-    """Event loop time at which the last model before the specialist had said all it wanted to say."""
+    """Event loop time at which the last model before the specialist had finished its answer."""
 
     async def stream(
         self,
@@ -65,7 +65,7 @@ class Cast:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """One model call, without delay."""
+        """Stream the answer to one model call without delay."""
         name = next((tool.name for tool in tools if tool.name.startswith(TRANSFER)), None)
         if self.transferring and name is not None:
             arguments = {"reason": "skill creation", "context_summary": "The user wants a skill for Slack alerts."}
@@ -83,26 +83,26 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """One turn."""
+    """The measurements of one turn."""
 
     seconds: float
-    """From the decision to the specialist's first token."""
+    """Seconds from the decision to the specialist's first token; 0 for a plain turn."""
     write_units: float
     requests: tuple[Request, ...]
 
 
 @dataclass
 class Bench:
-    """Turns of every kind."""
+    """Runs turns of every kind."""
 
     baton: Baton
     turns: Turns
     model: Cast
 
     async def turn(self, kind: Kind) -> Took:
-        """A turn of this kind, the second one of a new conversation."""
+        """Run a turn of this kind as the second turn of a new conversation, and return its measurements."""
         thread_id = self.baton.clock.new_id()
-        # A user of its own: what earlier ones have left unfinished would be shown to this one.
+        # Use a new user, because a user is shown unfinished workflows of earlier conversations.
         scope = Scope("benchmark", f"{thread_id[:8]}@example.com", frozenset({"skill:create"}))
         await self._say(scope, thread_id, "Hello, what can you do for me?", transferring=False)
         self.baton.meter.take()
@@ -132,7 +132,7 @@ class Bench:
 
 
 async def measure(rounds: int) -> tuple[str, str]:
-    """The report, and the requests of one turn of each kind."""
+    """Return the report, and the writes of one turn of each kind."""
     async with started() as baton:
         model = Cast()
         bench = Bench(baton, baton.turns_with(model), model)
@@ -163,7 +163,7 @@ def _detail(kind: Kind, took: Took) -> str:
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measure, print the report, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.handoff", description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="turns of each kind (default: %(default)s)")
     parser.add_argument("--detail", action="store_true", help="also list the writes of one turn of each kind")

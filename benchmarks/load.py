@@ -1,9 +1,9 @@
-"""Many conversations at once over WebSocket: ``python -m benchmarks.load``.
+"""Many concurrent conversations over WebSocket: ``python -m benchmarks.load``.
 
-The local cloud and a model endpoint that answers at once run in processes of their own. Every conversation has a
-connection of its own and several turns, one after the other; all conversations talk at the same time. Every event is
-counted: the numbers of a thread's events must grow by one, and afterwards the log, read anew from the beginning, must
-hold exactly what was received.
+The local cloud and a model endpoint that answers without delay run in their own processes. Every conversation has its
+own connection and several turns, one after the other. All conversations run at the same time. Every event is counted:
+the sequence numbers of a thread's events must grow by one. Afterwards the log is read again from the beginning, and
+must have exactly the events that were received.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ TENANT = "load"
 
 @dataclass
 class Conversation:
-    """One connection, one thread."""
+    """One connection with one thread, and the counts of its events."""
 
     thread_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     events: dict[int, dict[str, Any]] = field(default_factory=dict)
     lost: int = 0
     duplicated: int = 0
     wrong: int = 0
-    """Answers that are not what the model said."""
+    """Number of answers that differ from the model's, and of received events that differ from the log's."""
     first_token: list[float] = field(default_factory=list)
-    """Seconds from the sending of the question, a turn each."""
+    """Seconds from sending the question to the first token, one value per turn."""
     whole: list[float] = field(default_factory=list)
 
     async def talk(self, connection: websocket.ClientConnection, turns: int, seconds: float) -> None:
-        """Ask, take the answer to its end, ask again: ``turns`` times, or for ``seconds`` when there are any."""
+        """Run turns one after the other: ``turns`` of them, or as many as begin in ``seconds`` if that is not 0."""
         until = time.perf_counter() + seconds
         while time.perf_counter() < until if seconds else len(self.whole) < turns:
             await self._turn(connection)
 
     async def check(self, connection: websocket.ClientConnection) -> None:
-        """Compare what was received with the log as a client finds it that comes anew."""
+        """Compare the received events with the log, read from the beginning as a new client would."""
         last = max(self.events, default=0)
         await connection.send(json.dumps({"action": "resume", "threadId": self.thread_id, "after": 0}))
         seen: dict[int, dict[str, Any]] = {}
@@ -99,7 +99,7 @@ class Conversation:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a load."""
+    """The results of all conversations, and the seconds that they took."""
 
     conversations: list[Conversation]
     seconds: float
@@ -147,7 +147,10 @@ class Result:
 
 
 async def load(url: str, conversations: int, turns: int, seconds: float = 0.0) -> Result:
-    """Have ``conversations`` of ``turns`` turns each, or as many as begin within ``seconds``, all at once."""
+    """Run ``conversations`` at the same time and return the result.
+
+    Each has ``turns`` turns, or as many as begin within ``seconds`` if that is not 0.
+    """
     async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as http:
         answer = await http.post("/local/token", json={"tenant": TENANT, "user": "ada"})
         token = answer.raise_for_status().json()["token"]
@@ -178,7 +181,7 @@ async def _next(connection: websocket.ClientConnection) -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Measure and print; 1 if an event was lost or came twice."""
+    """Measure, print the report, and return 1 if an event was lost, came twice or differed, otherwise 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
     parser.add_argument("--conversations", type=int, default=CONVERSATIONS, help="default: %(default)s")
     parser.add_argument("--turns", type=int, default=TURNS, help="of each conversation (default: %(default)s)")

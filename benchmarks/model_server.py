@@ -1,4 +1,4 @@
-"""A model endpoint that answers at once: ``uvicorn benchmarks.model_server:app``, on a process of its own."""
+"""A model endpoint that answers without delay, in its own process: ``uvicorn benchmarks.model_server:app``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USAGE = {"prompt_tokens": 100, "completion_tokens": len(TOKENS), "total_tokens":
 
 
 async def chat_completions(request: Request) -> StreamingResponse:
-    """POST /v1/chat/completions: the same answer to everything, always streamed, one chunk a token."""
+    """Answer POST /v1/chat/completions: always the same answer, streamed with one chunk per token."""
     await request.json()
     return StreamingResponse(_stream(), media_type="text/event-stream")
 

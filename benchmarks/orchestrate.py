@@ -1,8 +1,9 @@
-"""What it costs to consult other agents: ``python -m benchmarks.orchestrate``.
+"""The cost of consulting other agents: ``python -m benchmarks.orchestrate``.
 
-Whole turns through Baton's own adapters on DynamoDB Local; the model is scripted. Two questions are answered: does a
-turn that consults two agents of a second each take one second or two, and what does Baton itself add to each consulted
-agent? Every figure is a median; the kinds of turns take turns, so that a busy machine slows all of them.
+The benchmark runs whole turns through Baton's adapters on DynamoDB Local, with a scripted model. It answers two
+questions: does a turn that consults two agents of a second each take one second or two, and how much time does Baton
+itself add per consulted agent? Every figure is a median. The kinds of turns alternate, so that a busy machine slows all
+of them.
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ MAX_AGENTS = 4
 
 @dataclass
 class Orchestra:
-    """``ChatModel`` of all agents: the main one asks the first ``asked`` of its agents at once, then answers."""
+    """Implements ``ChatModel`` for all agents: the main one consults the first ``asked`` agents at once, then answers.
+
+    The consulted agents answer after ``seconds``.
+    """
 
     asked: int = 0
     seconds: float = 0.0
-    """How long a consulted agent thinks."""
+    """Seconds that a consulted agent waits before it answers."""
 
     async def stream(
         self,
@@ -52,7 +56,7 @@ class Orchestra:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """One model call, without delay but for the consulted agents' own."""
+        """Stream the answer to one model call. Only consulted agents wait before it."""
         names = [tool.name for tool in tools if tool.name.startswith(ASK)][: self.asked]
         if names and prompts[-1].role is Role.USER:
             for number, name in enumerate(names):
@@ -66,7 +70,7 @@ class Orchestra:
 
 
 def agents() -> list[AgentDefinition]:
-    """A main agent and those it may ask."""
+    """Return a main agent and the agents that it may consult."""
     others = [
         AgentDefinition(id=f"expert-{number}", name=f"Expert {number}", description="Knows.", system_prompt="Answer.")
         for number in range(1, MAX_AGENTS + 1)
@@ -84,7 +88,7 @@ def agents() -> list[AgentDefinition]:
 
 @dataclass
 class Bench:
-    """One conversation and its model."""
+    """Runs the turns of one conversation with its model."""
 
     baton: Baton
     turns: Turns
@@ -92,7 +96,7 @@ class Bench:
     thread_id: str
 
     async def turn(self, asked: int, seconds: float = 0.0) -> Took:
-        """A turn that consults ``asked`` agents, each of which thinks for ``seconds``."""
+        """Run a turn that consults ``asked`` agents, each of which waits for ``seconds``. Return its times."""
         self.model.asked, self.model.seconds = asked, seconds
         message_id = self.baton.clock.new_id()
         request = message_request(SCOPE, thread_id=self.thread_id, message_id=message_id, content="Well?")
@@ -116,15 +120,15 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """Seconds of one turn."""
+    """The times of one turn in seconds."""
 
     until_answer: float
-    """From the model's calls (without any, from the beginning) to the first word of the answer."""
+    """From the model's first tool call (without calls, from STATE_SNAPSHOT) to the start of the answer."""
     whole: float
 
 
 async def measure(rounds: int, slow_rounds: int) -> str:
-    """The report."""
+    """Measure and return the report."""
     async with started() as baton:
         model = Orchestra()
         bench = Bench(baton, baton.turns_with(model, *agents()), model, baton.clock.new_id())
@@ -155,7 +159,7 @@ async def measure(rounds: int, slow_rounds: int) -> str:
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measure, print the report, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.orchestrate", description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="turns of each kind (default: %(default)s)")
     arguments = parser.parse_args()

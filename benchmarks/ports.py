@@ -1,4 +1,4 @@
-"""Ports of which the measured turns need next to nothing: no tools, no remote agents, agents in memory."""
+"""Minimal ports for the measured turns: no tools, no remote agents, agents in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from baton.ports.tools import CallContext, OfferedTools, ToolFailed, ToolResult
 
 
 class NoTools:
-    """``ports.tools.Tools`` of agents that have none."""
+    """Implements ``ports.tools.Tools`` for agents without tools."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         return OfferedTools((), ())
@@ -24,15 +24,15 @@ class NoTools:
 
 
 class NoRemoteAgents:
-    """``ports.agent_client.AgentClient`` for agents that all run here."""
+    """Implements ``ports.agent_client.AgentClient`` for a deployment without remote agents."""
 
     async def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
         raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
-        yield  # makes this a generator, as the port has it
+        yield  # makes this a generator, as the port requires
 
 
 class AgentsInMemory:
-    """``ports.agent_catalog.AgentCatalog``; the first of ``definitions`` is the default main agent."""
+    """Implements ``ports.agent_catalog.AgentCatalog``. The first of ``definitions`` is the default main agent."""
 
     def __init__(self, *definitions: AgentDefinition) -> None:
         self._definitions = {definition.id: definition for definition in definitions}

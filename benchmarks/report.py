@@ -1,4 +1,4 @@
-"""Tables for people, and what they were measured on."""
+"""Tables of results, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from local.engines import dynamodb
 
 
 def machine() -> str:
-    """Cores, system, Python and DynamoDB Local; nothing that names the machine."""
+    """Return cores, system, Python and DynamoDB Local, without anything that identifies the machine."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     engine = dynamodb.ARTIFACT.rpartition(":")[2]
     return (
@@ -20,7 +20,10 @@ def machine() -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table: the first column to the left, the others to the right, padded so that it reads as text."""
+    """Return a Markdown table, padded so that it is readable as text.
+
+    The first column is aligned to the left, the others to the right.
+    """
     cells = [list(head), *([_text(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
     lines = ["| " + " | ".join(_aligned(line, widths)) + " |" for line in cells]

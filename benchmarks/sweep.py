@@ -1,8 +1,8 @@
-"""How many threads one sweeper looks at in a minute, and what a look asks of the table: ``python -m benchmarks.sweep``.
+"""How many threads a sweeper checks per minute, and what a check costs: ``python -m benchmarks.sweep``.
 
-Baton's own sweeper runs against DynamoDB Local, with the table of ``template.yaml``. Every thread is due and was active
-since its check was set, which is what most looks find: the check is moved forward. Half of the runs are over threads
-with an earlier session, for which the sweeper also asks whether its episode is there.
+Baton's sweeper runs against DynamoDB Local, with the table of ``template.yaml``. Every thread is due and was active
+after its check time was set. That is the most frequent case: the sweeper moves the check time forward. Half of the runs
+use threads with an earlier session, for which the sweeper also checks that the episode exists.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from local.template import Endpoints
 
 SCOPE = Scope("benchmark", "ada@example.com")
 WANTED = 33_000
-"""Looks a minute: a million conversations under way, with an idle time of half an hour."""
+"""Checks per minute that a million active conversations need, with an idle time of half an hour."""
 MAX_IN_ONE_WRITE = 25
 MAX_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """One sweep over threads that were all due."""
+    """The measurements of one sweep over threads that were all due."""
 
     threads: int
     seconds: float
@@ -62,7 +62,7 @@ class Swept:
 
 
 class _Ports(AwsPorts):
-    """A deployment's ports, of which a look needs nothing but the table."""
+    """A deployment's ports. A check needs only the table."""
 
     def __init__(self, table: Table, store: ThreadStore) -> None:
         self.table, self.store = table, store
@@ -83,7 +83,7 @@ class Bench:
         self.episodes = DynamoEpisodes(self.table)
 
     async def fill(self, count: int, *, with_session: bool) -> None:
-        """Write so many threads that are due, each like one that was talked to a moment ago."""
+        """Write ``count`` threads that are due, each like a thread that was active a moment ago."""
         originals = await self._original(with_session=with_session)
         items: list[Item] = []
         for _ in range(count):
@@ -97,7 +97,10 @@ class Bench:
             await asyncio.to_thread(self._filler.batch_write_item, RequestItems={self.table.name: puts})
 
     async def sweep(self, count: int, *, metered: bool = False) -> Swept:
-        """Look at all of them once. The meter costs CPU time of its own: requests and time are taken of two sweeps."""
+        """Sweep all threads once. The meter itself uses CPU time, so requests and time need two separate sweeps.
+
+        ``count`` is how many threads are due. Raises ``RuntimeError`` if the sweep does not postpone exactly these.
+        """
         on = Table(self._metered, self.table.name, seconds=60) if metered else self.table
         sweeper = build(_Ports(on, self.store)).sweeper
         self.meter.take()
@@ -129,14 +132,14 @@ class Bench:
             found.append(await self.table.get(keys.episode(SCOPE, thread_id, 1)))
         item = found[0]
         assert item is not None  # noqa: S101 - written above
-        # Out of the way of the sweep.
+        # Move the check of the original thread out of the sweep.
         later = to_millis(self.clock.now() + timedelta(days=1))
         await self.table.put({**item, "idle_check_at": later})
         return [each for each in found if each is not None]
 
 
 def _limits() -> dict[str, Any]:
-    """The product's own settings of its client."""
+    """Return the client settings that Baton uses."""
     return {"max_pool_connections": aws.MAX_CONNECTIONS, "parameter_validation": False}
 
 
@@ -146,14 +149,14 @@ def _cpu_seconds() -> float:
 
 
 async def measure(count: int) -> tuple[Swept, Swept]:
-    """Threads in their first session, and threads with an earlier one."""
+    """Return the measurements for threads in their first session, and for threads with an earlier session."""
     engine = DynamoDBLocal(default_cache_dir(), progress=lambda text: None)
     try:
         endpoint = await asyncio.to_thread(engine.start)
         stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
         bench = Bench(endpoint, create_table(client("dynamodb", endpoint), stack.table))
         await bench.fill(200, with_session=False)
-        await bench.sweep(200)  # connections are opened, code is loaded
+        await bench.sweep(200)  # opens connections and loads code
         swept = []
         for with_session in (False, True):
             await bench.fill(few := count // 4, with_session=with_session)
@@ -168,7 +171,7 @@ async def measure(count: int) -> tuple[Swept, Swept]:
 
 
 def summary(columns: tuple[Swept, Swept]) -> str:
-    """One column for each kind of thread."""
+    """Return a table with one column for each kind of thread."""
     operations = sorted({name for swept in columns for name in swept.requests})
     return table(
         ["", "first session", "later session"],
@@ -184,7 +187,7 @@ def summary(columns: tuple[Swept, Swept]) -> str:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep", description=__doc__)
     parser.add_argument("--threads", type=int, default=8_000, help="threads of each kind (default: %(default)s)")
     columns = asyncio.run(measure(parser.parse_args().threads))

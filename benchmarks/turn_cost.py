@@ -1,7 +1,7 @@
-"""What a turn costs in DynamoDB, from the first of a thread to the thousandth: ``python -m benchmarks.turn_cost``.
+"""The cost of a turn in DynamoDB, from a thread's first turn to its thousandth: ``python -m benchmarks.turn_cost``.
 
-Baton's own adapters run against DynamoDB Local, with the table of ``template.yaml``. Only the model is scripted and the
-WebSocket's far end is a stand-in that takes every frame.
+Baton's adapters run against DynamoDB Local, with the table of ``template.yaml``. Only the model is scripted, and a fake
+WebSocket connection takes every frame.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ THREAD_ID = "7d444840-9dc0-41d1-b245-5ffdce74fad2"
 SSE_THREAD_ID = "9a1f0f5e-1f0a-4b7e-8a55-0d7b1c9e4f10"
 CONNECTION_ID = "L0SM9cOFvHcCIhw="
 BEGINNING = frozenset({"~CONN", "~THREAD"})
-"""Items written when a conversation begins: where its connection is attached, and whose its id is."""
+"""Items written when a conversation begins: its attached connection, and the owner of its id."""
 
 
 class HourClock(SystemClock):
-    """The machine's clock, set back to the full hour: no run crosses into another hour unless ``ahead`` says so."""
+    """The system clock, set back to the full hour, so that no run crosses into another hour unless ``ahead`` is set."""
 
     def __init__(self) -> None:
         now = datetime.now(UTC)
@@ -76,7 +76,7 @@ class HourClock(SystemClock):
 
 
 class Record:
-    """``HeldRecord``: the queue's, with which a message over a WebSocket comes. Its id is as long as SQS makes them."""
+    """Implements ``HeldRecord`` for a message over a WebSocket. Its id is as long as an id of SQS."""
 
     def __init__(self) -> None:
         self.delivery = RecordDelivery(str(uuid.uuid4()), 1)
@@ -85,11 +85,11 @@ class Record:
         return 60.0
 
     def attempting(self, attempt: int) -> None:
-        """Nobody else is given it."""
+        """Do nothing, because no other worker receives the record."""
 
 
 class NoClosings:
-    """No plain turn ends a session."""
+    """Implements ``Closings`` for plain turns, which never end a session."""
 
     async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
         raise NotImplementedError
@@ -97,7 +97,7 @@ class NoClosings:
 
 @dataclass
 class ConnectedClient:
-    """``Connections`` with one client that takes every frame."""
+    """Implements ``Connections`` with one client that takes every frame."""
 
     frames: list[str] = field(default_factory=list)
 
@@ -105,12 +105,12 @@ class ConnectedClient:
         self.frames.append(frame)
 
     async def close(self, connection_id: str) -> None:
-        """Nobody is disconnected."""
+        """Do nothing, because the client stays connected."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnCost:
-    """What one turn asked of the table, and what its client got."""
+    """The requests of one turn, the frames of its client, and its time."""
 
     turn: int
     requests: tuple[Request, ...]
@@ -118,13 +118,13 @@ class TurnCost:
     frames: int
     seconds: float
     cpu_seconds: float
-    """Of this process, with its threads."""
+    """CPU seconds of this process with its threads, including the fake model's."""
     model_cpu_seconds: float
-    """What the stand-in for the model took of that: the same stream, taken by nobody else right after the turn."""
+    """The fake model's part of ``cpu_seconds``, measured by reading the same stream alone right after the turn."""
 
     @property
     def own_cpu_seconds(self) -> float:
-        """What is Baton's."""
+        """Return Baton's own part of ``cpu_seconds``."""
         return self.cpu_seconds - self.model_cpu_seconds
 
     @property
@@ -141,7 +141,7 @@ class TurnCost:
 
     @property
     def beginning_units(self) -> float:
-        """The write units that only a new conversation or a new connection costs, indexes included."""
+        """Return the write units that only a new conversation or connection costs, including indexes."""
         return sum(
             request.write_units if _begins(request) else request.index_units
             for request in self.requests
@@ -161,7 +161,7 @@ class TurnCost:
 
 
 class Conversation:
-    """One thread, its connection if it has one, and Baton with a meter on its table."""
+    """Runs turns of one thread on a metered Baton, with or without a connection."""
 
     def __init__(self, baton: Baton, thread_id: str, *, connected: bool) -> None:
         self._baton = baton
@@ -170,13 +170,13 @@ class Conversation:
         self._turn = 0
 
     async def go_on(self, turns: int) -> None:
-        """Run turns without pauses and without counting."""
+        """Run turns without pauses, and do not count them."""
         for _ in range(turns):
             await self._run(0.0, 0.0)
         self._baton.meter.take()
 
     async def measured(self) -> TurnCost:
-        """Run the plain turn exactly as it is specified."""
+        """Run the plain turn exactly as specified, and return its cost."""
         baton = self._baton
         baton.meter.take()
         baton.s3_requests = 0
@@ -205,7 +205,7 @@ class Conversation:
 
 
 class MeteredPorts(AwsPorts):
-    """A deployment's ports on engines of this machine; the model and what lies beyond the tables are stand-ins."""
+    """A deployment's ports on local engines. The model, connections, tools and remote agents are fakes."""
 
     def __init__(self, table: Table, s3: Any, bucket: str, clock: HourClock, connections: ConnectedClient) -> None:
         self.table, self.bodies = table, S3Bodies(s3, bucket)
@@ -218,15 +218,15 @@ class MeteredPorts(AwsPorts):
 
 
 async def _model_cpu_seconds(files: ThreadFiles) -> float:
-    """The CPU seconds of the model's stand-in alone: it wakes up once a token, hundreds of times a turn."""
+    """Return the CPU seconds of the fake model alone, which wakes up once per token, hundreds of times per turn."""
     before = time.process_time()
     async for _ in PacedModel(STREAM_SECONDS).stream(ModelSettings("scripted"), (), thread_files=files):
-        pass  # nobody listens
+        pass  # the stream is only read
     return time.process_time() - before
 
 
 class Baton:
-    """Baton as its composition root puts it together, but for the model and the connections."""
+    """Baton as ``composition.app`` builds it, over ``MeteredPorts``."""
 
     def __init__(self, table: Table, s3: Any, bucket: str, meter: CapacityMeter, silence: float) -> None:
         self.meter = meter
@@ -241,13 +241,13 @@ class Baton:
         self.turns = self.turns_with(self.model)
 
     def turns_with(self, model: ChatModel, *agents: AgentDefinition) -> Turns:
-        """Turns with this model and, if they are given, other agents than those that ship; the first one is asked."""
+        """Return ``Turns`` with this model. ``agents`` replace the shipped agents; the first one is the main agent."""
         ports = self._ports()
         ports.model = model
         if agents:
             ports.catalog = AgentsInMemory(*agents)
-        ports.counter.load()  # the vocabulary, now and not in the first turn
-        shapes.load()  # likewise what bodies are read with
+        ports.counter.load()  # load the vocabulary now, not in the first turn
+        shapes.load()  # likewise the shapes of stored bodies
         return build(ports).turns
 
     def _count_s3(self, **_: Any) -> None:
@@ -256,7 +256,7 @@ class Baton:
 
 @asynccontextmanager
 async def started(silence: float = 0.0) -> AsyncIterator[Baton]:
-    """Baton on engines of this machine, with an empty table; its model is silent for ``silence`` seconds at first."""
+    """Yield Baton on local engines with an empty table. Its model is silent for ``silence`` seconds at first."""
     engine, moto = DynamoDBLocal(default_cache_dir(), progress=lambda text: None), MotoServer()
     try:
         endpoint, objects = await asyncio.to_thread(engine.start), await asyncio.to_thread(moto.start)
@@ -276,16 +276,16 @@ async def started(silence: float = 0.0) -> AsyncIterator[Baton]:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Everything measured."""
+    """The costs of all measured turns."""
 
     websocket: tuple[TurnCost, ...]
     new_hour: TurnCost
-    """The first turn after the hour in which the thread is listed has changed."""
+    """The cost of the first turn in a new hour, which changes the thread's entry in the listing."""
     sse: tuple[TurnCost, ...]
 
 
 async def measure(turns: Iterable[int], silence: float = 0.0) -> Results:
-    """Run the conversation and measure the given turns of it."""
+    """Run the conversation, measure the given turns, and return the results."""
     async with started(silence) as baton:
         conversation = Conversation(baton, THREAD_ID, connected=True)
         websocket: list[TurnCost] = []
@@ -302,7 +302,7 @@ async def measure(turns: Iterable[int], silence: float = 0.0) -> Results:
 
 
 def summary(costs: Iterable[TurnCost]) -> str:
-    """One column a turn."""
+    """Return a table with one column per turn."""
     costs = list(costs)
     operations = sorted({name for cost in costs for name in by_operation(cost.requests)})
     rows: list[tuple[str, Sequence[object]]] = [
@@ -324,7 +324,7 @@ def summary(costs: Iterable[TurnCost]) -> str:
 
 
 def beginning(first: TurnCost, new_hour: TurnCost) -> str:
-    """What a conversation costs beyond its turns."""
+    """Return a table of what a conversation costs besides its turns."""
     writes = [request for request in first.requests if not request.reads]
     owner = sum(request.write_units for request in writes if request.target == "~THREAD")
     attached = sum(
@@ -344,7 +344,7 @@ def beginning(first: TurnCost, new_hour: TurnCost) -> str:
 
 
 def detail(cost: TurnCost) -> str:
-    """Every request of a turn, in order."""
+    """Return a table of all requests of a turn, in order."""
     rows = [
         (
             f"{number} {request.operation} {request.target}" + (" (refused)" if request.refused else ""),
@@ -363,7 +363,7 @@ def _begins(request: Request) -> bool:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_cost", description=__doc__)
     parser.add_argument("--turns", default=",".join(map(str, TURNS)), help="turns to measure (default: %(default)s)")
     parser.add_argument("--silence", type=float, default=0.0, help="seconds before the first token (default: 0)")

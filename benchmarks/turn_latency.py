@@ -1,7 +1,7 @@
-"""How long Baton itself takes for a turn: ``python -m benchmarks.turn_latency``.
+"""Baton's own time in a turn: ``python -m benchmarks.turn_latency``.
 
-The local cloud and a model endpoint that answers at once run in processes of their own. Turns over WebSocket, turns
-over SSE and direct calls of the same endpoint with the same client take place one after the other, in turn about.
+The local cloud and a model endpoint that answers without delay run in their own processes. Turns over WebSocket, turns
+over SSE and direct calls of the same endpoint with the same client alternate.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from local.settings import ROOT
 TURNS = 200
 THREADS = 10
 WARM_UP = 2
-"""Turns on each thread before those that count."""
+"""Turns on each thread before the measured ones."""
 MODEL = "benchmark"
 KEY = "no-key"
 TENANT, USER = "benchmark", "ada"
@@ -43,24 +43,24 @@ TENANT, USER = "benchmark", "ada"
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds from the sending of the question."""
+    """The times of one turn, in seconds from sending the question."""
 
     first_token: float
     whole: float
     started: float | None = None
-    """To RUN_STARTED; a direct call has none."""
+    """Seconds to RUN_STARTED; None for a direct call."""
 
 
 class Way(Protocol):
     """One way to ask a question on one of several conversations."""
 
     async def turn(self, thread: int) -> Timing:
-        """Ask, and take the answer to its end."""
+        """Ask the question, read the whole answer, and return the timing."""
         ...
 
 
 class Direct:
-    """The model's endpoint itself, with the conversation kept in memory, as a program without Baton would."""
+    """Calls the model's endpoint and keeps the conversation in memory, as a program without Baton would."""
 
     def __init__(self, client: AsyncOpenAI, system_prompt: str, threads: int) -> None:
         self._client = client
@@ -89,7 +89,7 @@ class Direct:
 
 
 class OverSse:
-    """POST /v1/runs."""
+    """Calls POST /v1/runs."""
 
     def __init__(self, client: httpx.AsyncClient, threads: int) -> None:
         self._client = client
@@ -115,7 +115,7 @@ class OverSse:
 
 
 class OverWebSocket:
-    """The message action."""
+    """Sends the message action."""
 
     def __init__(self, connection: websocket.ClientConnection, threads: int) -> None:
         self._connection = connection
@@ -137,7 +137,7 @@ class OverWebSocket:
 
 
 class _EventClock:
-    """Notes when the events of one turn came."""
+    """Records when the first event of each type in a turn came."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter()
@@ -171,7 +171,7 @@ def _thread_ids(count: int) -> list[str]:
 
 @contextmanager
 def model_endpoint() -> Iterator[str]:
-    """The model endpoint's base URL."""
+    """Start the model endpoint and yield its base URL."""
 
     def command(port: int) -> list[str]:
         server = [sys.executable, "-m", "uvicorn", "benchmarks.model_server:app"]
@@ -186,7 +186,7 @@ def model_endpoint() -> Iterator[str]:
 
 @contextmanager
 def local_cloud(model_url: str) -> Iterator[str]:
-    """The local cloud's URL; its model is the one at ``model_url``."""
+    """Start the local cloud with the model at ``model_url``, and yield its URL."""
 
     def command(port: int) -> list[str]:
         settings = {"PORT": port, "OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": KEY, "BATON_CHAT_MODEL": MODEL}
@@ -211,7 +211,7 @@ def _answers(url: str) -> bool:
 
 @asynccontextmanager
 async def _ways(threads: int) -> AsyncIterator[dict[str, Way]]:
-    """Every way, over everything it needs."""
+    """Start the processes and connections, and yield all ways by name."""
     async with AsyncExitStack() as stack:
         model_url = stack.enter_context(model_endpoint())
         url = stack.enter_context(local_cloud(model_url))
@@ -233,12 +233,12 @@ async def _ways(threads: int) -> AsyncIterator[dict[str, Way]]:
 
 
 async def measure(turns: int, threads: int = THREADS) -> dict[str, list[Timing]]:
-    """``turns`` turns each way, in turn about, after the warm-up."""
+    """Run ``turns`` turns each way, alternating, after the warm-up. Return the timings by the way's name."""
     async with _ways(threads) as ways:
         timings: dict[str, list[Timing]] = {name: [] for name in ways}
         names = list(ways)
         for number in range(WARM_UP * threads + turns):
-            # Nobody is always the one that comes after the same other.
+            # Rotate the order, so that each way comes first equally often.
             for name in (*names[number % len(names) :], *names[: number % len(names)]):
                 timing = await ways[name].turn(number % threads)
                 if number >= WARM_UP * threads:
@@ -248,19 +248,19 @@ async def measure(turns: int, threads: int = THREADS) -> dict[str, list[Timing]]
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one measure of one way comes to, in seconds."""
+    """The percentiles of one measure of one way, in seconds."""
 
     p50: float
     p95: float
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Figures:
-        """Of at least two values."""
+        """Return the percentiles of at least two values."""
         return cls(statistics.median(values), statistics.quantiles(values, n=100, method="inclusive")[94])
 
 
 def figures(timings: Sequence[Timing]) -> dict[str, Figures]:
-    """First token, whole turn and, where there is one, RUN_STARTED."""
+    """Return the figures of the first token, the whole turn and, if the timings have it, RUN_STARTED."""
     started = [timing.started for timing in timings if timing.started is not None]
     return {
         **({"started": Figures.of(started)} if started else {}),
@@ -270,7 +270,7 @@ def figures(timings: Sequence[Timing]) -> dict[str, Figures]:
 
 
 def summary(timings: dict[str, list[Timing]]) -> str:
-    """One line a way; the first way is what the others are compared with."""
+    """Return a table with one line per way. The ratios compare each way with the first one."""
     results = {name: figures(values) for name, values in timings.items()}
     direct = next(iter(results.values()))
     rows = []
@@ -289,7 +289,7 @@ def summary(timings: dict[str, list[Timing]]) -> str:
 
 
 def own_time(timings: dict[str, list[Timing]]) -> str:
-    """What is left when the direct call's median is taken away."""
+    """Return a table of each way's median minus that of the direct call."""
     results = {name: figures(values) for name, values in timings.items()}
     (_, direct), *others = results.items()
     rows = [
@@ -308,7 +308,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_latency", description=__doc__)
     parser.add_argument("--turns", type=int, default=TURNS, help="measured turns each way (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print every timing, in seconds, as JSON instead")

@@ -1,4 +1,4 @@
-"""The plain turn that is measured: a question of 0.4 KB, an answer of 1.8 KB, streamed in 3 seconds."""
+"""The plain turn for measurements: a question of 0.4 KB, and an answer of 1.8 KB streamed in 3 seconds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ ANSWER = (
 
 @dataclass
 class PacedModel:
-    """``ChatModel`` that says ``ANSWER``, a token or so at a time, evenly spread over ``seconds`` after ``silence``."""
+    """Implements ``ChatModel`` and streams ``ANSWER`` in pieces of about a token.
+
+    The pieces are spread evenly over ``seconds``, after ``silence``.
+    """
 
     seconds: float = 0.0
     silence: float = 0.0
@@ -58,7 +61,7 @@ class PacedModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """The answer. The pauses are kept by the clock, so that no lateness adds up."""
+        """Stream the answer. Each piece is due at a fixed time, so that delays do not add up."""
         loop = asyncio.get_running_loop()
         began = loop.time() + self.silence
         tokens = pieces(ANSWER)
@@ -70,5 +73,5 @@ class PacedModel:
 
 
 def pieces(text: str) -> list[str]:
-    """The text cut about as a model streams it: a word with the space before it, or a mark."""
+    """Return the text split about as a model streams it: into words with the space before them, and marks."""
     return re.findall(r"\s*\w+|\s*[^\w\s]", text)

@@ -196,8 +196,8 @@ def tell_results(
 ) -> None:
     """Add a result for each call that was waiting, for a run that ends before it has said anything.
 
-    The result of a call that an earlier attempt has made comes from ``journal``. Marked as not carried out, the next
-    turn's model would make that call again.
+    The result of a call that an earlier attempt has made comes from ``journal``. If the result said that the call was
+    not carried out, the next turn's model would make it again.
     """
     for interrupt in answered.interrupts:
         made = journal.get(interrupt.tool_call_id)

@@ -128,7 +128,7 @@ class HandoffEvents:
         )
 
     def without_specialist(self, trouble: SpecialistProblem) -> Iterator[BaseEvent]:
-        """Return to the main agent because the specialist cannot continue, and say why where the user needs it."""
+        """Return to the main agent because the specialist cannot continue. Say why, unless its workflow has ended."""
         conversation, specialist = self._tracker.current, self._tracker.current.agent
         if trouble is SpecialistProblem.LOST:
             yield from self._lose()

@@ -70,7 +70,10 @@ class Follower:
     async def events_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, seconds: float, when_dead: WhenDead
     ) -> AsyncGenerator[Event, None]:
-        """Yield the events of the run in progress from its beginning, until it ends or ``when_dead`` returns False."""
+        """Yield the events of the run in progress from its beginning.
+
+        Ends with the run, after ``seconds``, or when ``when_dead`` returns False for a dead worker.
+        """
         thread = await self._store.get_thread(scope, thread_id)
         following = self.follow(scope, thread_id, after=thread.last_seq, seconds=seconds, when_dead=when_dead)
         async for replay in following:

@@ -32,7 +32,7 @@ from baton.turns.turn_services import TurnServices
 
 ORPHAN_SECONDS = 300.0
 GIVE_UP_SECONDS = 40.0
-"""Longer than a lease, so that the lease of an earlier worker has run out by then."""
+"""Long enough for the lease of an earlier worker to run out."""
 
 
 class Turns:
