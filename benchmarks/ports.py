@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.episode import EpisodeRef
 from baton.domain.identity import Scope
+from baton.domain.queued import RecordDelivery
 from baton.ports.agent_client import AgentChunk, AgentFailed, AgentTask
 from baton.ports.tools import CallContext, OfferedTools, ToolFailed, ToolResult
 
@@ -45,3 +49,36 @@ class AgentsInMemory:
 
     def default_main(self) -> AgentDefinition:
         return next(iter(self._definitions.values()))
+
+
+class Record:
+    """Implements ``HeldRecord`` for a message over a WebSocket. Its id is as long as an id of SQS."""
+
+    def __init__(self) -> None:
+        self.delivery = RecordDelivery(str(uuid.uuid4()), 1)
+
+    def seconds_left(self) -> float:
+        return 60.0
+
+    def attempting(self, attempt: int) -> None:
+        """Do nothing, because no other worker receives the record."""
+
+
+class NoClosings:
+    """Implements ``Closings`` for plain turns, which never end a session."""
+
+    async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
+        raise NotImplementedError
+
+
+@dataclass
+class ConnectedClient:
+    """Implements ``Connections`` with one client that takes every frame."""
+
+    frames: list[str] = field(default_factory=list)
+
+    async def post(self, connection_id: str, frame: str) -> None:
+        self.frames.append(frame)
+
+    async def close(self, connection_id: str) -> None:
+        """Do nothing, because the client stays connected."""

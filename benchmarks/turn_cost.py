@@ -11,10 +11,9 @@ import asyncio
 import gc
 import json
 import time
-import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -31,10 +30,8 @@ from baton.adapters.token_counter import TiktokenCounter
 from baton.composition.app import build
 from baton.composition.aws import AwsPorts
 from baton.domain.agent import AgentDefinition
-from baton.domain.episode import EpisodeRef
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.domain.queued import RecordDelivery
 from baton.outbox.subscriber import Subscriber
 from baton.ports.chat_model import ChatModel, ModelSettings
 from baton.ports.clock import SystemClock
@@ -42,7 +39,7 @@ from baton.ports.files import ThreadFiles
 from baton.requests.parsing import message_request
 from baton.turns.turns import Turns
 from benchmarks.capacity import CapacityMeter, Request, by_operation
-from benchmarks.ports import AgentsInMemory, NoRemoteAgents, NoTools
+from benchmarks.ports import AgentsInMemory, ConnectedClient, NoClosings, NoRemoteAgents, NoTools, Record
 from benchmarks.report import machine, table
 from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel
 from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
@@ -73,39 +70,6 @@ class HourClock(SystemClock):
 
     def now(self) -> datetime:
         return super().now() - self._behind + self.ahead
-
-
-class Record:
-    """Implements ``HeldRecord`` for a message over a WebSocket. Its id is as long as an id of SQS."""
-
-    def __init__(self) -> None:
-        self.delivery = RecordDelivery(str(uuid.uuid4()), 1)
-
-    def seconds_left(self) -> float:
-        return 60.0
-
-    def attempting(self, attempt: int) -> None:
-        """Do nothing, because no other worker receives the record."""
-
-
-class NoClosings:
-    """Implements ``Closings`` for plain turns, which never end a session."""
-
-    async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
-        raise NotImplementedError
-
-
-@dataclass
-class ConnectedClient:
-    """Implements ``Connections`` with one client that takes every frame."""
-
-    frames: list[str] = field(default_factory=list)
-
-    async def post(self, connection_id: str, frame: str) -> None:
-        self.frames.append(frame)
-
-    async def close(self, connection_id: str) -> None:
-        """Do nothing, because the client stays connected."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.fenced import put_fenced
-from baton.adapters.dynamodb.shapes import PENDING, pack_conversation, unpack_conversation
+from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.adapters.dynamodb.thread_item import lease_mark, listed_at, thread_from_item
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
-from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
+from baton.domain.thread import Run, ThreadStatus
 from baton.domain.times import from_millis, to_millis
-from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
@@ -295,48 +295,6 @@ class Leases:
             raise ThreadUnavailable from None
 
 
-def listed_at(moment: datetime) -> str:
-    """Return the hour a thread is listed under."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H")
-
-
-def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
-    """Return the thread of an item. A run whose lease has expired is interrupted."""
-    run = None
-    if "run_id" in item:
-        alive = item.get("lease_until", 0) >= to_millis(now)
-        run = Run(
-            run_id=item["run_id"],
-            message_id=item["run_message_id"],
-            attempt=item["run_attempt"],
-            status=RunStatus.RUNNING if alive else RunStatus.INTERRUPTED,
-        )
-    return Thread(
-        id=thread_id,
-        user_id=item["user_id"],
-        agent_id=item["agent_id"],
-        conversation=unpack_conversation(item["active_agent_id"], item.get("conversation")),
-        status=ThreadStatus(item["thread_status"]),
-        episode=item["episode"],
-        usage=Usage(item["input_tokens"], item["output_tokens"]),
-        run=run,
-        next_ordinal=item["next_ordinal"],
-        last_seq=item["last_seq"],
-        reserved_seq=item["next_seq"] - 1,
-        stored_tokens=item["stored_tokens"],
-        created_at=from_millis(item["created_at"]),
-        last_activity_at=from_millis(item["last_activity_at"]),
-        parent_thread_id=item.get("parent_thread_id"),
-        episode_first_ordinal=item.get("episode_first_ordinal", 0),
-        pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
-        lease=_mark(item) if "lease_until" in item else None,
-    )
-
-
-def _mark(item: Item) -> LeaseMark:
-    return LeaseMark(item["fence"], from_millis(item["lease_until"]))
-
-
 def _session_values(lease: Lease, ended: EpisodeRef, now: datetime) -> dict[str, Any]:
     return {
         ":episode": ended.number + 1,
@@ -367,7 +325,7 @@ def _own_retry_or_raise(item: Item, scope: Scope, owner: str, now: datetime) -> 
     if item["user_id"] != scope.user_id or item["thread_status"] == "deleted":
         raise ThreadUnavailable
     run = thread_from_item("", item, now).run
-    raise LeaseBusy(run, _mark({"lease_until": to_millis(now), **item}))
+    raise LeaseBusy(run, lease_mark({"lease_until": to_millis(now), **item}))
 
 
 def _lease(scope: Scope, request: LeaseRequest, item: Item, until: datetime) -> Lease:

@@ -1,0 +1,54 @@
+"""The item of a thread, read back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from baton.adapters.dynamodb.shapes import PENDING, unpack_conversation
+from baton.adapters.dynamodb.table import Item
+from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
+from baton.domain.times import from_millis, to_millis
+from baton.domain.usage import Usage
+
+
+def listed_at(moment: datetime) -> str:
+    """Return the hour a thread is listed under."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H")
+
+
+def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
+    """Return the thread of an item. A run whose lease has expired is interrupted."""
+    run = None
+    if "run_id" in item:
+        alive = item.get("lease_until", 0) >= to_millis(now)
+        run = Run(
+            run_id=item["run_id"],
+            message_id=item["run_message_id"],
+            attempt=item["run_attempt"],
+            status=RunStatus.RUNNING if alive else RunStatus.INTERRUPTED,
+        )
+    return Thread(
+        id=thread_id,
+        user_id=item["user_id"],
+        agent_id=item["agent_id"],
+        conversation=unpack_conversation(item["active_agent_id"], item.get("conversation")),
+        status=ThreadStatus(item["thread_status"]),
+        episode=item["episode"],
+        usage=Usage(item["input_tokens"], item["output_tokens"]),
+        run=run,
+        next_ordinal=item["next_ordinal"],
+        last_seq=item["last_seq"],
+        reserved_seq=item["next_seq"] - 1,
+        stored_tokens=item["stored_tokens"],
+        created_at=from_millis(item["created_at"]),
+        last_activity_at=from_millis(item["last_activity_at"]),
+        parent_thread_id=item.get("parent_thread_id"),
+        episode_first_ordinal=item.get("episode_first_ordinal", 0),
+        pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
+        lease=lease_mark(item) if "lease_until" in item else None,
+    )
+
+
+def lease_mark(item: Item) -> LeaseMark:
+    """Return the fence and the end of the lease that the item holds."""
+    return LeaseMark(item["fence"], from_millis(item["lease_until"]))
