@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from baton.entry.sweep import Sweeper
     from baton.handoffs.active_skills import ActiveSkills
     from baton.handoffs.agent_registry import AgentRegistry
-    from baton.handoffs.conversations import Conversations
+    from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
     from baton.outbox.replay import Replays
     from baton.sessions.endings import Endings
@@ -200,12 +200,12 @@ class App:
         return AgentRegistry(self.ports.catalog)
 
     @cached_property
-    def conversations(self) -> Conversations:
+    def conversations(self) -> ConversationStates:
         """Loads and stores which agent is active in a thread."""
-        from baton.handoffs.conversations import Conversations
+        from baton.handoffs.conversation_states import ConversationStates
 
         ports = self.ports
-        return Conversations(ports.handoffs, ports.workflows, ports.skills, self.agents, ports.audit, ports.clock)
+        return ConversationStates(ports.handoffs, ports.workflows, ports.skills, self.agents, ports.audit, ports.clock)
 
     @cached_property
     def active_skills(self) -> ActiveSkills:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from baton.handoffs.conversations import Conversations
+from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
 from baton.ports.thread_store import ThreadStore
 
@@ -14,5 +14,5 @@ class DialogueServices:
     """The services that a dialogue uses to read threads, forks and workflows."""
 
     store: ThreadStore
-    conversations: Conversations
+    conversations: ConversationStates
     forks: Forks

@@ -10,7 +10,7 @@ from baton.domain.identity import Scope, ThreadRef
 from baton.domain.queued import QueuedClose, QueuedTakeover
 from baton.domain.thread import LeaseMark, Thread, ThreadStatus
 from baton.domain.times import to_millis
-from baton.handoffs.conversations import Conversations
+from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import is_led_by_parent
 from baton.ports.audit import AuditLog
 from baton.ports.live import LiveRegistry
@@ -25,7 +25,12 @@ class Controls:
     """Handles a user's requests about a thread. Each checks that the thread is the caller's own, and is audited."""
 
     def __init__(
-        self, store: ThreadStore, live: LiveRegistry, queue: TurnQueue, conversations: Conversations, audit: AuditLog
+        self,
+        store: ThreadStore,
+        live: LiveRegistry,
+        queue: TurnQueue,
+        conversations: ConversationStates,
+        audit: AuditLog,
     ) -> None:
         self._store = store
         self._live = live

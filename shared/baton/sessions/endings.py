@@ -14,7 +14,7 @@ from baton.domain.errors import BatonError, ThreadUnavailable
 from baton.domain.events import Event, RunStamp, thread_closed
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread, ThreadStatus
-from baton.handoffs.conversations import Conversations
+from baton.handoffs.conversation_states import ConversationStates
 from baton.leases.holding import holding
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
@@ -50,7 +50,7 @@ class Endings:
     live: LiveRegistry
     connections: Connections
     sessions: Sessions
-    conversations: Conversations
+    conversations: ConversationStates
     clock: Clock
 
     async def end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None = None) -> Closed:

@@ -8,7 +8,7 @@ from baton.agents.agent_services import AgentServices
 from baton.dialogue.dialogue_services import DialogueServices
 from baton.domain.lease_times import LeaseTimes
 from baton.handoffs.active_skills import ActiveSkills
-from baton.handoffs.conversations import Conversations
+from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
 from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
@@ -27,7 +27,7 @@ class TurnServices:
     live: LiveRegistry
     connections: Connections
     sessions: Sessions
-    conversations: Conversations
+    conversations: ConversationStates
     forks: Forks
     active_skills: ActiveSkills
     lease_times: LeaseTimes

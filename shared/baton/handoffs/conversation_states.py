@@ -36,7 +36,7 @@ from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere, Workflo
 logger = Logger(child=True)
 
 
-class Conversations:
+class ConversationStates:
     """The conversation states of threads, with their handoffs and workflows."""
 
     def __init__(
