@@ -13,12 +13,12 @@ from baton.agents.workflow_notes import workflow_note
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff_rules import declared_handoff, may_hand_off, triggered
 from baton.domain.identity import Scope
+from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
 from baton.domain.workflow import Workflow
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.domain.workflow_moves import IllegalTransition, advance
 from baton.handoffs.conversation_tracker import ConversationTracker
-from baton.handoffs.running_conversation import RunningConversation
 from baton.handoffs.skill_making import review_skill
 from baton.ports.agent_client import AgentReport
 from baton.ports.chat_model import ToolSpec

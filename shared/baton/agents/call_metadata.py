@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.running_conversation import RunningConversation
 from baton.domain.skill import Skill
-from baton.handoffs.running_conversation import RunningConversation
 
 
 def call_metadata(

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from baton.agents.tool_kit import ToolKit
 from baton.agents.workflow_notes import workflow_note
 from baton.domain.message import Role
+from baton.domain.running_conversation import RunningConversation
 from baton.domain.skill import Skill, matched
 from baton.domain.skill_markdown import numbered_steps
-from baton.handoffs.running_conversation import RunningConversation
 from baton.memory.context import prompt_tokens
 from baton.memory.handoff_context import handoff_notes
 from baton.ports.chat_model import Prompt

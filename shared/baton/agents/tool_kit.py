@@ -13,9 +13,9 @@ from baton.domain.handoff import ContextMode
 from baton.domain.identity import Scope
 from baton.domain.json_schema import foreign_schema_problem
 from baton.domain.json_values import count_values
+from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import ASK, MAX_VALUES, ToolCall, tool_name
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.handoffs.running_conversation import RunningConversation
 from baton.ports.chat_model import ToolSpec
 from baton.ports.token_counter import TokenCounter
 from baton.ports.tools import MissingTools, OfferedTools, Tool, Tools

@@ -18,11 +18,11 @@ from baton.domain.errors import ModelError, WorkflowUnavailable
 from baton.domain.handoff import HandoffDefinition, HandoffOutcome
 from baton.domain.handoff_rules import Refusal, busy, declared_handoff, may_hand_off, triggered
 from baton.domain.metrics import Metric, count
+from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.triggers import exit_locale, matching
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 from baton.handoffs.forks import SPECIALIST, ForkedExchange
-from baton.handoffs.running_conversation import SpecialistProblem
 from baton.requests.turn_requests import ActionRequest, ConversationAction
 
 

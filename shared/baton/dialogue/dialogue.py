@@ -28,10 +28,10 @@ from baton.domain.events import run_error, run_finished, run_started, state_snap
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, StoredMessage
 from baton.domain.metrics import Metric, count
+from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange
-from baton.handoffs.running_conversation import RunningConversation
 from baton.memory.context import NOT_CARRIED_OUT
 
 logger = Logger(child=True)

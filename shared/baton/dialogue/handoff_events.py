@@ -16,6 +16,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffRequest
 from baton.domain.handoff_rules import Refusal
+from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.sentences import filled_sentence, sentence
 from baton.domain.state_events import HANDOFF, RETURN, handed_over
 from baton.domain.usage import Usage
@@ -23,7 +24,6 @@ from baton.domain.workflow import Workflow, progress
 from baton.domain.workflow_moves import DefinitionChanged, Resumed, resume
 from baton.handoffs.agent_registry import missing_permissions
 from baton.handoffs.forks import fork_id
-from baton.handoffs.running_conversation import SpecialistProblem
 from baton.memory.handoff_context import granted_ids
 
 

@@ -16,6 +16,7 @@ from baton.domain.handoff_rules import declared_handoff
 from baton.domain.identity import Scope, derived_record_id
 from baton.domain.message import StoredMessage
 from baton.domain.metrics import Metric, count
+from baton.domain.running_conversation import MAX_RESUMABLE, RunningConversation, SpecialistProblem
 from baton.domain.skill import InvalidSkill
 from baton.domain.state_events import state_changes
 from baton.domain.thread import Thread
@@ -24,7 +25,6 @@ from baton.domain.times import to_millis
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import abandon, expire, resume
 from baton.handoffs.agent_registry import AgentRegistry, missing_permissions
-from baton.handoffs.running_conversation import MAX_RESUMABLE, RunningConversation, SpecialistProblem
 from baton.handoffs.skill_making import publish_skill
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock

@@ -20,11 +20,11 @@ from baton.domain.handoff import HandoffOutcome
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, RunEnd, StoredMessage
+from baton.domain.running_conversation import RunningConversation
 from baton.domain.state_events import state_changes
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.gather_all import gather_all
-from baton.handoffs.running_conversation import RunningConversation
 from baton.outbox.event_log import restored
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Commit, TurnRecord

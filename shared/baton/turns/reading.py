@@ -9,10 +9,10 @@ from datetime import timedelta
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
+from baton.domain.running_conversation import RunningConversation
 from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 from baton.gather_all import gather_all
-from baton.handoffs.running_conversation import RunningConversation
 from baton.memory.context import history_budget
 from baton.turns.turn_services import TurnServices
 
