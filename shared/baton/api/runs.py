@@ -34,8 +34,8 @@ from baton.domain.events import Event
 from baton.domain.identity import Permission, Scope
 from baton.domain.served import RUN_ID, THREAD_ID
 from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
+from baton.requests.thread_access import audit_read
 from baton.requests.turn_requests import TurnRequest
-from baton.sessions.thread_access import audit_read
 
 TURN_SECONDS = 840.0
 """Lambda's fifteen minutes, less the time to commit and to end the stream."""

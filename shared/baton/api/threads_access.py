@@ -5,7 +5,7 @@ from __future__ import annotations
 from baton.api.services import ApiServices
 from baton.domain.identity import Scope, thread_ref
 from baton.domain.thread import Thread
-from baton.sessions.thread_access import read_audited
+from baton.requests.thread_access import read_audited
 
 
 async def readable_thread(services: ApiServices, scope: Scope, given: str) -> Thread:

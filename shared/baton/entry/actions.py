@@ -32,8 +32,8 @@ from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 from baton.requests.parsing import integer, interrupt_answer, message_request, named_thread, optional_run_id
 from baton.requests.queue_mapping import queued_action, queued_answer, queued_message
+from baton.requests.thread_access import read_audited
 from baton.requests.turn_requests import ActionRequest
-from baton.sessions.thread_access import read_audited
 
 CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""

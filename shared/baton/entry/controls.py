@@ -17,6 +17,7 @@ from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 from baton.requests.parsing import continue_request, exit_request, named_workflow
+from baton.requests.thread_access import own_thread
 from baton.requests.turn_requests import ActionRequest
 from baton.sessions.endings import Closed, last_episode
 
@@ -167,13 +168,10 @@ class Controls:
 
     async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
         try:
-            thread = await self._store.get_thread(scope, thread_id)
-            if thread.user_id != scope.user_id:  # thread:read_all grants reading only
-                raise ThreadUnavailable
+            return await own_thread(self._store, scope, thread_id)
         except ThreadUnavailable as refusal:
             await self._refused(scope, thread_id, action, refusal)
             raise
-        return thread
 
     async def _refused(self, scope: Scope, thread_id: str, action: str, refusal: ThreadUnavailable) -> None:
         await self._audit.record(scope, action, thread_id=thread_id, outcome=refusal.audited_as, detail={})

@@ -34,6 +34,7 @@ from baton.ports.thread_store import (
     TurnRecord,
 )
 from baton.ports.token_counter import TokenCounter
+from baton.requests.thread_access import own_thread
 
 SPECIALIST = "specialist"
 """The ``source`` of a message that was merged from a fork."""
@@ -82,9 +83,7 @@ class Forks:
         (audited), ``UnknownAgent`` (also for one that runs elsewhere) and ``StoreUnavailable``.
         """
         try:
-            parent = await self._store.get_thread(scope, parent_thread_id)
-            if parent.user_id != scope.user_id:  # thread:read_all grants reading only
-                raise ThreadUnavailable
+            parent = await own_thread(self._store, scope, parent_thread_id)
         except ThreadUnavailable as refusal:
             detail, outcome = {"agentId": agent_id}, refusal.audited_as
             await self._audit.record(scope, "thread.fork", thread_id=parent_thread_id, outcome=outcome, detail=detail)
@@ -139,9 +138,7 @@ class Forks:
         Raises ``ThreadUnavailable``, ``NotAFork``, ``NothingToMerge``, and ``ThreadLed`` for a fork whose answers are
         merged anyway.
         """
-        fork = await self._store.get_thread(scope, fork_thread_id)
-        if fork.user_id != scope.user_id:  # thread:read_all reads, it does not write
-            raise ThreadUnavailable
+        fork = await own_thread(self._store, scope, fork_thread_id)
         if fork.parent_thread_id is None:
             raise NotAFork
         if is_led_by_parent(fork):

@@ -1,1 +1,1 @@
-"""Requests for a turn: their types, their parsing, and their form in the queue."""
+"""Requests that start a turn: types, parsing, queue records, and access to their threads."""

@@ -1,1 +1,1 @@
-"""Sessions of a thread: how they end, and who may read a thread."""
+"""Sessions of a thread and their ends."""

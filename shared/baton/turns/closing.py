@@ -16,8 +16,8 @@ from baton.ports.audit import AuditLog
 from baton.ports.episodes import Episodes
 from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, LeaseRequest, NoSuchThread, ThreadStore
+from baton.requests.thread_access import distinguish_unavailable
 from baton.sessions.endings import Closed, Endings, last_episode
-from baton.sessions.thread_access import distinguish_unavailable
 from baton.turns.turn_call import delivery_of
 from baton.turns.turn_services import TurnServices
 from baton.turns.turns import Turns

@@ -20,8 +20,8 @@ from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
 from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
+from baton.requests.thread_access import distinguish_unavailable
 from baton.requests.turn_requests import AnswerRequest, TurnRequest
-from baton.sessions.thread_access import distinguish_unavailable
 from baton.turns.admission import REFUSALS, Admission
 from baton.turns.committing import FinishedRun
 from baton.turns.recovery import Orphan, find_orphan

@@ -1,4 +1,4 @@
-"""Check who may read a thread, and audit refusals."""
+"""Check who may read or change a thread, and audit refusals."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from baton.domain.identity import Scope
 from baton.domain.thread import Thread
 from baton.ports.audit import AuditLog
 from baton.ports.thread_store import NoSuchThread, ThreadStore
+
+
+async def own_thread(store: ThreadStore, scope: Scope, thread_id: str) -> Thread:
+    """Return the caller's own thread. Raises ``ThreadUnavailable``, also for a holder of ``thread:read_all``."""
+    thread = await store.get_thread(scope, thread_id)
+    if thread.user_id != scope.user_id:  # thread:read_all grants reading only
+        raise ThreadUnavailable
+    return thread
 
 
 async def read_audited(store: ThreadStore, audit: AuditLog, scope: Scope, thread_id: str, action: str) -> Thread:
