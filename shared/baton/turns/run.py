@@ -57,10 +57,10 @@ class RunOutcome:
 class RunExecution:
     """Carries out the run that a lease was taken for."""
 
-    def __init__(self, services: TurnServices, lease: Lease, call: TurnCall, *, scope: Scope | None = None) -> None:
-        """``scope`` is the user's, with the permissions that the message came with. The default is the lease's."""
+    def __init__(self, services: TurnServices, lease: Lease, call: TurnCall, scope: Scope) -> None:
+        """``scope`` is the user's, with the permissions that the message came with."""
         self._services = services
-        self._scope = scope or lease.scope
+        self._scope = scope
         self._call = call
         self._request = call.request
         times = services.lease_times
@@ -102,10 +102,9 @@ class RunExecution:
             result = await self._answer(snapshot, opening) if self._may_answer_early(snapshot) else None
             known = await opening
             if known is not None:
-                finished = await find_outcome(known)
-                if finished is not None:
-                    await self._services.store.release(self._holder.lease)
-                    return RunOutcome(finished, was_told=False)
+                earlier = await self._earlier_outcome(known, find_outcome)
+                if earlier is not None:
+                    return earlier
                 await self._services.store.reopen_turn(self._holder.lease, self._turn)
             if result is None:
                 result = await self._answer(snapshot)
@@ -142,14 +141,21 @@ class RunExecution:
 
         Raises ``MessageIdConflict`` if the message id was used for other content.
         """
-        finished = await find_outcome(known)
-        if finished is not None:
-            await self._services.store.release(self._holder.lease)
-            return RunOutcome(finished, was_told=False)
+        earlier = await self._earlier_outcome(known, find_outcome)
+        if earlier is not None:
+            return earlier
         # The model is not called again, and clients that have seen the answer keep it.
         assert left is not None  # noqa: S101 - other content was refused
         self._outbox.open()
         return RunOutcome(await self._committing().adopt(known, left), was_told=False)
+
+    async def _earlier_outcome(self, known: TurnRecord, find_outcome: FindOutcome) -> RunOutcome | None:
+        """Return the run that an earlier attempt has committed and release the lease; None if there is none."""
+        finished = await find_outcome(known)
+        if finished is None:
+            return None
+        await self._services.store.release(self._holder.lease)
+        return RunOutcome(finished, was_told=False)
 
     async def _find_watchers(self) -> None:
         """Read the connections that watch the thread and the requests to cancel its runs."""

@@ -246,7 +246,7 @@ class Turns:
         async def find_outcome(known: TurnRecord) -> FinishedRun | None:
             return await self._repeats.outcome(call, lease.thread_id, known, lease.thread)
 
-        return await RunExecution(self._services, lease, call, scope=scope).execute(find_outcome)
+        return await RunExecution(self._services, lease, call, scope).execute(find_outcome)
 
     async def _finish(self, lease: Lease, orphan: Orphan, deadline: float, record: HeldRecord | None) -> None:
         """Carry out a run whose worker died. Its caller gets the events over its connections and by replay."""
