@@ -11,6 +11,7 @@ from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.agents.run_context import EmitAgentEvent
 from baton.agents.workflow_notes import workflow_note
 from baton.domain.agent import AgentDefinition
+from baton.domain.handoff import MAX_SUMMARY
 from baton.domain.handoff_rules import declared_handoff, may_hand_off, triggered
 from baton.domain.identity import Scope
 from baton.domain.running_conversation import RunningConversation
@@ -24,7 +25,6 @@ from baton.ports.agent_client import AgentReport
 from baton.ports.chat_model import ToolSpec
 from baton.ports.clock import Clock
 
-MAX_SUMMARY = 4_000
 MAX_REASON = 500
 
 END_CONVERSATION = ToolSpec(

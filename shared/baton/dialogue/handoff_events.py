@@ -8,13 +8,12 @@ from datetime import datetime
 
 from ag_ui.core import BaseEvent
 
-from baton.agents.builtin_tools import MAX_SUMMARY
 from baton.agents.call_outcome import Transfer
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_summary import summarised
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import text_content, text_end, text_start
-from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffRequest
+from baton.domain.handoff import MAX_SUMMARY, ContextMode, HandoffOutcome, HandoffRequest
 from baton.domain.handoff_rules import Refusal
 from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.sentences import filled_sentence, sentence

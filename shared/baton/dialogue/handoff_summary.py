@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from baton.agents.run_context import RunContext
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
+from baton.domain.handoff import MAX_SUMMARY
 from baton.domain.message import Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.usage import Usage
@@ -19,8 +20,6 @@ MESSAGES = 10
 MAX_MESSAGE = 1_000
 """Characters of each message that the summary is made from."""
 MAX_SUMMARY_TOKENS = 200
-MAX_SUMMARY = 4_000
-"""Characters; a limit beside the model's token limit."""
 SUMMARISE = (
     "Sum up, in at most three sentences and in the user's language, what the user wants and what has been said about "
     "it, for a colleague who takes over now. Write the summary and nothing else."

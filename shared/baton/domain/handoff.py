@@ -15,6 +15,8 @@ from baton.domain.definition import AgentId, Definition
 from baton.domain.identity import PermissionName
 from baton.domain.times import to_millis
 
+MAX_SUMMARY = 4_000
+"""Characters of the summary that a handoff begins with, and of the report that ends it."""
 MAX_AUDITED = 200
 """Characters of a handoff's reason in the audit log."""
 

@@ -17,11 +17,10 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 
+from baton.domain.handoff import MAX_SUMMARY
 from baton.ports.agent_client import AgentReport, AgentTask
 
 EXTENSION_URI = "https://baton.dev/a2a/extensions/conversation/v1"
-MAX_SUMMARY = 4_000
-"""Characters of a report that are kept. It is the limit of reports of local agents too."""
 MAX_OUTCOME = 200
 
 
