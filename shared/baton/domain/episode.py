@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
+from baton.domain.message import Role
 from baton.domain.thread import Thread
 from baton.domain.usage import Usage
 
@@ -51,6 +52,48 @@ def ended_session(thread: Thread, end_ordinal: int, reason: EndReason, at: datet
     if end_ordinal <= thread.episode_first_ordinal or thread.parent_thread_id is not None:
         return None
     return EpisodeRef(thread.id, thread.episode, thread.episode_first_ordinal, end_ordinal, reason, at)
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeMessage:
+    """A message of an episode, as it is shown, embedded and injected later."""
+
+    id: str
+    ordinal: int
+    role: Role
+    content: str
+    """The text as it was said."""
+    timestamp: datetime
+    agent_id: str | None = None
+    redacted_content: str | None = None
+    """The text without personal data; None if it contains none."""
+
+    @property
+    def contains_pii(self) -> bool:
+        """Whether personal data was found in it."""
+        return self.redacted_content is not None
+
+    @property
+    def text(self) -> str:
+        """The text that is indexed and injected."""
+        return self.content if self.redacted_content is None else self.redacted_content
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A key fact of an episode, in redacted words."""
+
+    id: str
+    """Derived from its episode and its text."""
+    text: str
+    on: date
+    """The day that it was said or is about."""
+    message_ids: tuple[str, ...] = ()
+    """The messages that it was taken from."""
+    superseded_at: datetime | None = None
+    """When a later fact contradicted it; None while it is valid."""
+    superseded_by: str | None = None
+    """The id of that fact."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,6 +285,29 @@ class StoreUnavailable(BatonError):
     detail = "Please try again in a moment, with the same messageId."
 
 
+class SearchUnavailable(BatonError):
+    """The search engine does not answer, or refuses."""
+
+    code, status = "search_unavailable", 503
+    title = "Search is not available"
+    detail = "Search does not answer at the moment. Please try again."
+
+
+class WrongDimension(SearchUnavailable):
+    """A vector has another length than the index was made for: the embedding model was changed without a reindex."""
+
+    retryable = False
+    detail = "The embedding model does not fit the search index. An operator has to reindex."
+
+
+class EmbedderUnavailable(BatonError):
+    """The embedding model does not answer, or answers with something that is no embedding."""
+
+    code, status = "embedder_unavailable", 503
+    title = "The embedding model is not available"
+    detail = "The embedding model does not answer at the moment. Please try again."
+
+
 class ModelError(BatonError):
     """The model gave no answer. ``POST /v1/messages`` returns each of these errors as a 502 problem."""
 

@@ -1,0 +1,115 @@
+"""What the search indices hold, and what a search returns before it is ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+Vector = Sequence[float]
+
+
+class IndexName(StrEnum):
+    """The indices. Documents of ``EPISODES`` belong to a user, those of the others to an agent."""
+
+    EPISODES = "episodes"
+    KNOWLEDGE = "knowledge"
+    PROCEDURES = "procedures"
+
+
+class Signal(StrEnum):
+    """The ways in which a document can match a query."""
+
+    WORDS = "words"
+    """BM25 of the query's words."""
+    MEANING = "meaning"
+    """Cosine similarity of the vectors, from -1 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedText:
+    """One text of a document, searched by words and, if it has a vector, by meaning."""
+
+    text: str
+    """With its date in front, where it has one ("2026-03-14: ...")."""
+    vector: Vector | None = None
+    """None if it could not be embedded yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDocument:
+    """A document of an index. Its tenant is the scope's; in ``EPISODES``, its user too."""
+
+    id: str
+    """Derived from the ids of its sources, so that writing twice changes nothing."""
+    source_id: str
+    """The episode, document or procedure that it is a part of."""
+    kind: str
+    """What part it is, such as ``summary``, ``fact``, ``message`` or ``chunk``."""
+    views: Mapping[str, IndexedText]
+    """Its searchable texts by name. Views of one name compete with each other."""
+    at: datetime
+    """The time that it is about."""
+    agent_id: str | None = None
+    thread_id: str | None = None
+    required_permission: str | None = None
+    """The permission that a reader needs, if any."""
+    embedder: str | None = None
+    """The model of its vectors; None without vectors."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """JSON values that a search returns with it. They are not searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchClause:
+    """One ranking: the documents that have a view, by one signal."""
+
+    view: str
+    signal: Signal
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFilter:
+    """Which documents are searched, deleted or listed, within the scope's tenant (and user, in ``EPISODES``)."""
+
+    agent_id: str | None = None
+    thread_id: str | None = None
+    source_id: str | None = None
+    kinds: tuple[str, ...] = ()
+    """All kinds if empty."""
+    since: datetime | None = None
+    until: datetime | None = None
+    """Documents ``at`` a time from ``since`` (inclusive) to ``until`` (exclusive)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """A search: the same text or vector in each clause."""
+
+    text: str
+    vector: Vector | None
+    """None if the query could not be embedded. Clauses by meaning then find nothing."""
+    clauses: tuple[SearchClause, ...]
+    filter: SearchFilter = SearchFilter()
+    candidates: int = 100
+    """Documents that a clause returns at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document found by a clause."""
+
+    id: str
+    score: float
+    """The raw score of the clause's signal; higher is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The candidates of each clause, best first, and the documents that they name."""
+
+    candidates: Mapping[SearchClause, Sequence[Candidate]]
+    documents: Mapping[str, IndexDocument]
+    """By id. Views have no vectors here."""

@@ -1,0 +1,29 @@
+"""Embeddings of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from baton.domain.search import Vector
+
+
+class Embedder(Protocol):
+    """A model that turns texts into vectors of length 1."""
+
+    @property
+    def name(self) -> str:
+        """The model's name. It is stored with vectors: those of different models are not comparable."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """The length of its vectors."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Return a vector for each text, in their order. Overlong texts are cut, batches are split.
+
+        Raises ``EmbedderUnavailable``, also for an answer of the wrong form or dimension.
+        """
+        ...
