@@ -14,7 +14,7 @@ from baton.agents.agent_result import AgentResult
 from baton.agents.approvals import refusals
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.consult import Consultations
-from baton.agents.prompting import CONTINUING, followed_skills, notes_for
+from baton.agents.prompting import CONTINUING, changing_notes, followed_skills, skill_notes, steady_notes
 from baton.agents.tool_kit import ToolKit, tool_kit
 from baton.agents.transcript import Transcript
 from baton.dialogue.dialogue_input import DialogueInput
@@ -22,13 +22,15 @@ from baton.dialogue.merging import merged
 from baton.dialogue.remote_agent_runner import RemoteAgentRunner
 from baton.domain.errors import InterruptUnavailable
 from baton.domain.handoff import ContextMode, HandoffRequest
+from baton.domain.history_window import HistoryWindow, session_of, window_of
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
-from baton.memory.context import AssembledContext, assemble, history_budget
+from baton.memory.context import AssembledContext, Blocks, assemble, reading_budget
 from baton.memory.handoff_context import granted
+from baton.memory.history_reading import ReadHistory, read_history
 from baton.ports.chat_model import Prompt
 
 
@@ -141,9 +143,13 @@ class AgentRunner:
                 current = (*self._input.unfinished, *self._input.transcript.messages)
             # An approved call may have advanced the workflow.
             followed = followed_skills(self._tracker.current, self._input.skills, self._text)
-            notes = notes_for(self._tracker.current, kit, followed, self._services.counter)
-            context = await self._assembled(kit, current)
-            await loop.begin(context, notes, skills=[skill for skill, _ in followed])
+            blocks = Blocks(
+                steady=steady_notes(self._tracker.current),
+                retrieved=skill_notes(followed, self._services.counter),
+                changing=changing_notes(self._tracker.current, kit),
+            )
+            context = await self._assembled(kit, current, blocks)
+            await loop.begin(context, skills=[skill for skill, _ in followed])
         if not self._context.stop.is_set():
             async with contextlib.aclosing(agent.events()) as events:
                 async for event in events:
@@ -152,7 +158,7 @@ class AgentRunner:
             self._note_task(agent.result.remote_task_id)
 
     async def _remote_runner(self, handoff: HandoffRequest, transcript: Transcript) -> RemoteAgentRunner:
-        history = [message for message in await self._history() if message.is_said]
+        history = [message for message in (await self._history()).messages if message.is_said]
         is_forked = handoff.context_mode is ContextMode.FORKED
         granted_here = set(handoff.recent_messages)
         earlier = [
@@ -180,34 +186,63 @@ class AgentRunner:
         consult = self._consultations.ask
         return AgentLoop(self._context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)
 
-    async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage]) -> AssembledContext:
+    async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage], blocks: Blocks) -> AssembledContext:
         """Return the assembled prompts of the active agent."""
         conversation, counter = self._tracker.current, self._services.counter
         history, reserved = await self._history(), kit.tokens(counter)
-        made = assemble(conversation.agent, history, current, counter, reserved=reserved, handoff=conversation.handoff)
+        made = assemble(
+            conversation.agent,
+            history.messages,
+            current,
+            counter,
+            reserved=reserved,
+            handoff=conversation.handoff,
+            window=self._window,
+            summary=history.summary,
+            blocks=blocks,
+        )
         if self._input.asked is not None or conversation.workflow is None:
             return made
         asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
         return replace(made, prompts=(*made.prompts, asked))
 
-    async def _history(self) -> Sequence[StoredMessage]:
+    @property
+    def _window(self) -> HistoryWindow:
+        """The active agent's window, as it was before the run."""
+        conversation = self._tracker.current
+        handoff = conversation.handoff.place if conversation.handoff is not None else None
+        return window_of(self._input.thread.windows, conversation.agent.id, session_of(handoff))
+
+    async def _history(self) -> ReadHistory:
         """Return the earlier messages that the active agent may see."""
-        given, conversation = self._input, self._tracker.current
-        handoff = conversation.handoff
+        given, conversation, window = self._input, self._tracker.current, self._window
+        handoff, agent = conversation.handoff, conversation.agent
         if handoff is None:
-            return given.history
+            was_active = given.thread.conversation.handoff is None
+            return given.history if was_active else await self._read(window)
+        if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(given.opening):
+            budget = reading_budget(agent, given.opening.tokens, self._services.counter)
+            messages = await given.services.forks.history(
+                self._context.scope, handoff, token_budget=budget, first_ordinal=window.first_ordinal
+            )
+            return ReadHistory(messages)
         history = given.history
-        if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(self._input.opening):
-            return await self._input.services.forks.history(
-                self._context.scope, handoff, token_budget=conversation.agent.memory.max_working_memory_tokens
-            )
-        if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(self._input.opening):
+        if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(given.opening):
             # The history was read with the main agent's budget, which may be smaller than this agent's.
-            budget = history_budget(conversation.agent, given.opening.tokens, self._services.counter)
-            history = await self._input.services.store.recent_messages(
-                self._context.scope, given.thread, token_budget=budget
-            )
-        return granted(handoff, history)
+            history = await self._read(window)
+        return replace(history, messages=granted(handoff, history.messages))
+
+    async def _read(self, window: HistoryWindow) -> ReadHistory:
+        """Read the history again, for an agent that has become active in this run."""
+        given = self._input
+        return await read_history(
+            given.services.store,
+            self._context.scope,
+            given.thread,
+            window,
+            token_budget=reading_budget(self._tracker.current.agent, given.opening.tokens, self._services.counter),
+            before=given.unfinished[0].ordinal if given.unfinished else None,
+        )
 
     async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
         """Make the approved calls, and give the model the refusals of the others.
