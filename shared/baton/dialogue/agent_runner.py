@@ -17,20 +17,19 @@ from baton.agents.consult import Consultations
 from baton.agents.prompting import CONTINUING, changing_notes, followed_skills, skill_notes, steady_notes
 from baton.agents.tool_kit import ToolKit, tool_kit
 from baton.agents.transcript import Transcript
+from baton.dialogue.agent_histories import AgentHistories
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.merging import merged
 from baton.dialogue.remote_agent_runner import RemoteAgentRunner
 from baton.domain.errors import InterruptUnavailable
 from baton.domain.handoff import ContextMode, HandoffRequest
-from baton.domain.history_window import HistoryWindow, session_of, window_of
+from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
-from baton.memory.context import AssembledContext, Blocks, assemble, reading_budget
-from baton.memory.handoff_context import granted
-from baton.memory.history_reading import ReadHistory, read_history
+from baton.memory.context import AssembledContext, Blocks, assemble
 from baton.ports.chat_model import Prompt
 
 
@@ -56,6 +55,10 @@ class RunnerResult:
     """The usage of their models and of consulted agents."""
     forked: ForkedExchange | None
     """The exchange in the specialist's fork, which has yet to be written there."""
+    windows: tuple[HistoryWindow, ...] = ()
+    """Where the histories of the main and the active agent begin from now on."""
+    summary_due: SummaryDue | None = None
+    """What is to be summarised for the active agent."""
 
     @property
     def last(self) -> AgentResult | None:
@@ -73,6 +76,7 @@ class AgentRunner:
         self._input = given
         self._context = context
         self._tracker = given.tracker
+        self._histories = AgentHistories(given)
         self._services = context.services
         self._text = given.asked.text if given.asked is not None else ""
         self._consultations = Consultations(context)
@@ -82,7 +86,8 @@ class AgentRunner:
         """Return the results of all agents so far."""
         agents = tuple(each.result for each in self._running)
         usage = sum((each.usage for each in agents), self._consultations.usage)
-        return RunnerResult(agents, usage, self._forked)
+        histories = self._histories
+        return RunnerResult(agents, usage, self._forked, histories.windows(agents), histories.summary_due(agents))
 
     async def run_active(self) -> AsyncGenerator[BaseEvent, None]:
         """Yield the events of the active agent's answer, in this thread or in its fork."""
@@ -158,7 +163,7 @@ class AgentRunner:
             self._note_task(agent.result.remote_task_id)
 
     async def _remote_runner(self, handoff: HandoffRequest, transcript: Transcript) -> RemoteAgentRunner:
-        history = [message for message in (await self._history()).messages if message.is_said]
+        history = [message for message in (await self._histories.read()).messages if message.is_said]
         is_forked = handoff.context_mode is ContextMode.FORKED
         granted_here = set(handoff.recent_messages)
         earlier = [
@@ -189,7 +194,7 @@ class AgentRunner:
     async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage], blocks: Blocks) -> AssembledContext:
         """Return the assembled prompts of the active agent."""
         conversation, counter = self._tracker.current, self._services.counter
-        history, reserved = await self._history(), kit.tokens(counter)
+        history, reserved = await self._histories.read(), kit.tokens(counter)
         made = assemble(
             conversation.agent,
             history.messages,
@@ -197,7 +202,7 @@ class AgentRunner:
             counter,
             reserved=reserved,
             handoff=conversation.handoff,
-            window=self._window,
+            window=self._histories.window,
             summary=history.summary,
             blocks=blocks,
         )
@@ -205,44 +210,6 @@ class AgentRunner:
             return made
         asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
         return replace(made, prompts=(*made.prompts, asked))
-
-    @property
-    def _window(self) -> HistoryWindow:
-        """The active agent's window, as it was before the run."""
-        conversation = self._tracker.current
-        handoff = conversation.handoff.place if conversation.handoff is not None else None
-        return window_of(self._input.thread.windows, conversation.agent.id, session_of(handoff))
-
-    async def _history(self) -> ReadHistory:
-        """Return the earlier messages that the active agent may see."""
-        given, conversation, window = self._input, self._tracker.current, self._window
-        handoff, agent = conversation.handoff, conversation.agent
-        if handoff is None:
-            was_active = given.thread.conversation.handoff is None
-            return given.history if was_active else await self._read(window)
-        if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(given.opening):
-            budget = reading_budget(agent, given.opening.tokens, self._services.counter)
-            messages = await given.services.forks.history(
-                self._context.scope, handoff, token_budget=budget, first_ordinal=window.first_ordinal
-            )
-            return ReadHistory(messages)
-        history = given.history
-        if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(given.opening):
-            # The history was read with the main agent's budget, which may be smaller than this agent's.
-            history = await self._read(window)
-        return replace(history, messages=granted(handoff, history.messages))
-
-    async def _read(self, window: HistoryWindow) -> ReadHistory:
-        """Read the history again, for an agent that has become active in this run."""
-        given = self._input
-        return await read_history(
-            given.services.store,
-            self._context.scope,
-            given.thread,
-            window,
-            token_budget=reading_budget(self._tracker.current.agent, given.opening.tokens, self._services.counter),
-            before=given.unfinished[0].ordinal if given.unfinished else None,
-        )
 
     async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
         """Make the approved calls, and give the model the refusals of the others.
