@@ -1,4 +1,4 @@
-"""How well and how fast episodes are found: ``python -m benchmarks.recall``.
+"""How well and how fast episodes are found: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.recall``.
 
 Quality is measured on histories that ``chat_histories`` makes, with the sentence encoder of the local cloud. Latency is
 measured on made-up messages with made-up vectors of three views each, without the embedder.
