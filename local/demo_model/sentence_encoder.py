@@ -40,8 +40,8 @@ class Encoded:
 class SentenceEncoder:
     """Turns texts into vectors of length 1.
 
-    Texts are encoded in threads, a batch on each core. Requests take turns, so that a single text waits for a batch of a
-    large request and not for all of them.
+    Texts are encoded in threads, a batch on each core. Requests take turns, so that a single text waits for one batch
+    of a large request and not for all of them.
     """
 
     def __init__(self) -> None:
