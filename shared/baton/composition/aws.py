@@ -238,9 +238,15 @@ class AwsPorts:
 
         def openai() -> ChatModel:
             from baton.adapters.openai import OpenAIChatModel
+            from baton.adapters.openai.cache_hints import hints_for
 
             key = settings.key.get_secret_value() if settings.key is not None else key_from_secret
-            return OpenAIChatModel(api_key=key, base_url=settings.base_url, sends_metadata=settings.sends_metadata)
+            return OpenAIChatModel(
+                api_key=key,
+                base_url=settings.base_url,
+                sends_metadata=settings.sends_metadata,
+                cache_hints=hints_for(settings.base_url, settings.cache_hints),
+            )
 
         return DeferredChatModel(openai)
 

@@ -37,7 +37,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         conversation=unpack_conversation(item["active_agent_id"], item.get("conversation")),
         status=ThreadStatus(item["thread_status"]),
         episode=item["episode"],
-        usage=Usage(item["input_tokens"], item["output_tokens"]),
+        usage=Usage(item["input_tokens"], item["output_tokens"], item.get("cached_input_tokens", 0)),
         run=run,
         next_ordinal=item["next_ordinal"],
         last_seq=item["last_seq"],
