@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import PENDING, unpack_conversation
-from baton.adapters.dynamodb.table import Item
 from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
