@@ -19,8 +19,9 @@ from uuid import uuid4
 
 from baton.adapters import aws
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item, serialize
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
-from baton.adapters.dynamodb.table import Item, Table, serialize
+from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.composition.app import build
 from baton.composition.aws import AwsPorts
@@ -78,7 +79,7 @@ class Bench:
         self._filler = client("dynamodb", endpoint, max_pool_connections=64)
         self._metered = client("dynamodb", endpoint, max_pool_connections=64)
         self.meter.attach(self._metered)
-        self.table = Table(client("dynamodb", endpoint, **_limits()), name, seconds=60)
+        self.table = Table.of(client("dynamodb", endpoint, **_limits()), name, seconds=60)
         self.store = DynamoThreadStore(self.table, cast("Any", None), self.clock)
         self.episodes = DynamoEpisodes(self.table)
 
@@ -101,7 +102,7 @@ class Bench:
 
         ``count`` is how many threads are due. Raises ``RuntimeError`` if the sweep does not postpone exactly these.
         """
-        on = Table(self._metered, self.table.name, seconds=60) if metered else self.table
+        on = Table.of(self._metered, self.table.name, seconds=60) if metered else self.table
         sweeper = build(_Ports(on, self.store)).sweeper
         self.meter.take()
         cpu, began = _cpu_seconds(), time.perf_counter()

@@ -253,7 +253,7 @@ async def started(silence: float = 0.0) -> AsyncIterator[Baton]:
         create_bucket(s3, stack.bucket)
         meter = CapacityMeter()
         meter.attach(dynamodb)
-        yield Baton(Table(dynamodb, name), s3, stack.bucket, meter, silence)
+        yield Baton(Table.of(dynamodb, name), s3, stack.bucket, meter, silence)
     finally:
         await asyncio.to_thread(engine.stop)
         await asyncio.to_thread(moto.stop)

@@ -76,9 +76,14 @@ async def call(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     Throttling and outages after the client's retries raise ``StoreUnavailable``. Every other ``ClientError`` is raised
     unchanged. Cancelling the caller does not stop the thread, so the request may still take effect.
     """
-    work = partial(contextvars.copy_context().run, partial(fn, *args, **kwargs))
     with outages():
-        return await asyncio.get_running_loop().run_in_executor(_threads, work)
+        return await start(fn, *args, **kwargs)
+
+
+def start(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
+    """Start the blocking ``fn`` in a thread. Its future raises what ``fn`` raises."""
+    work = partial(contextvars.copy_context().run, partial(fn, *args, **kwargs))
+    return asyncio.get_running_loop().run_in_executor(_threads, work)
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_result import AgentResult
-from baton.agents.answer_limit import AnswerLimit
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_metadata import call_metadata
 from baton.agents.call_outcome import CallOutcome, Transfer
@@ -36,9 +35,10 @@ from baton.memory.growing_turn import fit
 from baton.memory.history_window import WindowedHistory
 from baton.memory.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
 from baton.off_loop import off_loop
+from baton.outbox.answer_limit import AnswerLimit
 from baton.outbox.text_batches import batched
 from baton.ports.agent_client import AgentReport
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, Prompt, TextDelta
+from baton.ports.chat_model import Finished, FinishReason, Prompt, TextDelta
 
 logger = Logger(child=True)
 
@@ -177,9 +177,9 @@ class AgentLoop:
             thread_files=context.files,
             tools=() if is_last else self._kit.specs,
         )
-        chunks = batched(
-            _after_opening(self._limit.within(stream), context.opened), deadline=context.deadline, stop=context.stop
-        )
+        # The model is asked at once, but a fast model's chunks are work on the event loop, for which the question's
+        # writes would have to wait.
+        chunks = batched(stream, limit=self._limit, deadline=context.deadline, stop=context.stop, opened=context.opened)
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
@@ -329,22 +329,6 @@ class AgentLoop:
             usage = await off_loop(size, counted)
         self._usage += usage or Usage()
         self._budget.count_model_call(usage or Usage())
-
-
-async def _after_opening(
-    chunks: AsyncGenerator[ModelChunk, None], opened: asyncio.Event
-) -> AsyncGenerator[ModelChunk, None]:
-    """Yield the chunks: ask the model at once, but take only the first chunk before the question is stored.
-
-    Taking a fast model's chunks is work on the event loop, for which the question's writes would have to wait.
-    """
-    async with contextlib.aclosing(chunks):
-        first = await anext(chunks, None)
-        await opened.wait()
-        if first is not None:
-            yield first
-        async for chunk in chunks:
-            yield chunk
 
 
 def _length(prompt: Prompt) -> int:

@@ -12,7 +12,6 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_services import AgentServices
-from baton.agents.answer_limit import AnswerLimit
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.run_context import EmitAgentEvent, RunContext
 from baton.agents.tool_calls import agent_source
@@ -29,6 +28,7 @@ from baton.domain.tool_events import subagent_error, subagent_finished, subagent
 from baton.domain.usage import Usage
 from baton.memory.context import AssembledContext
 from baton.memory.message_prompts import CUT_NOTE
+from baton.outbox.answer_limit import AnswerLimit
 from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask
 from baton.ports.chat_model import Prompt, TextDelta
 from baton.ports.thread_store import Lease

@@ -74,7 +74,7 @@ class AwsPorts:
         from baton.adapters.dynamodb.table import Table
         from baton.settings import StoreSettings
 
-        return Table(client("dynamodb", config=QUICK), StoreSettings().table)
+        return Table.of(client("dynamodb", config=QUICK), StoreSettings().table)
 
     @cached_property
     def bodies(self) -> S3Bodies:

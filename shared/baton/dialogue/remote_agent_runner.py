@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Sequence
 from ag_ui.core import BaseEvent, TextPart
 
 from baton.agents.agent_result import AgentResult
-from baton.agents.answer_limit import AnswerLimit
 from baton.agents.run_context import RunContext
 from baton.agents.transcript import Transcript
 from baton.dialogue.attachments import attachments
@@ -22,6 +21,7 @@ from baton.domain.handoff import HandoffRequest
 from baton.domain.message import Content, Part, StoredMessage
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
+from baton.outbox.answer_limit import AnswerLimit
 from baton.outbox.text_batches import batched
 from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentReport, AgentTask, HandedOver, TaskLost
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
@@ -81,7 +81,7 @@ class RemoteAgentRunner:
         text, is_open = "", False
         failure: BatonError | None = None
         limit = AnswerLimit()
-        chunks = batched(limit.within(self._chunks()), deadline=context.deadline, stop=context.stop)
+        chunks = batched(self._chunks(), limit=limit, deadline=context.deadline, stop=context.stop)
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from baton.domain.errors import TurnTimeout
 from baton.domain.events import MAX_DELTA_CHARS
 from baton.domain.text import encodable, slices
+from baton.outbox.answer_limit import AnswerLimit
 from baton.ports.chat_model import ModelChunk, TextDelta
 
 STRIDE_SECONDS = 0.25
@@ -20,26 +21,34 @@ LONG_AFTER_SECONDS = 2.0
 
 
 async def batched(
-    chunks: AsyncGenerator[ModelChunk, None], *, deadline: float, stop: asyncio.Event
+    chunks: AsyncGenerator[ModelChunk, None],
+    *,
+    limit: AnswerLimit,
+    deadline: float,
+    stop: asyncio.Event,
+    opened: asyncio.Event | None = None,
 ) -> AsyncGenerator[ModelChunk, None]:
-    """Yield the same chunks with adjacent text joined: the first text at once, then the text of each interval.
+    """Yield the chunks with adjacent text joined: the first text at once, then the text of each interval.
+
+    The chunks end at ``limit``. Only the first chunk is taken before ``opened`` is set.
 
     If the model fails, its earlier text is yielded before its error is raised. Raises ``TurnTimeout`` when the event
     loop's clock passes ``deadline``. Ends as soon as ``stop`` is set, after yielding the text so far.
     """
     loop = asyncio.get_running_loop()
     buffer = _Buffer()
-    reader = asyncio.ensure_future(buffer.fill(chunks))
+    reader = asyncio.ensure_future(buffer.fill(chunks, limit, opened))
     stopper = asyncio.ensure_future(buffer.end_when(stop))
     began = loop.time()
     try:
         while True:
             if loop.time() >= deadline:
                 raise TurnTimeout
-            with contextlib.suppress(TimeoutError):
-                # Not wait_for: before Python 3.12 it could swallow a cancellation.
-                async with asyncio.timeout_at(deadline):
-                    await buffer.arrived.wait()
+            if not buffer.arrived.is_set():
+                with contextlib.suppress(TimeoutError):
+                    # Not wait_for: before Python 3.12 it could swallow a cancellation.
+                    async with asyncio.timeout_at(deadline):
+                        await buffer.arrived.wait()
             text = buffer.take_text()
             for start, end in slices(text, MAX_DELTA_CHARS):
                 # A model may split a character beyond the BMP between two deltas. A single half is not valid text.
@@ -75,18 +84,29 @@ class _Buffer:
         self.arrived = asyncio.Event()
         self.ended = asyncio.Event()
 
-    async def fill(self, chunks: AsyncGenerator[ModelChunk, None]) -> None:
+    async def fill(
+        self, chunks: AsyncGenerator[ModelChunk, None], limit: AnswerLimit, opened: asyncio.Event | None
+    ) -> None:
+        # One loop takes and cuts the chunks. A generator for each step would cost more than the step, for each token.
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
-                    if isinstance(chunk, TextDelta):
-                        self.text.append(chunk.text)
+                    if opened is not None:
+                        await opened.wait()
+                        opened = None
+                    kept = limit.cut(chunk)
+                    if isinstance(kept, TextDelta):
+                        self.text.append(kept.text)
                         if not self.arrived.is_set():
                             self.arrived.set()
                             # Otherwise chunks that are already in the socket's buffer would delay the first one.
                             await asyncio.sleep(0)
-                    else:
-                        self.after_text.append(chunk)
+                    elif kept is not None:
+                        self.after_text.append(kept)
+                    if limit.is_spent:
+                        break
+            if opened is not None:
+                await opened.wait()
         except Exception as error:  # noqa: BLE001 - raised again by the consumer, after the text before it
             self.error = error
         self.arrived.set()

@@ -77,7 +77,7 @@ class Heavy:
     def __post_init__(self) -> None:
         s3 = client("s3", self.s3_endpoint)
         create_bucket(s3, self.bucket)
-        ports = _Ports(Table(client("dynamodb", self.table.endpoint), self.table.name), S3Bodies(s3, self.bucket))
+        ports = _Ports(Table.of(client("dynamodb", self.table.endpoint), self.table.name), S3Bodies(s3, self.bucket))
         ports.model = self.model = OpenAIChatModel(api_key="no-key", base_url=self.model_url)
         ports.tools = self.tools = FakeTools()
         ports.connections = self.connections = FakeConnections()

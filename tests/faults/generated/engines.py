@@ -104,7 +104,7 @@ class RealEngines:
     def stores(self, clock: Clock) -> Stores:
         # Whoever stands still does so here in the middle of a request, while its timers go on: no time limit, or a
         # suspended process would take that for an outage.
-        table = Table(self.dynamodb, self.table, seconds=float("inf"))
+        table = Table.of(self.dynamodb, self.table, seconds=float("inf"))
         return Stores(
             DynamoThreadStore(table, S3Bodies(self.s3, BUCKET), clock),
             DynamoStreamLog(table, clock),

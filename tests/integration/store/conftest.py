@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
@@ -19,7 +20,7 @@ from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.skills import DynamoSkills
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
-from baton.adapters.dynamodb.table import Item, Table
+from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
@@ -130,7 +131,7 @@ def stores(request: pytest.FixtureRequest) -> Stores:
 
 def _engine(at: TableAt, s3: S3Client) -> Iterator[Engine]:
     dynamodb = client("dynamodb", at.endpoint, **PATIENT)
-    yield Engine(Table(dynamodb, at.name), s3)
+    yield Engine(Table.of(dynamodb, at.name), s3)
     dynamodb.close()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.table import serialize
+from baton.adapters.dynamodb.attributes import serialize
 from tests.contracts.stores import Stores, new_thread_id
 from tests.integration.store.conftest import Engine
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.idle_threads import PAGE, DynamoIdleThreads
-from baton.adapters.dynamodb.table import Item, Table
+from baton.adapters.dynamodb.table import Table
 from baton.composition.app import build
 from baton.domain.episode import Episode, EpisodeStatus
 from baton.domain.usage import Usage

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Coroutine
 from typing import Any
 
+from baton.outbox.answer_limit import AnswerLimit
 from baton.outbox.text_batches import batched
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 from tests.virtual_time import VirtualTimeLoop
@@ -26,7 +27,7 @@ async def arrivals(seconds: float, *, stop_after: float | None = None) -> list[t
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     if stop_after is not None:
         loop.call_later(stop_after, stop.set)
-    chunks = batched(talking(seconds), deadline=60.0, stop=stop)
+    chunks = batched(talking(seconds), limit=AnswerLimit(), deadline=60.0, stop=stop)
     return [(round(loop.time(), 1), chunk) async for chunk in chunks]
 
 

@@ -11,8 +11,9 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shards import newest_first
-from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope

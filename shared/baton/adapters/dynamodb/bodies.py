@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from baton.adapters.dynamodb.table import Item
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from pydantic_core import from_json
+
 from baton.domain.errors import StoreUnavailable
 from baton.domain.times import to_millis
 
@@ -83,7 +85,11 @@ def unpack(packed: bytes) -> Any:
         raise ValueError(f"unknown packing format {packed[:1]!r}: written by another version of Baton")
     inflate = zlib.decompressobj(wbits=-15, zdict=_DICTIONARY)
     try:
-        return json.loads(inflate.decompress(packed[1:]) + inflate.flush())
+        raw = inflate.decompress(packed[1:]) + inflate.flush()
+        try:
+            return from_json(raw)
+        except ValueError:
+            return json.loads(raw)  # slower, but takes what is nested more than 200 deep
     except (zlib.error, ValueError) as error:
         raise StoreUnavailable(DAMAGED) from error
 

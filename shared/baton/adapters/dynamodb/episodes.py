@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.fenced import put_fenced
-from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.errors import LeaseLost
 from baton.ports.thread_store import Lease
 

@@ -7,10 +7,11 @@ import json
 from collections.abc import Sequence
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import ItemBodies
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.shapes import HANDOFF
-from baton.adapters.dynamodb.table import Item, Table
+from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest, handoff_id

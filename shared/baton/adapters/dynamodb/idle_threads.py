@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import thread_from_item
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis

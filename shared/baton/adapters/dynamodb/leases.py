@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
-from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import lease_mark, listed_at, thread_from_item, windows_as_item
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef

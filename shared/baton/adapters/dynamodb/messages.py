@@ -8,11 +8,12 @@ import math
 from collections.abc import AsyncIterator, Sequence
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import ItemBodies
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.leases import Leases
 from baton.adapters.dynamodb.shapes import MESSAGE
-from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies
 from baton.adapters.dynamodb.codec import unpack
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.shapes import TASK, TOOL_CALL, pack_call, pack_task_messages
-from baton.adapters.dynamodb.table import Item, Table
+from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest

@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 
-from baton.adapters.dynamodb.table import Item, Table
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.table import Table
 
 LISTING = ("listing", "listing", "listed_at")
 """The index of lists: its name, its hash and its range key."""

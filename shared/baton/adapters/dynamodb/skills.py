@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import SKILL
-from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.skill import Skill, SkillStatus, saved

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import PENDING, unpack_conversation
-from baton.adapters.dynamodb.table import Item
 from baton.domain.history_window import HistoryWindow
 from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.messages import Messages
 from baton.adapters.dynamodb.shards import LISTING, newest_first
-from baton.adapters.dynamodb.table import Item
 from baton.adapters.dynamodb.thread_item import listed_at, thread_from_item
 from baton.domain.cursors import decode, decode_text, encode, encode_text
 from baton.domain.errors import InvalidRequest, ThreadUnavailable

@@ -7,8 +7,9 @@ from contextlib import suppress
 from datetime import timedelta
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import WORKFLOW
-from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.errors import LeaseLost
 from baton.domain.identity import Scope
 from baton.domain.times import to_millis

@@ -21,26 +21,28 @@ class AnswerLimit:
         """Whether the answer was cut."""
         self._room = room
 
+    def cut(self, chunk: Chunk) -> Chunk | TextDelta | None:
+        """Return the chunk or what the limit leaves of it, and None for nothing. After the cut, ask for no more."""
+        if isinstance(chunk, TextDelta):
+            size = utf8_size(chunk.text)
+            if size <= self._room:
+                self._room -= size
+                return chunk if chunk.text else None
+            text = first_bytes(chunk.text, self._room)
+            self._room -= utf8_size(text)
+            self.is_spent = len(text) < len(chunk.text)
+            return TextDelta(text) if text else None
+        if isinstance(chunk, ToolCall):
+            self._room -= utf8_size(chunk.name) + utf8_size(chunk.arguments)
+            self.is_spent = self._room < 0
+            return None if self.is_spent else chunk
+        return chunk
+
     async def within(self, chunks: AsyncGenerator[Chunk, None]) -> AsyncGenerator[Chunk | TextDelta, None]:
         """Yield the chunks up to the limit, then close the generator."""
         async with contextlib.aclosing(chunks):
             async for chunk in chunks:
-                if isinstance(chunk, TextDelta) and (size := utf8_size(chunk.text)) <= self._room:
-                    self._room -= size
-                    if chunk.text:
-                        yield chunk
-                elif isinstance(chunk, TextDelta):
-                    text = first_bytes(chunk.text, self._room)
-                    self._room -= utf8_size(text)
-                    if text:
-                        yield TextDelta(text)
-                    self.is_spent = len(text) < len(chunk.text)
-                elif isinstance(chunk, ToolCall):
-                    self._room -= utf8_size(chunk.name) + utf8_size(chunk.arguments)
-                    self.is_spent = self._room < 0
-                    if not self.is_spent:
-                        yield chunk
-                else:
-                    yield chunk
+                if (kept := self.cut(chunk)) is not None:
+                    yield kept
                 if self.is_spent:
                     return

@@ -1,0 +1,163 @@
+"""Items read without botocore's parser are the items that its parser reads."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from boto3.session import Session
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baton.adapters.dynamodb.attributes import deserialize, keep_endpoint, read_items, serialize
+
+REGION = "eu-central-1"
+
+encoded = st.binary(max_size=20).map(lambda data: base64.b64encode(data).decode())
+numbers = st.integers(-(10**37), 10**37).map(str)
+leaves = st.one_of(
+    st.text(max_size=20).map(lambda text: {"S": text}),
+    numbers.map(lambda number: {"N": number}),
+    encoded.map(lambda data: {"B": data}),
+    st.booleans().map(lambda value: {"BOOL": value}),
+    st.just({"NULL": True}),
+    st.lists(st.text(max_size=5), min_size=1).map(lambda texts: {"SS": texts}),
+    st.lists(numbers, min_size=1).map(lambda several: {"NS": several}),
+    st.lists(encoded, min_size=1).map(lambda several: {"BS": several}),
+)
+attributes: st.SearchStrategy[dict[str, Any]] = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda values: {"L": values}),
+        st.dictionaries(st.text(max_size=5), inner, max_size=3).map(lambda values: {"M": values}),
+    ),
+    max_leaves=8,
+)
+items = st.dictionaries(st.text(min_size=1, max_size=8), attributes, max_size=5)
+consumed = {"TableName": "table", "CapacityUnits": 1.5}
+answers = st.one_of(
+    st.tuples(st.just("get_item"), st.just({}) | items.map(lambda item: {"Item": item})),
+    st.tuples(
+        st.sampled_from(["put_item", "update_item", "delete_item"]),
+        st.just({}) | items.map(lambda item: {"Attributes": item, "ConsumedCapacity": consumed}),
+    ),
+    st.tuples(
+        st.just("query"),
+        st.builds(
+            lambda found, last: {"Items": found, "Count": len(found), "ScannedCount": len(found), **last},
+            st.lists(items, max_size=3),
+            st.just({}) | items.map(lambda key: {"LastEvaluatedKey": key}),
+        ),
+    ),
+    st.tuples(
+        st.just("batch_get_item"),
+        items.map(lambda item: {"Responses": {"table": [item]}, "UnprocessedKeys": {"table": {"Keys": [item]}}}),
+    ),
+)
+
+
+class Body(io.BytesIO):
+    """The body of an answer, as urllib3 streams it."""
+
+    def stream(self, *_: Any, **__: Any) -> list[bytes]:
+        return [self.read()]
+
+
+class Server:
+    """Answers requests of clients in place of AWS, and keeps them."""
+
+    def __init__(self) -> None:
+        self.status, self.body = 200, b"{}"
+        self.requests: list[AWSPreparedRequest] = []
+
+    def client(self, *changes: Callable[[Any], None]) -> Any:
+        session = Session("AKID", "secret", "token", region_name=REGION)
+        config = Config(parameter_validation=False, retries={"total_max_attempts": 1, "mode": "standard"})
+        client = session.client("dynamodb", config=config)
+        client.meta.events.register_first("before-send.dynamodb", self._answer)
+        for change in changes:
+            change(client)
+        return client
+
+    def _answer(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+        self.requests.append(request)
+        headers: Any = {"x-amzn-RequestId": "1", "Content-Type": "application/x-amz-json-1.0"}
+        return AWSResponse(request.url, self.status, headers, Body(self.body))
+
+
+@pytest.fixture(scope="module")
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture(scope="module")
+def botocore_client(server: Server) -> Any:
+    return server.client()
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> Any:
+    return server.client(read_items)
+
+
+@given(answers)
+def test_every_answer_is_what_botocore_reads(
+    server: Server, botocore_client: Any, client: Any, answer: tuple[str, dict[str, Any]]
+) -> None:
+    operation, body = answer
+    server.status, server.body = 200, json.dumps(body).encode()
+    request = {"RequestItems": {"table": {"Keys": []}}} if operation == "batch_get_item" else {"TableName": "table"}
+    assert getattr(client, operation)(**request) == getattr(botocore_client, operation)(**request)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b'{"Item": {"body": {"B": "'])
+def test_an_answer_that_is_no_json_is_left_to_botocore(
+    server: Server, botocore_client: Any, client: Any, body: bytes
+) -> None:
+    server.status, server.body = 200, body
+    assert client.get_item(TableName="table") == botocore_client.get_item(TableName="table")
+
+
+def test_a_refused_write_still_tells_the_existing_item(server: Server, client: Any) -> None:
+    server.status = 400
+    server.body = json.dumps(
+        {"__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", "Item": {"body": {"B": "aGk="}}}
+    ).encode()
+    with pytest.raises(ClientError) as refused:
+        client.put_item(TableName="table")
+    assert refused.value.response["Error"]["Code"] == "ConditionalCheckFailedException"
+    assert deserialize(refused.value.response["Item"]) == {"body": b"hi"}  # type: ignore[typeddict-item]
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=8), st.text() | st.binary() | st.integers(-(10**37), 10**37) | st.booleans() | st.none()
+    )
+)
+def test_plain_values_come_back(item: dict[str, Any]) -> None:
+    assert deserialize(serialize(item)) == item
+
+
+def test_a_kept_endpoint_is_the_one_of_the_rules(server: Server, botocore_client: Any) -> None:
+    """The same URL, and signed for the same region and service."""
+    server.status, server.body, server.requests = 200, b"{}", []
+    for each in (botocore_client, server.client(keep_endpoint)):
+        each.get_item(TableName="table", Key=serialize({"PK": "a", "SK": "b"}))
+    by_rules, kept = server.requests
+    assert (by_rules.url, by_rules.body, _signed(by_rules)) == (kept.url, kept.body, _signed(kept))
+    assert f"/{REGION}/dynamodb/aws4_request" in _signed(kept)
+
+
+def _signed(request: AWSPreparedRequest) -> str:
+    """Return what was signed, without the signature and the date, which depend on the second."""
+    authorization = request.headers["Authorization"]
+    text = authorization.decode() if isinstance(authorization, bytes) else authorization
+    algorithm, credential, headers, _ = text.split(" ")
+    return " ".join([algorithm, "/" + credential.partition("/")[2].partition("/")[2], headers])
