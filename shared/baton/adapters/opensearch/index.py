@@ -270,21 +270,17 @@ def _hits(response: dict[str, Any], clause: SearchClause | None = None) -> list[
     """Return the hits of a search. Raises ``SearchUnavailable`` if it was incomplete."""
     if "error" in response:
         problem = error_of(response.get("status"), response["error"])
-        if clause is not None and clause.signal is Signal.MEANING and _is_other_vector(problem):
-            logger.warning("The index has no vectors like the query's: %s", problem)
-            return []
+        if clause is not None and clause.signal is Signal.MEANING and problem.engine_status == 400:
+            if "is not knn_vector type" in problem.reason:  # no document has had this view
+                return []
+            if "dimension" in problem.reason.lower():
+                raise WrongDimension from problem
         raise problem
     if response.get("timed_out"):
         raise SearchUnavailable
     _check_shards(response)
     hits: list[dict[str, Any]] = response["hits"]["hits"]
     return hits
-
-
-def _is_other_vector(problem: EngineError) -> bool:
-    """Return whether the index has vectors of another length, or none in this view."""
-    reason = problem.reason.lower()
-    return problem.engine_status == 400 and ("dimension" in reason or "is not knn_vector type" in reason)
 
 
 def _check_shards(response: dict[str, Any]) -> None:
