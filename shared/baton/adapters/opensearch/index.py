@@ -36,6 +36,7 @@ PAGE = 200
 DELETED_AT_ONCE = 2000
 FRUITLESS_PASSES = 10
 """Passes of a deletion in which other writers were always faster."""
+NEWER_IS_THERE = frozenset({409})
 WITHOUT_VECTORS = "views.*.vector"
 
 
@@ -86,10 +87,13 @@ class OpenSearchIndex:
                     "_id": engine_id(scope, index, document.id),
                     "routing": scope.tenant_id,
                     "require_alias": True,
+                    # The latest write wins, also over a reindex that copies an older one later.
+                    "version": source["written_at"],
+                    "version_type": "external_gte",
                 }
                 operations.append(Operation({"index": place}, source))
         try:
-            await bulk(self._engine, operations, refresh="wait_for")
+            await bulk(self._engine, operations, refresh="wait_for", accepted=NEWER_IS_THERE)
         except EngineError as problem:
             if "dimension" in problem.reason.lower():
                 raise WrongDimension from problem
