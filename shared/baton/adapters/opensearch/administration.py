@@ -37,12 +37,15 @@ class OpenSearchAdministration:
         """See ``SearchAdministration``.
 
         Writers write to every version that has a write alias. So the new one is complete once it has a copy of the
-        old one's documents, and of those that were written by requests begun before it was there.
+        old one's documents, and of those that were written by requests begun before it was there. In an index that is
+        current, documents without vectors get theirs.
         """
         model = model_of(embedder)
         old = await self._read(index)
         if _is_current(old, model):
-            return Reindexed(index, old.name, 0, 0)
+            copy = Copy(self._engine, self._pace, old, old, self._layout.write_alias(index, old.number), embedder)
+            await copy.fill()
+            return Reindexed(index, old.name, 0, copy.embedded)
         new = await self._new_version(index, model)
         copy = Copy(self._engine, self._pace, old, new, self._layout.write_alias(index, new.number), embedder)
         await copy.all()

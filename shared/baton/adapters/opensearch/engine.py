@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import re
@@ -34,6 +35,7 @@ class EngineError(SearchUnavailable):
         self.kind = kind
         """OpenSearch's name of the error, such as ``index_not_found_exception``."""
         self.reason = reason
+        self.retryable = status in (0, 429) or status >= 500
 
     def __str__(self) -> str:
         return f"OpenSearch answered {self.engine_status} {self.kind}: {self.reason[:500]}"
@@ -82,7 +84,7 @@ class Engine:
 
     async def _request(self, method: str, path: str, body: str | None, seconds: float, params: dict[str, Any]) -> Any:
         from opensearchpy.exceptions import ConnectionError as Unreachable
-        from opensearchpy.exceptions import OpenSearchException, TransportError
+        from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, TransportError
 
         client = await self._client()
         attempt = 0
@@ -93,6 +95,8 @@ class Engine:
                     method, path, params=_params(params), body=body, timeout=seconds
                 )
             except Unreachable as problem:
+                if attempt == 1 and not isinstance(problem, ConnectionTimeout):
+                    continue  # a connection that was kept open has been closed meanwhile, as while Lambda was frozen
                 logger.warning("OpenSearch does not answer %s %s: %s", method, path, problem)
                 raise SearchUnavailable from problem
             except TransportError as problem:
@@ -108,22 +112,26 @@ class Engine:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
-            make = await asyncio.to_thread(_load)
+            make = await asyncio.to_thread(_load, self.url)
             client = self._clients.get(loop)  # another task may have made it meanwhile
             if client is None:
-                client = self._clients[loop] = make(self.url)
+                client = self._clients[loop] = make()
         return client
 
 
-def _load() -> Callable[[str], AsyncOpenSearch]:
-    """Load the library, which takes a third of a second, and return how a client is made."""
+def _load(url: str) -> Callable[[], AsyncOpenSearch]:
+    """Load the library, which takes a third of a second, and return how a client is made on the event loop."""
     import opensearchpy
 
-    def make(url: str) -> AsyncOpenSearch:
+    # It reports every failure, which is the caller's to judge, and at DEBUG the texts that were sent.
+    logging.getLogger("opensearch").setLevel(logging.ERROR)
+    signer = _signer(url)
+
+    def make() -> AsyncOpenSearch:
         return opensearchpy.AsyncOpenSearch(
             hosts=[url],
             connection_class=opensearchpy.AsyncHttpConnection,
-            http_auth=_signer(url),
+            http_auth=signer,
             maxsize=32,
             # A repetition is the caller's matter: it knows how much time there is.
             max_retries=0,
@@ -149,8 +157,11 @@ def _params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _engine_error(problem: Any) -> EngineError:
-    info = problem.info if isinstance(problem.info, dict) else {}
-    return error_of(problem.status_code, info.get("error", problem.error))
+    answer = problem.error
+    with contextlib.suppress(ValueError, AttributeError):  # a proxy's page is no JSON object
+        answer = json.loads(answer)
+        answer = answer.get("error", answer)
+    return error_of(problem.status_code, answer)
 
 
 def error_of(status: Any, error: Any) -> EngineError:

@@ -52,9 +52,9 @@ class OpenSearchIndex:
         search_seconds: float = SEARCH_SECONDS,
     ) -> None:
         """``embedder`` is the model of queries' vectors. They are compared with no other model's."""
-        self._engine = engine
+        self.engine = engine
         self._clock = clock
-        self._layout = layout
+        self.layout = layout
         self._embedder = embedder
         self._search_seconds = search_seconds
         self._versions = Versions(engine, layout)
@@ -79,7 +79,7 @@ class OpenSearchIndex:
         operations = []
         for version in await self._versions.written(index):
             await self._add_views(version, documents)
-            alias = self._layout.write_alias(index, version.number)
+            alias = self.layout.write_alias(index, version.number)
             for document in documents:
                 source = to_source(scope, index, document, now, vectors=_vectors_fit(document, version))
                 place = {
@@ -93,7 +93,7 @@ class OpenSearchIndex:
                 }
                 operations.append(Operation({"index": place}, source))
         try:
-            await bulk(self._engine, operations, refresh="wait_for", accepted=NEWER_IS_THERE)
+            await bulk(self.engine, operations, refresh="wait_for", accepted=NEWER_IS_THERE)
         except EngineError as problem:
             if "dimension" in problem.reason.lower():
                 raise WrongDimension from problem
@@ -101,7 +101,7 @@ class OpenSearchIndex:
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
         """See ``SearchIndex``. The clauses are one request, and their documents are fetched once by another."""
-        alias = self._layout.read_alias(index)
+        alias = self.layout.read_alias(index)
         text = encodable(query.text[:QUERY_CHARACTERS])
         lines: list[dict[str, Any]] = []
         asked: list[SearchClause] = []
@@ -115,7 +115,7 @@ class OpenSearchIndex:
         if not asked:
             return SearchResult(candidates, {})
         engine_ids: dict[str, str] = {}
-        answer = await self._engine.lines("/_msearch", lines, seconds=self._search_seconds)
+        answer = await self.engine.lines("/_msearch", lines, seconds=self._search_seconds)
         for clause, response in zip(asked, answer["responses"], strict=True):
             hits = _hits(response, clause)
             candidates[clause] = [Candidate(hit["sort"][1], _raw_score(clause, hit["sort"][0])) for hit in hits]
@@ -158,9 +158,9 @@ class OpenSearchIndex:
             }
             if after is not None:
                 body["search_after"] = after
-            response = await self._engine.request(
+            response = await self.engine.request(
                 "POST",
-                f"/{self._layout.read_alias(index)}/_search",
+                f"/{self.layout.read_alias(index)}/_search",
                 body,
                 routing=scope.tenant_id,
                 allow_partial_search_results=False,
@@ -174,9 +174,9 @@ class OpenSearchIndex:
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``."""
-        answer = await self._engine.request(
+        answer = await self.engine.request(
             "POST",
-            f"/{self._layout.read_alias(index)}/_count",
+            f"/{self.layout.read_alias(index)}/_count",
             {"query": {"bool": {"filter": chosen_by(scope, index, chosen)}}},
             routing=scope.tenant_id,
         )
@@ -210,7 +210,7 @@ class OpenSearchIndex:
     async def _fetch(self, scope: Scope, alias: str, engine_ids: dict[str, str]) -> dict[str, IndexDocument]:
         if not engine_ids:
             return {}
-        answer = await self._engine.request(
+        answer = await self.engine.request(
             "POST",
             f"/{alias}/_mget",
             {"ids": list(engine_ids.values())},
@@ -233,21 +233,20 @@ class OpenSearchIndex:
         missing = {view for document in documents for view in document.views} - version.views
         if missing:
             views = {view: view_mapping(version.model) for view in sorted(missing)}
-            await self._engine.request(
+            await self.engine.request(
                 "PUT", f"/{version.name}/_mapping", {"properties": {"views": {"properties": views}}}
             )
 
     async def _delete(self, version: Version, scope: Scope, conditions: list[dict[str, Any]]) -> int:
-        await self._engine.request("POST", f"/{version.name}/_refresh")
         deleted = fruitless = 0
         while fruitless < FRUITLESS_PASSES:
-            answer = await self._engine.request(
+            await self.engine.request("POST", f"/{version.name}/_refresh")
+            answer = await self.engine.request(
                 "POST",
                 f"/{version.name}/_delete_by_query",
                 {"query": {"bool": {"filter": conditions}}},
                 routing=scope.tenant_id,
                 conflicts="proceed",
-                refresh=True,
                 max_docs=DELETED_AT_ONCE,
             )
             if answer.get("failures") or answer.get("timed_out"):
@@ -255,6 +254,7 @@ class OpenSearchIndex:
                 raise SearchUnavailable
             deleted += answer["deleted"]
             if not answer["deleted"] and not answer["version_conflicts"]:
+                await self.engine.request("POST", f"/{version.name}/_refresh")
                 return deleted
             fruitless = 0 if answer["deleted"] else fruitless + 1
         raise SearchUnavailable
