@@ -57,6 +57,7 @@ def variables(
     files_endpoint: str,
     queues_endpoint: str,
     other_endpoint: str,
+    search_url: str = "",
 ) -> dict[str, str]:
     """Return the variables that the template gives its functions, with this machine's endpoints and folders.
 
@@ -98,6 +99,7 @@ def variables(
         "AWS_ENDPOINT_URL_S3": files_endpoint,
         "AWS_ENDPOINT_URL_SFN": other_endpoint,
         "AWS_ENDPOINT_URL_SQS": queues_endpoint,
+        "BATON_SEARCH_URL": search_url,
         "BATON_STAGE": "local",
         "POWERTOOLS_METRICS_DISABLED": "true",
         "POWERTOOLS_TRACE_DISABLED": "true",

@@ -164,6 +164,14 @@ class SearchSettings(_Settings):
 
     url: SearchUrl = Field(default="", validation_alias="BATON_SEARCH_URL")
     """An OpenSearch (``https://...``) or a file of the embedded index (``sqlite:///path``). If empty, search is off."""
+    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=128)] = Field(
+        default="baton", validation_alias="BATON_SEARCH_PREFIX"
+    )
+    """The beginning of the names of indices in OpenSearch, so that several deployments can share one."""
+    shards: int = Field(default=1, ge=1, le=64, validation_alias="BATON_SEARCH_SHARDS")
+    """Shards of a new index. A tenant's documents are in one of them."""
+    replicas: int = Field(default=0, ge=0, le=4, validation_alias="BATON_SEARCH_REPLICAS")
+    """Copies of each shard of a new index, each on another node."""
 
 
 class MetricSettings(_Settings):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.deferred_model import DeferredChatModel
     from baton.adapters.dynamodb.table import Table
+    from baton.adapters.opensearch.definitions import Layout
+    from baton.adapters.opensearch.engine import Engine
     from baton.adapters.s3_bodies import S3Bodies
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.token_counter import TiktokenCounter
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from baton.ports.live import LiveRegistry
     from baton.ports.queue_records import QueueRecords
     from baton.ports.run_records import RunRecords
+    from baton.ports.search_administration import SearchAdministration
     from baton.ports.search_index import SearchIndex
     from baton.ports.skills import SkillStore
     from baton.ports.stream_log import StreamLog
@@ -165,7 +168,37 @@ class AwsPorts:
             return NoSearch()
         if url.startswith("sqlite:"):
             raise NotImplementedError(f"BATON_SEARCH_URL names the embedded index, which is not there yet: {url}")
-        raise NotImplementedError(f"BATON_SEARCH_URL names an OpenSearch, whose adapter is not there yet: {url}")
+        from baton.adapters.opensearch.index import OpenSearchIndex
+
+        return OpenSearchIndex(self.opensearch, self.clock, self.search_layout, EmbeddingSettings().model)
+
+    @cached_property
+    def search_administration(self) -> SearchAdministration | None:
+        """What makes and rebuilds the search indices; None for an engine that needs no such thing."""
+        from baton.settings import SearchSettings
+
+        if not SearchSettings().url.startswith("http"):
+            return None
+        from baton.adapters.opensearch.administration import OpenSearchAdministration
+
+        return OpenSearchAdministration(self.opensearch, self.search_layout)
+
+    @cached_property
+    def opensearch(self) -> Engine:
+        """The OpenSearch of the settings. Its library is loaded with the first request."""
+        from baton.adapters.opensearch.engine import Engine
+        from baton.settings import SearchSettings
+
+        return Engine(SearchSettings().url)
+
+    @cached_property
+    def search_layout(self) -> Layout:
+        """How the indices of OpenSearch are named and spread."""
+        from baton.adapters.opensearch.definitions import Layout
+        from baton.settings import SearchSettings
+
+        settings = SearchSettings()
+        return Layout(settings.prefix.lower(), settings.shards, settings.replicas)
 
     @cached_property
     def embedder(self) -> Embedder:

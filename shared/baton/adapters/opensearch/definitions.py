@@ -138,7 +138,8 @@ def view_mapping(model: EmbeddingModel | None) -> dict[str, Any]:
     text = {"type": "text", "analyzer": "baton_text"}
     if model is None:
         return {"properties": {"text": text}}
-    quantized = {"encoder": {"name": "sq"}} if model.dimensions >= QUANTIZED_FROM else {}
+    # Its default differs between releases.
+    quantized = {"encoder": {"name": "sq", "parameters": {"bits": 7}}} if model.dimensions >= QUANTIZED_FROM else {}
     vector = {
         "type": "knn_vector",
         "dimension": model.dimensions,
