@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from local import environment, resources
@@ -213,7 +214,7 @@ class LocalCloud:
         search_engine = None
         if settings.engines == "real" and not settings.search_endpoint:
             search_engine = OpenSearch(
-                settings.cache_dir, data_dir and data_dir / "search", self._progress, given_up=self._failures.put
+                settings.cache_dir, data_dir and data_dir / "opensearch", self._progress, given_up=self._failures.put
             )
             engines = (*engines, search_engine)
         self._running.callback(_stop_together, engines)
@@ -238,8 +239,11 @@ class LocalCloud:
             pool.shutdown(wait=wait, cancel_futures=True)
 
     def _given_search(self) -> str:
-        """Return the URL of an OpenSearch that is not started here, empty without one."""
-        return self.settings.search_endpoint or "" if self.settings.engines == "real" else ""
+        """Return the URL of search that needs no start: the embedded index, or an OpenSearch that runs already."""
+        settings = self.settings
+        if settings.engines == "real" and settings.search_endpoint:
+            return settings.search_endpoint
+        return f"sqlite:///{self._search_folder()}"
 
     def _make_indices(self) -> None:
         """Make the search indices as a deployment does. Raises ``LocalCloudError``."""
@@ -251,6 +255,12 @@ class LocalCloud:
                 logger.warning("%s", line)
         except SearchUnavailable as problem:
             raise LocalCloudError(f"The search indices cannot be made: {problem}") from problem
+
+    def _search_folder(self) -> Path:
+        """Return the folder of the search index, which goes with the run unless there is a data folder."""
+        if self.settings.data_dir:
+            return self.settings.data_dir.absolute() / "search"
+        return Path(self._running.enter_context(TemporaryDirectory(prefix="baton-search-", ignore_cleanup_errors=True)))
 
     def _restore_table(self) -> None:
         """Create the table again after its engine was restarted."""

@@ -163,7 +163,7 @@ class SearchSettings(_Settings):
     """The search engine."""
 
     url: SearchUrl = Field(default="", validation_alias="BATON_SEARCH_URL")
-    """An OpenSearch (``https://...``) or a file of the embedded index (``sqlite:///path``). If empty, search is off."""
+    """An OpenSearch (``https://...``) or a folder of the embedded index (``sqlite:///path``). Empty: search is off."""
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=128)] = Field(
         default="baton", validation_alias="BATON_SEARCH_PREFIX"
     )
