@@ -27,8 +27,8 @@ async def make_indices() -> list[str]:
     if administration is None:
         return []
     return [
-        f"The index {state.version} is of the embedding model {state.embedder or '(none)'} or of another release: until "
-        f"`python -m baton.admin search reindex {state.index}` has run, new documents are found by their words only."
+        f"The index {state.version} is of another release or of the embedding model {state.embedder or '(none)'}: "
+        f"until `python -m baton.admin search reindex {state.index}` has run, new documents are found by words only."
         for state in await administration.migrate(deployed_ports().embedder)
         if not state.is_current
     ]

@@ -84,9 +84,7 @@ async def test_a_reindex_gives_every_document_vectors_of_the_new_model(
     assert (done.version, done.copied, done.embedded) == (layout.version_name(EPISODES, 2), 360, 360)
     for scope in scopes:
         assert await index.count(scope, EPISODES, EVERYTHING) == 120
-    result = await with_embedder(index, larger).search(
-        scopes[0], EPISODES, _query("word7 green", larger)
-    )
+    result = await with_embedder(index, larger).search(scopes[0], EPISODES, _query("word7 green", larger))
     assert (ids(result)[0], ids(result, MEANING)[0]) == ("d007", "d007")
     assert layout.version_name(EPISODES, 1) not in await names(engine, layout)
     assert (await administration.reindex(EPISODES, larger)).copied == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import random
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -14,7 +16,7 @@ from baton.adapters.opensearch.definitions import Layout
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.domain.errors import SearchUnavailable
-from baton.domain.search import IndexedText, Signal
+from baton.domain.search import IndexedText
 from baton.ports.clock import SystemClock
 from tests.contracts.search import (
     EMBEDDER,
@@ -30,6 +32,7 @@ from tests.contracts.search import (
     new_scope,
     query,
 )
+from tests.fakes.embedder import FakeEmbedder
 
 
 @pytest.fixture(scope="module")
@@ -153,5 +156,30 @@ async def test_documents_written_while_they_are_deleted_are_gone_or_there(index:
     assert await listed(index, ada, EPISODES) == []
 
 
-def test_signals_are_those_the_adapter_knows() -> None:
-    assert set(Signal) == {Signal.WORDS, Signal.MEANING}
+async def test_vectors_of_a_real_models_length_are_quantized_and_still_rank(engine: Engine, layout: Layout) -> None:
+    embedder = FakeEmbedder("real", 384)
+    await OpenSearchAdministration(engine, layout).migrate(embedder)
+    index = OpenSearchIndex(engine, SystemClock(), layout, embedder.name, search_seconds=30)
+    ada = new_scope()
+    chance = random.Random(7)  # noqa: S311  an example, not a secret
+    vectors = [_direction(chance, 384) for _ in range(300)]
+    await index.put(
+        ada,
+        EPISODES,
+        [
+            document(f"d{number}", "", views={"turn": IndexedText("x", vector)}, embedder="real")
+            for number, vector in enumerate(vectors)
+        ],
+    )
+    asked = replace(query("x", MEANING, candidates=10), vector=vectors[7])
+    found = (await index.search(ada, EPISODES, asked)).candidates[MEANING]
+    assert found[0].id == "d7"
+    for candidate in found:
+        exact = sum(a * b for a, b in zip(vectors[7], vectors[int(candidate.id[1:])], strict=True))
+        assert candidate.score == pytest.approx(exact, abs=0.02)
+
+
+def _direction(chance: random.Random, dimensions: int) -> list[float]:
+    places = [chance.gauss(0, 1) for _ in range(dimensions)]
+    length = math.hypot(*places)
+    return [place / length for place in places]

@@ -6,9 +6,9 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from baton.adapters.opensearch.definitions import MAPPING_VERSION, EmbeddingModel, Layout, index_body
+from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, MAPPING_VERSION, EmbeddingModel, Layout, index_body
 from baton.adapters.opensearch.engine import Engine, EngineError
-from baton.adapters.opensearch.reindexing import Copy, Pace
+from baton.adapters.opensearch.reindexing import DEFAULT_PACE, Copy, Pace
 from baton.adapters.opensearch.versions import NoIndices, Version, Versions
 from baton.domain.search import IndexName
 from baton.ports.embedder import Embedder
@@ -22,7 +22,7 @@ SOURCES_AT_ONCE = 1000
 class OpenSearchAdministration:
     """Makes versions, and moves the alias that is searched from one to the next."""
 
-    def __init__(self, engine: Engine, layout: Layout = Layout(), pace: Pace = Pace()) -> None:
+    def __init__(self, engine: Engine, layout: Layout = DEFAULT_LAYOUT, pace: Pace = DEFAULT_PACE) -> None:
         self._engine = engine
         self._layout = layout
         self._pace = pace

@@ -12,8 +12,8 @@ from baton.adapters.opensearch.engine import Engine, error_of
 
 logger = logging.getLogger(__name__)
 
-MAX_BYTES = 5 * 1024 * 1024
-"""Small instances of Amazon OpenSearch Service take requests of at most 10 MiB."""
+MAX_BYTES = 900_000
+"""Longer bodies would hold up the event loop while they are sent. A larger document goes alone."""
 MAX_OPERATIONS = 1000
 
 
@@ -44,7 +44,9 @@ async def bulk(
     return statuses
 
 
-async def _execute(engine: Engine, operations: Sequence[Operation], accepted: frozenset[int], refresh: str) -> list[int]:
+async def _execute(
+    engine: Engine, operations: Sequence[Operation], accepted: frozenset[int], refresh: str
+) -> list[int]:
     statuses = [0] * len(operations)
     open_places = list(range(len(operations)))
     attempt = 0

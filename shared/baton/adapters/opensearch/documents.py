@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from baton.domain.identity import Scope
-from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter
+from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter, Vector
 from baton.domain.text import encodable
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,6 +34,11 @@ def owner(scope: Scope, index: IndexName) -> str:
     return scope.user_id if index is IndexName.EPISODES else ""
 
 
+def numbers(vector: Vector) -> list[float]:
+    """Return a vector with the digits of single precision, which is how it is stored."""
+    return [round(float(number), 8) for number in vector]
+
+
 def to_source(
     scope: Scope, index: IndexName, document: IndexDocument, written_at: datetime, *, vectors: bool
 ) -> dict[str, Any]:
@@ -43,7 +48,7 @@ def to_source(
     for name, view in document.views.items():
         views[name] = {"text": encodable(view.text)}
         if vectors and view.vector is not None:
-            views[name]["vector"] = [float(number) for number in view.vector]
+            views[name]["vector"] = numbers(view.vector)
     source: dict[str, Any] = {
         "tenant": scope.tenant_id,
         "user": owner(scope, index),

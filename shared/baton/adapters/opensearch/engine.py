@@ -35,10 +35,15 @@ class EngineError(SearchUnavailable):
         self.kind = kind
         """OpenSearch's name of the error, such as ``index_not_found_exception``."""
         self.reason = reason
-        self.retryable = status in (0, 429) or status >= 500
 
     def __str__(self) -> str:
         return f"OpenSearch answered {self.engine_status} {self.kind}: {self.reason[:500]}"
+
+
+class EngineRefusal(EngineError):
+    """OpenSearch does not take the request, however often it is repeated."""
+
+    retryable = False
 
 
 class Engine:
@@ -167,8 +172,9 @@ def _engine_error(problem: Any) -> EngineError:
 def error_of(status: Any, error: Any) -> EngineError:
     """Return the error for the ``error`` part of an answer or of an item of it."""
     code = status if isinstance(status, int) else 0
+    made = EngineRefusal if 400 <= code < 500 and code not in (408, 429) else EngineError
     if not isinstance(error, Mapping):
-        return EngineError(code, "", str(error))
+        return made(code, "", str(error))
     causes = [error, *error.get("root_cause", ()), error.get("caused_by") or {}]
     reason = "; ".join(dict.fromkeys(str(cause["reason"]) for cause in causes if cause.get("reason")))
-    return EngineError(code, str(error.get("type", "")), reason)
+    return made(code, str(error.get("type", "")), reason)

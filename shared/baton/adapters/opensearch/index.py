@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from baton.adapters.opensearch.bulk import Operation, bulk
-from baton.adapters.opensearch.definitions import Layout, view_mapping
-from baton.adapters.opensearch.documents import chosen_by, engine_id, from_source, readable_by, to_source
+from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, Layout, view_mapping
+from baton.adapters.opensearch.documents import chosen_by, engine_id, from_source, numbers, readable_by, to_source
 from baton.adapters.opensearch.engine import Engine, EngineError, error_of
 from baton.adapters.opensearch.versions import NoIndices, Version, Versions
 from baton.domain.errors import SearchUnavailable, WrongDimension
@@ -36,6 +36,7 @@ PAGE = 200
 DELETED_AT_ONCE = 2000
 FRUITLESS_PASSES = 10
 """Passes of a deletion in which other writers were always faster."""
+Conditions = Sequence[dict[str, Any]]
 NEWER_IS_THERE = frozenset({409})
 WITHOUT_VECTORS = "views.*.vector"
 
@@ -47,7 +48,7 @@ class OpenSearchIndex:
         self,
         engine: Engine,
         clock: Clock,
-        layout: Layout = Layout(),
+        layout: Layout = DEFAULT_LAYOUT,
         embedder: str | None = None,
         search_seconds: float = SEARCH_SECONDS,
     ) -> None:
@@ -111,7 +112,7 @@ class OpenSearchIndex:
             if wanted is not None and query.candidates > 0:
                 asked.append(clause)
                 lines += [{"index": alias, "routing": scope.tenant_id, "allow_partial_search_results": False}, wanted]
-        candidates: dict[SearchClause, Sequence[Candidate]] = {clause: () for clause in query.clauses}
+        candidates: dict[SearchClause, Sequence[Candidate]] = dict.fromkeys(query.clauses, ())
         if not asked:
             return SearchResult(candidates, {})
         engine_ids: dict[str, str] = {}
@@ -184,7 +185,7 @@ class OpenSearchIndex:
         return int(answer["count"])
 
     def _wanted(
-        self, clause: SearchClause, text: str, query: SearchQuery, conditions: list[dict[str, Any]]
+        self, clause: SearchClause, text: str, query: SearchQuery, conditions: Conditions
     ) -> dict[str, Any] | None:
         """Return the search of one clause, None if it can find nothing."""
         body: dict[str, Any] = {
@@ -196,12 +197,12 @@ class OpenSearchIndex:
         }
         if clause.signal is Signal.WORDS:
             match = {"match": {f"views.{clause.view}.text": {"query": text}}}
-            return {**body, "query": {"bool": {"must": [match], "filter": conditions}}}
+            return {**body, "query": {"bool": {"must": [match], "filter": [*conditions]}}}
         if query.vector is None or not any(query.vector):
             return None
         same_model = [{"term": {"embedder": self._embedder}}] if self._embedder else []
         knn = {
-            "vector": [float(number) for number in query.vector],
+            "vector": numbers(query.vector),
             "k": query.candidates,
             "filter": {"bool": {"filter": [*conditions, *same_model]}},
         }
@@ -237,14 +238,14 @@ class OpenSearchIndex:
                 "PUT", f"/{version.name}/_mapping", {"properties": {"views": {"properties": views}}}
             )
 
-    async def _delete(self, version: Version, scope: Scope, conditions: list[dict[str, Any]]) -> int:
-        deleted = fruitless = 0
+    async def _delete(self, version: Version, scope: Scope, conditions: Conditions) -> int:
+        deleted, fruitless = 0, 0
         while fruitless < FRUITLESS_PASSES:
             await self.engine.request("POST", f"/{version.name}/_refresh")
             answer = await self.engine.request(
                 "POST",
                 f"/{version.name}/_delete_by_query",
-                {"query": {"bool": {"filter": conditions}}},
+                {"query": {"bool": {"filter": [*conditions]}}},
                 routing=scope.tenant_id,
                 conflicts="proceed",
                 max_docs=DELETED_AT_ONCE,
@@ -252,7 +253,7 @@ class OpenSearchIndex:
             if answer.get("failures") or answer.get("timed_out"):
                 logger.warning("A deletion was not finished: %s", str(answer.get("failures"))[:500])
                 raise SearchUnavailable
-            deleted += answer["deleted"]
+            deleted += int(answer["deleted"])
             if not answer["deleted"] and not answer["version_conflicts"]:
                 await self.engine.request("POST", f"/{version.name}/_refresh")
                 return deleted

@@ -10,6 +10,7 @@ from typing import Any
 
 from baton.adapters.opensearch.bulk import Operation, bulk
 from baton.adapters.opensearch.definitions import view_mapping
+from baton.adapters.opensearch.documents import numbers
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.versions import Version
 from baton.ports.embedder import Embedder
@@ -37,6 +38,9 @@ class Pace:
     async def let_writers_end(self) -> None:
         """Wait until writers that do not know the new version have ended."""
         await asyncio.sleep(self.writers_seconds)
+
+
+DEFAULT_PACE = Pace()
 
 
 class Copy:
@@ -114,7 +118,7 @@ class Copy:
 
     async def _known(self, hits: Sequence[Source]) -> set[str]:
         """Return the ids of those that the new version has as they are, or newer."""
-        answer = await self._get(self._new, hits, ["written_at"])
+        answer = await self._get(self._new, hits)
         written = {each["_id"]: each["_source"]["written_at"] for each in answer if each.get("found")}
         return {hit["_id"] for hit in hits if written.get(hit["_id"], -1) >= hit["_source"]["written_at"]}
 
@@ -136,7 +140,7 @@ class Copy:
         began = time.monotonic()
         vectors = await self._embedder.embed([view["text"] for view in views])
         for view, vector in zip(views, vectors, strict=True):
-            view["vector"] = [float(number) for number in vector]
+            view["vector"] = numbers(vector)
         for source in sources:
             source["embedder"] = self._embedder.name
         self.embedded += len(sources)
@@ -174,7 +178,7 @@ class Copy:
 
     async def _delete_deleted(self, hits: Sequence[Source]) -> None:
         """Delete what was deleted from the old version between its reading and its writing."""
-        gone = {each["_id"] for each in await self._get(self._old, hits, False) if not each.get("found")}
+        gone = {each["_id"] for each in await self._get(self._old, hits) if not each.get("found")}
         operations = [
             Operation({"delete": {"_index": self._write_alias, "_id": hit["_id"], "routing": hit["_routing"]}})
             for hit in hits
@@ -183,8 +187,8 @@ class Copy:
         if operations:
             await bulk(self._engine, operations, accepted=frozenset({404}))
 
-    async def _get(self, version: Version, hits: Sequence[Source], source: Any) -> list[Source]:
-        wanted = [{"_id": hit["_id"], "routing": hit["_routing"], "_source": source} for hit in hits]
+    async def _get(self, version: Version, hits: Sequence[Source]) -> list[Source]:
+        wanted = [{"_id": hit["_id"], "routing": hit["_routing"], "_source": ["written_at"]} for hit in hits]
         answer = await self._engine.request("POST", f"/{version.name}/_mget", {"docs": wanted})
         documents: list[Source] = answer["docs"]
         return documents

@@ -1,0 +1,42 @@
+"""``python -m baton.admin search ...``: the operators' commands, with the environment variables of the functions."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+
+from baton.composition import search_commands
+from baton.domain.errors import BatonError
+from baton.domain.search import IndexName
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command, print its result as JSON and return the exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        if given.command == "migrate":
+            result = asyncio.run(search_commands.migrate())
+        else:
+            result = asyncio.run(search_commands.reindex(given.index))
+    except BatonError as problem:
+        print(f"{type(problem).__name__}: {problem}", file=sys.stderr)  # noqa: T201
+        return 1
+    print(json.dumps(result, indent=2))  # noqa: T201
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m baton.admin", description=__doc__)
+    search = parser.add_subparsers(required=True).add_parser("search", help="the search indices")
+    commands = search.add_subparsers(dest="command", required=True)
+    commands.add_parser("migrate", help="make the indices that are missing, and show the state of all")
+    reindex = commands.add_parser("reindex", help="rebuild indices for the present model and release, without downtime")
+    reindex.add_argument("index", nargs="*", choices=[[], *(index.value for index in IndexName)], help="all if none")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
