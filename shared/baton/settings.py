@@ -19,6 +19,7 @@ from baton.domain.token_issuer import OidcIssuer
 
 Name = Annotated[str, Field(min_length=1)]
 Url = Annotated[str, Field(pattern=r"^https?://")]
+SearchUrl = Annotated[str, Field(pattern=r"^(https?://.+|sqlite:///.+)?$")]
 
 PACKAGE = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
 ORIGIN = r"\*|https?://[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?"
@@ -145,6 +146,24 @@ class ModelSettings(_Settings):
     sends_metadata: bool = Field(default=False, validation_alias="BATON_MODEL_METADATA")
     """Whether each request tells the endpoint which agent asks and where its workflow stands."""
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
+
+
+class EmbeddingSettings(_Settings):
+    """The embedding model. Its key is the model's."""
+
+    model: Name | None = Field(default=None, validation_alias="BATON_EMBEDDING_MODEL")
+    """If absent, texts are searched by their words only."""
+    dimensions: int = Field(default=1536, ge=1, le=4096, validation_alias="BATON_EMBEDDING_DIMENSIONS")
+    """The length of its vectors."""
+    base_url: Url | None = Field(default=None, validation_alias="BATON_EMBEDDING_BASE_URL")
+    """Its endpoint. The model's if absent."""
+
+
+class SearchSettings(_Settings):
+    """The search engine."""
+
+    url: SearchUrl = Field(default="", validation_alias="BATON_SEARCH_URL")
+    """An OpenSearch (``https://...``) or a file of the embedded index (``sqlite:///path``). If empty, search is off."""
 
 
 class MetricSettings(_Settings):

@@ -12,6 +12,7 @@ from baton.ports.audit import AuditLog
 from baton.ports.chat_model import ChatModel
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
+from baton.ports.embedder import Embedder
 from baton.ports.episodes import Closings, Episodes
 from baton.ports.files import Files
 from baton.ports.handoffs import HandoffStore
@@ -19,6 +20,7 @@ from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
 from baton.ports.queue_records import QueueRecords
 from baton.ports.run_records import RunRecords
+from baton.ports.search_index import SearchIndex
 from baton.ports.skills import SkillStore
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
@@ -32,8 +34,10 @@ from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.connections import FakeConnections
+from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.episodes import FakeClosings
 from tests.fakes.files import FakeFiles
+from tests.fakes.search_index import FakeSearchIndex
 from tests.fakes.token_counter import WordCounter
 from tests.fakes.token_verifier import OpenVerifier
 from tests.fakes.tools import FakeTools
@@ -56,6 +60,8 @@ class FakePorts:
     idle: IdleThreads
     audit: AuditLog
     files: Files = field(default_factory=FakeFiles)
+    search: SearchIndex = field(default_factory=FakeSearchIndex)
+    embedder: Embedder = field(default_factory=FakeEmbedder)
     queue: TurnQueue = field(default_factory=FakeTurnQueue)
     queue_records: QueueRecords | None = None
     closings: Closings = field(default_factory=FakeClosings)

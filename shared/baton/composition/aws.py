@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from baton.ports.chat_model import ChatModel
     from baton.ports.clock import Clock
     from baton.ports.connections import Connections
+    from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
     from baton.ports.files import Files
     from baton.ports.handoffs import HandoffStore
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from baton.ports.live import LiveRegistry
     from baton.ports.queue_records import QueueRecords
     from baton.ports.run_records import RunRecords
+    from baton.ports.search_index import SearchIndex
     from baton.ports.skills import SkillStore
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
@@ -147,6 +149,32 @@ class AwsPorts:
         from baton.settings import StoreSettings
 
         return S3Files(s3_client(), StoreSettings().bucket, self.clock)
+
+    # Search
+
+    @cached_property
+    def search(self) -> SearchIndex:
+        from baton.settings import EmbeddingSettings, SearchSettings
+
+        url, _dimensions = SearchSettings().url, EmbeddingSettings().dimensions
+        if not url:
+            from baton.adapters.no_search import NoSearch
+
+            return NoSearch()
+        if url.startswith("sqlite:"):
+            raise NotImplementedError(f"BATON_SEARCH_URL names the embedded index, which is not there yet: {url}")
+        raise NotImplementedError(f"BATON_SEARCH_URL names an OpenSearch, whose adapter is not there yet: {url}")
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        from baton.settings import EmbeddingSettings
+
+        settings = EmbeddingSettings()
+        if settings.model is None:
+            from baton.adapters.no_embedder import NoEmbedder
+
+            return NoEmbedder()
+        raise NotImplementedError(f"BATON_EMBEDDING_MODEL names a model that nothing calls yet: {settings.model}")
 
     # Queues and connections
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from baton.ports.chat_model import ChatModel
     from baton.ports.clock import Clock
     from baton.ports.connections import Connections
+    from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
     from baton.ports.files import Files
     from baton.ports.handoffs import HandoffStore
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from baton.ports.live import LiveRegistry
     from baton.ports.queue_records import QueueRecords
     from baton.ports.run_records import RunRecords
+    from baton.ports.search_index import SearchIndex
     from baton.ports.skills import SkillStore
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
@@ -100,6 +102,18 @@ class Ports(Protocol):
     @property
     def files(self) -> Files:
         """Uploads."""
+        ...
+
+    # Search
+
+    @property
+    def search(self) -> SearchIndex:
+        """The search indices."""
+        ...
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedding model."""
         ...
 
     # Queues and connections

@@ -296,6 +296,7 @@ class SearchUnavailable(BatonError):
 class WrongDimension(SearchUnavailable):
     """A vector has another length than the index was made for: the embedding model was changed without a reindex."""
 
+    code = "wrong_dimension"
     retryable = False
     detail = "The embedding model does not fit the search index. An operator has to reindex."
 

@@ -13,12 +13,12 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The model's name. It is stored with vectors: those of different models are not comparable."""
+        """The model's name. It is stored with vectors: those of different models are not comparable. Empty if off."""
         ...
 
     @property
     def dimensions(self) -> int:
-        """The length of its vectors."""
+        """The length of its vectors; 0 if embedding is switched off, and ``embed`` always raises."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:

@@ -12,7 +12,7 @@ from baton.domain.search import IndexDocument, IndexName, SearchFilter, SearchQu
 class SearchIndex(Protocol):
     """The documents of tenants. Every method acts inside ``scope``: its tenant and, in ``EPISODES``, its user.
 
-    A document that requires a permission is found and listed only in a scope that has it. Methods raise
+    A search finds a document that requires a permission only in a scope that has it. Methods raise
     ``SearchUnavailable`` if the engine does not answer or refuses.
     """
 

@@ -1,0 +1,35 @@
+"""Search that is switched off."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from baton.domain.identity import Scope
+from baton.domain.search import IndexDocument, IndexName, SearchFilter, SearchQuery, SearchResult
+
+
+class NoSearch:
+    """``ports.search_index.SearchIndex`` that stores nothing and finds nothing.
+
+    Episodes are still written, and can be indexed later.
+    """
+
+    async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
+        """Store nothing."""
+
+    async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
+        """Find nothing."""
+        return SearchResult(dict.fromkeys(query.clauses, ()), {})
+
+    async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        """Delete nothing."""
+        return 0
+
+    async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
+        """Yield nothing."""
+        return
+        yield  # makes this a generator, as the port requires
+
+    async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        """Count nothing."""
+        return 0

@@ -1,0 +1,145 @@
+"""The search indices, in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from baton.domain.errors import WrongDimension
+from baton.domain.identity import Scope
+from baton.domain.search import (
+    Candidate,
+    IndexDocument,
+    IndexedText,
+    IndexName,
+    SearchClause,
+    SearchFilter,
+    SearchQuery,
+    SearchResult,
+    Signal,
+    Vector,
+)
+from baton.domain.times import from_millis, to_millis
+from tests.fakes.embedder import DIMENSIONS
+
+_Owner = tuple[IndexName, str, str]
+"""Index, tenant and, in ``EPISODES``, user."""
+
+
+@dataclass
+class FakeSearchIndex:
+    """``ports.search_index.SearchIndex``. Words are compared by tf-idf."""
+
+    dimensions: int = DIMENSIONS
+    documents: dict[_Owner, dict[str, IndexDocument]] = field(default_factory=dict)
+    searches: list[tuple[Scope, IndexName, SearchQuery]] = field(default_factory=list)
+    failure: Exception | None = None
+    """What every method raises."""
+    seconds: float = 0.0
+    """How long every method takes."""
+
+    async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
+        await self._answer()
+        for document in documents:
+            for view in document.views.values():
+                self._check(view.vector)
+        of_owner = self.documents.setdefault(_owner(scope, index), {})
+        of_owner.update({each.id: replace(each, at=from_millis(to_millis(each.at))) for each in documents})
+
+    async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
+        self.searches.append((scope, index, query))
+        await self._answer()
+        self._check(query.vector)
+        readable = [
+            each
+            for each in self._chosen(scope, index, query.filter)
+            if each.required_permission is None or scope.has(each.required_permission)
+        ]
+        candidates = {
+            clause: _best(_scores(clause, query, readable), query.candidates) for clause in dict.fromkeys(query.clauses)
+        }
+        found = {candidate.id for each in candidates.values() for candidate in each}
+        return SearchResult(candidates, {each.id: _shown(each) for each in readable if each.id in found})
+
+    async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        await self._answer()
+        gone = [each.id for each in self._chosen(scope, index, chosen)]
+        for each in gone:
+            del self.documents[_owner(scope, index)][each]
+        return len(gone)
+
+    async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
+        await self._answer()
+        for document in sorted(self._chosen(scope, index, chosen), key=lambda each: each.id):
+            yield _shown(document)
+
+    async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        await self._answer()
+        return len(list(self._chosen(scope, index, chosen)))
+
+    def _chosen(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Iterator[IndexDocument]:
+        for each in self.documents.get(_owner(scope, index), {}).values():
+            if (
+                chosen.agent_id in (None, each.agent_id)
+                and chosen.thread_id in (None, each.thread_id)
+                and chosen.source_id in (None, each.source_id)
+                and (not chosen.kinds or each.kind in chosen.kinds)
+                and (chosen.since is None or each.at >= chosen.since)
+                and (chosen.until is None or each.at < chosen.until)
+            ):
+                yield each
+
+    def _check(self, vector: Vector | None) -> None:
+        if vector is not None and len(vector) != self.dimensions:
+            raise WrongDimension
+
+    async def _answer(self) -> None:
+        if self.seconds:
+            await asyncio.sleep(self.seconds)
+        if self.failure is not None:
+            raise self.failure
+
+
+def _owner(scope: Scope, index: IndexName) -> _Owner:
+    return index, scope.tenant_id, scope.user_id if index is IndexName.EPISODES else ""
+
+
+def _shown(document: IndexDocument) -> IndexDocument:
+    return replace(document, views={name: IndexedText(view.text) for name, view in document.views.items()})
+
+
+def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexDocument]) -> list[Candidate]:
+    views = {each.id: each.views[clause.view] for each in documents if clause.view in each.views}
+    if clause.signal is Signal.MEANING:
+        if query.vector is None:
+            return []
+        return [
+            Candidate(name, sum(a * b for a, b in zip(query.vector, view.vector, strict=True)))
+            for name, view in views.items()
+            if view.vector is not None
+        ]
+    words = {name: Counter(_words(view.text)) for name, view in views.items()}
+    spread = Counter(word for counted in words.values() for word in counted)
+    return [
+        Candidate(name, score)
+        for name, counted in words.items()
+        if (
+            score := sum(
+                math.log(1 + len(views) / spread[word]) * counted[word] / (counted[word] + 1.2)
+                for word in set(_words(query.text))
+                if word in counted
+            )
+        )
+    ]
+
+
+def _best(candidates: list[Candidate], limit: int) -> list[Candidate]:
+    return sorted(candidates, key=lambda each: (-each.score, each.id))[:limit]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
