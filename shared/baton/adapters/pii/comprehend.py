@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -50,7 +50,7 @@ _NOT_PERSONAL = frozenset({"DATE_TIME", "AGE", "URL"})
 class ComprehendPiiDetector:
     """``PiiDetector`` by Amazon Comprehend, together with ``others``, such as the detector in this process."""
 
-    def __init__(self, client: ComprehendClient, others: PiiDetector, *, language: str = "en") -> None:
+    def __init__(self, client: ComprehendClient, others: PiiDetector, *, language: Literal["en", "es"] = "en") -> None:
         self._client = client
         self._others = others
         self._language = language
