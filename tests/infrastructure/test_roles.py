@@ -29,15 +29,16 @@ ALLOWED = {
     "TurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | HIDE | SECRETS | PARAMETERS | CLOSE,
     "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | CLOSE,
     "StreamsFunction": LOGGING | TURNS | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
-    "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | SECRETS | SEND,
+    "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | SECRETS | SEND | CLOSE,
     "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
-    "ClosingFunction": LOGGING | READ | {UPDATE} | LARGE_MESSAGES,
+    "ClosingFunction": LOGGING | READ | {PUT, UPDATE} | OBJECTS | SECRETS,
 }
 READ_SECRETS = {
     "AuthorizerFunction": {"EmbedKeysSecret"},
     "TurnsFunction": {"ModelKeySecret", "Stage"},
     "StreamsFunction": {"EmbedKeysSecret", "ModelKeySecret", "Stage"},
-    "HttpFunction": {"EmbedKeysSecret"},
+    "HttpFunction": {"EmbedKeysSecret", "ModelKeySecret"},
+    "ClosingFunction": {"ModelKeySecret"},
 }
 
 

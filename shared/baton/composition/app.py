@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from baton.memory.session_closing import SessionClosing
     from baton.outbox.replay import Replays
     from baton.sessions.endings import Endings
+    from baton.sessions.importing import Importer
     from baton.sessions.sessions import Sessions
     from baton.turns.closing import Closer
     from baton.turns.turn_services import TurnServices
@@ -193,6 +194,14 @@ class App:
             index=index,
             with_facts=ports.with_episode_facts,
         )
+
+    @cached_property
+    def importer(self) -> Importer:
+        """Imports sessions of other systems."""
+        from baton.sessions.importing import Importer
+
+        ports = self.ports
+        return Importer(ports.store, self.sessions, self.agents, ports.counter, ports.audit)
 
     @cached_property
     def episode_messages(self) -> EpisodeMessages:

@@ -17,7 +17,7 @@ class PiiKind(StrEnum):
     NAME = "name"
     ADDRESS = "address"
     BIRTH_DATE = "birth date"
-    SECRET = "secret"
+    SECRET = "secret"  # noqa: S105 - the word of a placeholder
     """A password, PIN or access key."""
     OTHER = "personal data"
 

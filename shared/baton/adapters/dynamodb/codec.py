@@ -89,7 +89,10 @@ def unpack(packed: bytes) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON has no form for: times in whole milliseconds, days as in ISO 8601, durations in seconds to the millisecond."""
+    """Return what JSON has no form for.
+
+    Times become whole milliseconds, days ISO 8601, durations seconds to the millisecond.
+    """
     match value:
         case datetime():
             return to_millis(value)

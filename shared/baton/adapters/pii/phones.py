@@ -77,15 +77,12 @@ def _matched(text: str, start: int, end: int, regions: Sequence[str]) -> Iterato
     if end < len(text) and text[end].isalpha():
         return
     is_named = _NAMED.search(text, max(0, start - _NEAR), start) is not None
-    taken: list[tuple[int, int]] = []
-    for found in PhoneNumberMatcher(piece, None, leniency=Leniency.VALID):
-        taken.append((found.start, found.end))
+    taken = [(found.start, found.end) for found in PhoneNumberMatcher(piece, None, leniency=Leniency.VALID)]
     if not taken:
         leniency = Leniency.VALID if is_named else Leniency.STRICT_GROUPING
         for region in regions:
-            for found in PhoneNumberMatcher(piece, region, leniency=leniency):
-                if is_named or not found.raw_string.isdigit():
-                    taken.append((found.start, found.end))
+            matches = PhoneNumberMatcher(piece, region, leniency=leniency)
+            taken = [(found.start, found.end) for found in matches if is_named or not found.raw_string.isdigit()]
             if taken:
                 break
     for first, last in taken:
