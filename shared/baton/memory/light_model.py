@@ -93,12 +93,16 @@ def whole_sentences(text: str) -> str:
 
 
 def json_object(answer: str) -> dict[str, Any] | None:
-    """Return the JSON object of an answer, which may stand between other words or in a code block; None without one."""
+    """Return the JSON object of an answer, which may stand between other words or in a code block; None without one.
+
+    Of a list that was cut, the whole objects are kept.
+    """
     start, end = answer.find("{"), answer.rfind("}")
     if start < 0 or end < start:
         return None
-    try:
-        found = json.loads(answer[start : end + 1])
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+    for ending in ("", "]}"):
+        with contextlib.suppress(ValueError, RecursionError):
+            found = json.loads(answer[start : end + 1] + ending)
+            if isinstance(found, dict):
+                return found
+    return None
