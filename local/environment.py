@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from local.demo_model.sentence_encoder import DIMENSIONS
+from local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from local.errors import TemplateProblem
 from local.settings import ROOT
 from local.stack import FunctionDefinition
@@ -24,6 +26,7 @@ DEVELOPERS_CHOICE = (
     "BATON_LEASE_SECONDS",
     "BATON_LIGHT_MODEL",
     "BATON_MODEL_METADATA",
+    "BATON_SEARCH_URL",
     "BATON_TOKEN_ISSUERS",
     "BATON_TOOL_PACKAGES",
     "OPENAI_API_KEY",
@@ -55,6 +58,7 @@ def variables(
     files_endpoint: str,
     queues_endpoint: str,
     other_endpoint: str,
+    search_url: str,
 ) -> dict[str, str]:
     """Return the variables that the template gives its functions, with this machine's endpoints and folders.
 
@@ -66,6 +70,7 @@ def variables(
     merged["OPENAI_BASE_URL"] = demo
     merged["OPENAI_API_KEY"] = "offline"
     merged["BATON_AGENTS_DIR"] = str(ROOT / "agents")
+    merged["BATON_SEARCH_URL"] = search_url
     merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
     chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
     if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:
@@ -77,6 +82,12 @@ def variables(
         for name, model in (("BATON_CHAT_MODEL", DEMO_MODEL), ("BATON_LIGHT_MODEL", f"{DEMO_MODEL}-light")):
             merged[name] = chosen.get(name, model)
         merged["BATON_MODEL_METADATA"] = "true"  # the demo model knows nothing of a conversation but what it is given
+    if "BATON_EMBEDDING_MODEL" not in chosen:
+        merged |= {
+            "BATON_EMBEDDING_MODEL": EMBEDDING_MODEL,
+            "BATON_EMBEDDING_DIMENSIONS": str(DIMENSIONS),
+            "BATON_EMBEDDING_BASE_URL": demo,
+        }
     return merged | {
         "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,

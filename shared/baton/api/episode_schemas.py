@@ -106,6 +106,58 @@ class EpisodeWithMessages(Episode):
     )
 
 
+class SearchRequest(Asked):
+    """What to look for in the caller's episodes."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "Where do I live?", "limit": 5, "from": "2026-03-01T00:00:00Z"}]}
+    )
+
+    query: str = Field(description="Words, or a question. Operators mean nothing.", examples=["Where do I live?"])
+    limit: int = Field(default=10, ge=1, le=50, description="Episodes that are returned at most.")
+    since: str | None = Field(
+        default=None, alias="from", description="Only what was said, or is about a time, from then on (ISO 8601)."
+    )
+    until: str | None = Field(default=None, alias="to", description="Only what was before then.")
+
+
+class EpisodeMatch(Served):
+    """A message that matches."""
+
+    message_id: str = Field(examples=["m-1"])
+    ordinal: int = Field(examples=[0])
+    text: str = Field(description="Without personal data.", examples=["I moved to Bern last week."])
+    timestamp: Timestamp = Field(examples=[TIMESTAMP])
+    score: float = Field(examples=[0.83])
+
+
+class MatchedFact(Served):
+    """A fact that matches."""
+
+    id: str = Field(examples=[FACT_ID])
+    text: str = Field(examples=["Ada lives in Bern."])
+    on: date = Field(serialization_alias="date", examples=["2026-03-14"])
+    score: float = Field(examples=[0.71])
+    superseded_at: Timestamp | None = Field(examples=[None])
+    superseded_by: str | None = Field(examples=[None])
+
+
+class FoundEpisode(Served):
+    """An episode, and what of it matches."""
+
+    episode_id: str = Field(examples=[EPISODE_ID])
+    thread_id: str = Field(examples=[THREAD_ID])
+    started_at: Timestamp = Field(examples=[TIMESTAMP])
+    ended_at: Timestamp = Field(examples=[TIMESTAMP])
+    summary: str | None = Field(description="If it matches.", examples=["Ada moved to Bern."])
+    facts: list[MatchedFact] = Field(description="Those that match, best first.")
+    score: float = Field(description="From 0 to 1.", examples=[0.83])
+    signals: dict[str, float] = Field(
+        description="The best raw score of each ranking.", examples=[{"turn.words": 7.1, "turn.meaning": 0.62}]
+    )
+    matches: list[EpisodeMatch] = Field(description="Messages that match, best first.")
+
+
 class ImportedMessage(Asked):
     """A message from another system."""
 

@@ -1,4 +1,4 @@
-"""Episodes: list, read and import."""
+"""Episodes: list, read, search and import."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from baton.api.episode_schemas import (
     Episode,
     EpisodeMessage,
     EpisodeWithMessages,
+    FoundEpisode,
     ImportAnswer,
     ImportRequest,
+    SearchRequest,
 )
 from baton.api.problems import responses
 from baton.api.record_schemas import ToolCall
@@ -30,6 +32,7 @@ from baton.domain.errors import (
     MalformedJson,
     MessageTooLarge,
     NotFound,
+    SearchUnavailable,
     StoreUnavailable,
     ThreadBusy,
     ThreadUnavailable,
@@ -37,11 +40,14 @@ from baton.domain.errors import (
     Unauthorized,
     UnknownAgent,
 )
+from baton.requests.parsing import moment
 from baton.requests.session_import import imported_session
 
 router = APIRouter(prefix="/episodes", tags=["episodes"])
 
 EpisodeId = Annotated[UUID, Path(description="The episode's id.", examples=[EPISODE_ID])]
+MAX_QUERY = 20_000
+"""Characters of a query. The search engine takes the first of them."""
 MessageLimit = Annotated[int, Query(ge=1, le=500, description="Messages a page.")]
 
 
@@ -71,7 +77,9 @@ async def get_episode(
     episode_id: EpisodeId,
     caller: Caller,
     services: Services,
-    limit: MessageLimit = 200,
+    limit: MAX_QUERY = 20_000
+"""Characters of a query. The search engine takes the first of them."""
+MessageLimit = 200,
     cursor: Cursor = None,
 ) -> EpisodeWithMessages:
     """Return one of the caller's episodes with its last messages and the tool calls of their runs.
@@ -113,6 +121,26 @@ async def get_episode(
         next_cursor=encode_ordinal(before) if before is not None else None,
     )
     return cast("EpisodeWithMessages", shown)
+
+
+@router.post(
+    "/search",
+    summary="Search episodes",
+    responses=responses(MalformedJson, Unauthorized, TokenExpired, InvalidRequest, SearchUnavailable),
+)
+async def search_episodes(caller: Caller, services: Services, asked: SearchRequest) -> Listing[FoundEpisode]:
+    """Return the caller's episodes that match best, by words and by meaning, with the messages and facts that match.
+
+    Questions about a time ("last week") are answered by `from` and `to`. One page; there is no cursor.
+    """
+    since = moment(asked.since, "from") if asked.since is not None else None
+    until = moment(asked.until, "to") if asked.until is not None else None
+    if since is not None and until is not None and since >= until:
+        raise InvalidRequest("from must be before to.")
+    if len(asked.query) > MAX_QUERY:
+        raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
+    found = await services.episode_search.search(caller, asked.query, limit=asked.limit, since=since, until=until)
+    return Listing[FoundEpisode](items=[FoundEpisode.of(each) for each in found.episodes], next_cursor=None)
 
 
 @router.post(

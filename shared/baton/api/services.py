@@ -14,6 +14,7 @@ from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
 from baton.memory.episode_messages import EpisodeMessages
+from baton.memory.episode_search import EpisodeSearch
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.ports.audit import AuditLog
@@ -51,6 +52,7 @@ class ApiServices:
     clock: Clock
     episodes: Episodes
     episode_messages: EpisodeMessages
+    episode_search: EpisodeSearch
     importer: Importer
 
     @classmethod
@@ -76,6 +78,7 @@ class ApiServices:
             clock=ports.clock,
             episodes=ports.episodes,
             episode_messages=app.episode_messages,
+            episode_search=app.episode_search,
             importer=app.importer,
         )
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
     from baton.memory.episode_messages import EpisodeMessages
+    from baton.memory.episode_search import EpisodeSearch
     from baton.memory.session_closing import SessionClosing
+    from baton.memory.history_summary import HistorySummaries
     from baton.outbox.replay import Replays
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
@@ -75,14 +77,17 @@ class App:
         from baton.entry.queued_turns import QueuedTurns
 
         ports = self.ports
-        return QueuedTurns(self.turns, self.closer, ports.connections, ports.queue_records, ports.clock)
+        return QueuedTurns(
+            self.turns, self.closer, self.history_summaries, ports.connections, ports.queue_records, ports.clock
+        )
 
     @cached_property
     def dead_turns(self) -> QueuedTurns:
         """Ends turns of the dead-letter queue. No other worker receives their records any more."""
         from baton.entry.queued_turns import QueuedTurns
 
-        return QueuedTurns(self.turns, self.closer, self.ports.connections, None, self.ports.clock)
+        ports = self.ports
+        return QueuedTurns(self.turns, self.closer, self.history_summaries, ports.connections, None, ports.clock)
 
     @cached_property
     def controls(self) -> Controls:
@@ -124,6 +129,14 @@ class App:
         return Closer(self.turn_services, self.turns, self.endings, self.ports.audit)
 
     @cached_property
+    def history_summaries(self) -> HistorySummaries:
+        """Summarises what has left the message history of an agent."""
+        from baton.memory.history_summary import HistorySummaries
+
+        ports = self.ports
+        return HistorySummaries(ports.store, ports.model, ports.light_model, ports.files)
+
+    @cached_property
     def turn_services(self) -> TurnServices:
         """The services that a turn uses."""
         from baton.turns.turn_services import TurnServices
@@ -140,6 +153,7 @@ class App:
             forks=self.forks,
             active_skills=self.active_skills,
             lease_times=ports.lease_times,
+            queue=lambda: ports.queue,
         )
 
     @cached_property
@@ -194,6 +208,13 @@ class App:
             index=index,
             with_facts=ports.with_episode_facts,
         )
+
+    @cached_property
+    def episode_search(self) -> EpisodeSearch:
+        """Searches episodes."""
+        from baton.memory.episode_search import EpisodeSearch
+
+        return EpisodeSearch(self.ports.search, self.ports.embedder)
 
     @cached_property
     def importer(self) -> Importer:

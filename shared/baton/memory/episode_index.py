@@ -9,16 +9,13 @@ from baton.domain.episode import Episode, EpisodeMessage, EpisodeRef
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.thread import Thread
-from baton.memory.episode_documents import embedded, episode_documents
+from baton.memory.episode_documents import AROUND, FACT, embedded, episode_documents
 from baton.memory.episode_messages import EpisodeMessages, is_remembered
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 
 BATCH = 64
 """Messages whose documents are made, embedded and written at once. Vectors take tens of kilobytes a message."""
-AROUND = 3
-"""Messages before and after a message that its document quotes."""
-FACT = "fact"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any
 from baton.domain.episode import Episode, EpisodePart, Fact
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchClause, SearchFilter, SearchQuery, Signal
-from baton.memory.episode_documents import embedded, episode_documents
-from baton.memory.episode_index import FACT, EpisodeIndex
+from baton.memory.episode_documents import DIGEST, FACT, embedded, episode_documents
+from baton.memory.episode_index import EpisodeIndex
 from baton.memory.light_model import LightModel
 from baton.ports.embedder import Embedder
 from baton.ports.episodes import Episodes
@@ -108,26 +108,25 @@ class FactChanges:
         """Return valid facts of the user's other episodes that are like one of the episode's."""
         found: dict[str, IndexDocument] = {}
         for document in await embedded(episode_documents(episode, (), None, episode.facts), self.embedder):
-            for view in document.views.values():
-                query = SearchQuery(
-                    view.text,
-                    view.vector,
-                    tuple(SearchClause(name, signal) for name in document.views for signal in Signal),
-                    SearchFilter(kinds=(FACT,)),
-                    # The episode's own facts may be indexed already, and are the best matches.
-                    candidates=SIMILAR + len(episode.facts),
-                )
-                result = await self.search.search(scope, IndexName.EPISODES, query)
-                for candidates in result.candidates.values():
-                    foreign = [result.documents[each.id] for each in candidates if each.id in result.documents]
-                    foreign = [each for each in foreign if each.source_id != episode.ref.id]
-                    found.update((each.id, each) for each in foreign[:SIMILAR])
-                break  # the views of a fact have the same words
+            view = document.views[DIGEST]
+            query = SearchQuery(
+                view.text,
+                view.vector,
+                tuple(SearchClause(DIGEST, signal) for signal in Signal),
+                SearchFilter(kinds=(FACT,)),
+                # The episode's own facts may be indexed already, and are the best matches.
+                candidates=SIMILAR + len(episode.facts),
+            )
+            result = await self.search.search(scope, IndexName.EPISODES, query)
+            for candidates in result.candidates.values():
+                foreign = [result.documents[each.id] for each in candidates if each.id in result.documents]
+                foreign = [each for each in foreign if each.source_id != episode.ref.id]
+                found.update((each.id, each) for each in foreign[:SIMILAR])
         return await self._facts_of(scope, list(found.values())[:MAX_COMPARED])
 
     async def _facts_of(self, scope: Scope, documents: Sequence[IndexDocument]) -> list[_Other]:
         """Return the stored facts of documents. The record counts, because the index may be behind it."""
-        wanted = {document.id for document in documents}
+        wanted = {document.fields["fact_id"] for document in documents}
         others: list[_Other] = []
         for episode_id in dict.fromkeys(document.source_id for document in documents):
             ref = await self.episodes.find(scope, episode_id)
@@ -135,8 +134,7 @@ class FactChanges:
             if episode is None:
                 continue
             for fact in episode.facts:
-                [document] = episode_documents(episode, (), None, (fact,))
-                if document.id in wanted and fact.superseded_at is None:
+                if fact.id in wanted and fact.superseded_at is None:
                     others.append(_Other(episode, fact))
         return others
 

@@ -11,6 +11,7 @@ from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.identity import MAX_MESSAGE_ID, Scope, imported_thread_ref, is_printable
 from baton.domain.imported import ImportedMessage, ImportedSession, imported_message_id
 from baton.domain.message import Role
+from baton.requests.parsing import moment
 
 MAX_MESSAGES = 5_000
 """Messages of one session."""
@@ -93,17 +94,8 @@ def _part(part: object, where: str) -> str:
 
 
 def _time(value: object, where: str, now: datetime) -> datetime:
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) and len(value) <= 40 else None
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise InvalidRequest(f"{where} must be an ISO 8601 time with a time zone, such as 2026-03-14T10:15:00Z.")
-    try:
-        moment = moment.astimezone(UTC)
-    except OverflowError:
-        moment = _FIRST - MAX_AHEAD
-    if not _FIRST <= moment <= now + MAX_AHEAD:
+    parsed = moment(value, where)
+    if not _FIRST <= parsed <= now + MAX_AHEAD:
         raise InvalidRequest(f"{where} must be between 1970 and now.")
     # Stores keep milliseconds, and a repetition must not differ from what they have.
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    return parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)

@@ -285,8 +285,9 @@ class RecordedHarness(HandoffHarness):
     async def sessions_ended(self) -> None:
         for name, reason in (("closed", EndReason.USER_CLOSED), ("timed out", EndReason.TIMEOUT)):
             self.begin_thread(name)
-            await self.ask("Hello", "Hi.")
+            await self.ask("Hello, I am ada@example.com", "Hi.")
             await self.close(reason)
+            await make_episode(self)
         self.begin_thread("reopened")
         await self.ask("Hello", "Hi.")
         await self.close()

@@ -165,6 +165,9 @@ class Sweep:
                 values: list[tuple[str, ...]] = [(each,) for each in [*self.harness.threads.values(), *others]]
             case ["agent_id"]:
                 values = [(each.id,) for each in self.harness.catalog.all()] + [(each,) for each in others]
+            case ["episode_id"]:
+                episodes = (await client.get("/v1/episodes", params={"limit": 100})).json()["items"]
+                values = [(each["id"],) for each in episodes] + [(each,) for each in others]
             case ["thread_id", "task_id"]:
                 values = []
                 for thread_id in self.harness.threads.values():

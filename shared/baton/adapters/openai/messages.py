@@ -66,11 +66,11 @@ async def wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[C
 
 
 def wire_tools(tools: Sequence[ToolSpec]) -> list[ChatCompletionFunctionToolParam]:
-    """Return the request's tools."""
+    """Return the request's tools. The keys of their schemas are sorted, because some tool servers change the order."""
     return [
         {
             "type": "function",
-            "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
+            "function": {"name": tool.name, "description": tool.description, "parameters": _sorted(tool.parameters)},
         }
         for tool in tools
     ]
@@ -91,6 +91,13 @@ def wire_schema(schema: Mapping[str, Any] | None) -> ResponseFormatJSONSchema | 
     if schema is None:
         return omit
     return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}
+
+
+def _sorted(schema: Any) -> Any:
+    """Return a JSON Schema with the keys of all its objects in order."""
+    if isinstance(schema, Mapping):
+        return {key: _sorted(schema[key]) for key in sorted(schema)}
+    return [_sorted(each) for each in schema] if isinstance(schema, list | tuple) else schema
 
 
 async def _message(prompt: Prompt, files: ThreadFiles) -> ChatCompletionMessageParam:
