@@ -69,7 +69,7 @@ async def list_episodes(
 
 
 @router.get(
-    "/{episode_id}",
+    "/{episode_id:uuid}",
     summary="Read an episode",
     responses=responses(Unauthorized, TokenExpired, NotFound, InvalidRequest),
 )
@@ -77,9 +77,7 @@ async def get_episode(
     episode_id: EpisodeId,
     caller: Caller,
     services: Services,
-    limit: MAX_QUERY = 20_000
-"""Characters of a query. The search engine takes the first of them."""
-MessageLimit = 200,
+    limit: MessageLimit = 200,
     cursor: Cursor = None,
 ) -> EpisodeWithMessages:
     """Return one of the caller's episodes with its last messages and the tool calls of their runs.

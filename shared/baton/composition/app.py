@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from baton.handoffs.forks import Forks
     from baton.memory.episode_messages import EpisodeMessages
     from baton.memory.episode_search import EpisodeSearch
-    from baton.memory.session_closing import SessionClosing
     from baton.memory.history_summary import HistorySummaries
+    from baton.memory.session_closing import SessionClosing
     from baton.outbox.replay import Replays
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer

@@ -133,9 +133,8 @@ class FactChanges:
             episode = await self.episodes.get(scope, ref.thread_id, ref.number) if ref is not None else None
             if episode is None:
                 continue
-            for fact in episode.facts:
-                if fact.id in wanted and fact.superseded_at is None:
-                    others.append(_Other(episode, fact))
+            valid = [fact for fact in episode.facts if fact.id in wanted and fact.superseded_at is None]
+            others += [_Other(episode, fact) for fact in valid]
         return others
 
     async def _related(self, facts: Sequence[Fact], others: Sequence[_Other]) -> list[tuple[Fact, _Other, str]]:

@@ -23,6 +23,7 @@ from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.files import FakeFiles
 from tests.harness.handoffs import HELPER, LOCKED, MAKER, HandoffHarness, advance, calling, transfer
 from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.sessions import make_episode
 from tests.harness.wiki import answer, delete, no, yes
 
 HOST_ID = "booking 4711 ä"

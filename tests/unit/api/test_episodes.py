@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from baton.domain.episode import EndReason, EpisodeStatus, ended_session
-from baton.domain.errors import StoreUnavailable
+from baton.domain.errors import SearchUnavailable, StoreUnavailable
+from baton.domain.identity import Scope
 from baton.domain.thread import ThreadStatus
 from baton.domain.tool_call import ToolCall
 from baton.ports.thread_store import LeaseRequest
@@ -120,6 +121,80 @@ async def test_episodes_are_listed_latest_end_first(served: Served) -> None:
     assert {item["id"] for item in items + more} == set(ids)
     assert end is None
     assert [item["endedAt"] for item in items + more] == ["2025-06-02T07:31:00.000Z"] * 3
+
+
+# Search
+
+
+async def indexed(served: Served, session_id: str, text: str, on: str, *, user: str = "ada") -> str:
+    """A session of one message, imported and closed; the id of its episode."""
+    message = {"id": "m-1", "role": "user", "content": text, "timestamp": f"{on}T12:00:00Z"}
+    answer = await imported(served, {"sessionId": session_id, "messages": [message]}, user=user)
+    harness = served.harness
+    mine, harness.ada, harness.thread_id = harness.ada, Scope("acme", user), answer["sessionId"]
+    await make_episode(harness)
+    harness.ada = mine
+    return str(answer["episodeId"])
+
+
+async def test_a_search_finds_the_episode_and_the_message_without_personal_data(served: Served) -> None:
+    wanted = await indexed(served, "s-1", "My cat Molly is registered at molly@example.com.", "2025-06-02")
+    await indexed(served, "s-2", "The weather in Bern is fine.", "2025-06-03")
+    answer = (await served.post("/episodes/search", {"query": "What is the name of my cat?"})).raise_for_status()
+    found = answer.json()["items"][0]
+    assert (found["episodeId"], found["startedAt"]) == (wanted, "2025-06-02T12:00:00.000Z")
+    assert set(found) == {
+        "episodeId",
+        "threadId",
+        "startedAt",
+        "endedAt",
+        "summary",
+        "facts",
+        "score",
+        "signals",
+        "matches",
+    }
+    [match] = found["matches"]
+    assert (match["messageId"], match["ordinal"], match["timestamp"]) == ("m-1", 0, "2025-06-02T12:00:00.000Z")
+    assert match["text"] == "My cat Molly is registered at [email]."
+
+
+async def test_a_search_about_a_time_is_answered_from_that_time(served: Served) -> None:
+    ids = [await indexed(served, f"s-{day}", "We talked about cats.", f"2025-06-0{day}") for day in (1, 2, 3)]
+    body = {"query": "cats", "from": "2025-06-02T00:00:00Z", "to": "2025-06-03T00:00:00+00:00"}
+    found = (await served.post("/episodes/search", body)).json()["items"]
+    assert [each["episodeId"] for each in found] == [ids[1]]
+
+
+async def test_a_search_finds_nothing_of_others(served: Served) -> None:
+    await indexed(served, "s-1", "We talked about cats.", "2025-06-02", user="bob")
+    for query in ("cats", "", "   ", '" OR * AND NOT (', "x" * 20_000, "猫について"):
+        assert (await served.post("/episodes/search", {"query": query})).json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"query": "x" * 20_001}, "query"),
+        ({"query": 7}, "query"),
+        ({"limit": 0}, "limit"),
+        ({"limit": 51}, "limit"),
+        ({"limit": True}, "limit"),
+        ({"from": "last week"}, "from"),
+        ({"to": "2025-06-02"}, "to"),
+        ({"from": "2025-06-02T00:00:00Z", "to": "2025-06-02T00:00:00Z"}, "from"),
+    ],
+)
+async def test_a_search_that_makes_no_sense_is_refused(served: Served, wrong: dict[str, Any], named: str) -> None:
+    refused = await served.post("/episodes/search", {"query": "cats", **wrong})
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+    assert named in refused.json()["detail"]
+
+
+async def test_a_search_without_an_engine_says_so(served: Served) -> None:
+    served.harness.search.failure = SearchUnavailable()
+    refused = await served.post("/episodes/search", {"query": "cats"})
+    assert (refused.status_code, refused.json()["code"]) == (503, "search_unavailable")
 
 
 # Import
@@ -260,7 +335,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"messages": [HELLO[1], {**HELLO[0], "timestamp": "yesterday"}]}, "messages[1].timestamp"),
     ({"messages": [{**HELLO[0], "timestamp": "2025-06-02T09:30:00"}]}, "time zone"),
     ({"messages": [{**HELLO[0], "timestamp": "2999-06-02T09:30:00Z"}]}, "between 1970 and now"),
-    ({"messages": [{**HELLO[0], "timestamp": "0001-01-01T00:00:00+14:00"}]}, "between 1970 and now"),
+    ({"messages": [{**HELLO[0], "timestamp": "0001-01-01T00:00:00+14:00"}]}, "timestamp"),
+    ({"messages": [{**HELLO[0], "timestamp": "1969-12-31T00:00:00Z"}]}, "between 1970 and now"),
     ({"messages": [{**HELLO[0], "id": ""}]}, "messages[0].id"),
     ({"messages": [{**HELLO[0], "id": "a\nb"}]}, "messages[0].id"),
     ({"messages": [{**HELLO[0], "content": [{"text": "no type"}]}]}, "messages[0].content[0]"),
