@@ -20,7 +20,8 @@ CLOUDFORMATION_SECONDS = 30.0
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Run the command of ``event``, or what CloudFormation asks for a ``Custom::SearchIndices``.
 
-    An operator's event is ``{"command": "migrate"}`` or ``{"command": "reindex", "indices": [...]}``.
+    An operator's event is ``{"command": "migrate"}``, ``{"command": "reindex", "indices": [...]}``, or
+    ``{"command": "verify", "tenants": [...]}`` and the same with ``repair``.
     """
     if "RequestType" in event:
         return _deploy(event, context)
@@ -29,7 +30,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         return {"indices": event_loop.run(search_commands.migrate())}
     if command == "reindex":
         return {"indices": event_loop.run(search_commands.reindex(event.get("indices", ())))}
-    raise ValueError(f"There is no command {command!r}: migrate, reindex.")
+    if command == "verify":
+        return {"tenants": event_loop.run(search_commands.verify(event.get("tenants", ())))}
+    if command == "repair":
+        return {"tenants": event_loop.run(search_commands.repair(event.get("tenants", ())))}
+    raise ValueError(f"There is no command {command!r}: migrate, reindex, verify, repair.")
 
 
 def _deploy(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
+    from baton.ports.pii_detector import PiiDetector
     from baton.ports.queue_records import QueueRecords
     from baton.ports.run_records import RunRecords
     from baton.ports.search_administration import SearchAdministration
@@ -134,7 +135,7 @@ class AwsPorts:
     def episodes(self) -> Episodes:
         from baton.adapters.dynamodb.episodes import DynamoEpisodes
 
-        return DynamoEpisodes(self.table)
+        return DynamoEpisodes(self.table, self.bodies)
 
     @cached_property
     def idle(self) -> IdleThreads:
@@ -224,6 +225,26 @@ class AwsPorts:
             return OpenAIEmbedder(model, dimensions, counter=self.counter, api_key=self.model_key, base_url=base_url)
 
         return DeferredEmbedder(openai, model, dimensions)
+
+    @cached_property
+    def pii_detector(self) -> PiiDetector:
+        from baton.adapters.pii.in_process import InProcessPiiDetector
+        from baton.settings import PrivacySettings
+
+        settings = PrivacySettings()
+        in_process = InProcessPiiDetector(settings.regions)
+        if settings.pii_detector == "local":
+            return in_process
+        from baton.adapters.aws import client
+        from baton.adapters.pii.comprehend import ComprehendPiiDetector
+
+        return ComprehendPiiDetector(client("comprehend"), in_process, language=settings.language)
+
+    @cached_property
+    def with_episode_facts(self) -> bool:
+        from baton.settings import EpisodeSettings
+
+        return EpisodeSettings().facts
 
     # Queues and connections
 

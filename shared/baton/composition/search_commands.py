@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from baton.composition import deployed_ports
+from baton.composition import deployed, deployed_ports
+from baton.domain.episode import Episode
 from baton.domain.errors import InvalidRequest
+from baton.domain.identity import Scope
 from baton.domain.search import IndexName
+from baton.memory.index_check import IndexCheck, TenantCheck
 
 NOTHING_TO_REBUILD = "The embedded index and a search that is off have no versions to rebuild."
 
@@ -41,3 +44,38 @@ async def reindex(indices: Sequence[str] = ()) -> list[dict[str, Any]]:
         raise InvalidRequest(f"There is no index {', '.join(sorted(unknown))}.")
     chosen = [IndexName(name) for name in indices] or list(IndexName)
     return [asdict(await ports.search_administration.reindex(index, ports.embedder)) for index in chosen]
+
+
+async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Compare the index of episodes with the stored episodes: of ``tenants``, and of all that the index knows.
+
+    Raises ``InvalidRequest``, ``SearchUnavailable`` and ``StoreUnavailable``.
+    """
+    return [_shown(check) for check in await index_check().verify(tenants)]
+
+
+async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Mend what ``verify`` finds and return what it finds then. Raises as it does, and ``EmbedderUnavailable``."""
+    check = index_check()
+    return [_shown(found if found.is_sound else await check.repair(found)) for found in await check.verify(tenants)]
+
+
+def index_check() -> IndexCheck:
+    """Return the check of this deployment's index."""
+    ports, app = deployed_ports(), deployed()
+
+    async def index_episode(scope: Scope, episode: Episode) -> None:
+        thread = await ports.store.get_thread(scope, episode.ref.thread_id)
+        await app.episode_index.put(scope, thread, episode)
+
+    return IndexCheck(
+        episodes=ports.episodes,
+        search=ports.search,
+        administration=ports.search_administration,
+        index_episode=index_episode,
+        embeds=ports.embedder.dimensions > 0,
+    )
+
+
+def _shown(check: TenantCheck) -> dict[str, Any]:
+    return {**asdict(check), "is_sound": check.is_sound}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from baton.domain.episode import Episode, EpisodeRef
+from baton.domain.episode import Episode, EpisodeRef, EpisodeStatus
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName, SearchFilter
 from baton.ports.search_administration import IndexedSource, SearchAdministration
@@ -50,7 +50,7 @@ class TenantCheck:
     """Episodes that have documents."""
     documents: int
     missing: tuple[Place, ...]
-    """Stored episodes without documents."""
+    """Complete episodes without documents."""
     without_vectors: tuple[Place, ...]
     """Episodes of which some documents are found by their words only."""
     orphaned: tuple[Place, ...]
@@ -113,17 +113,11 @@ class IndexCheck:
             episodes=len(stored),
             indexed=len(stored.keys() & found.keys()),
             documents=sum(source.documents for source in sources),
-            missing=_ordered(
-                {place: None for place, each in stored.items() if each.message_count and place not in found}
-            ),
+            missing=_ordered(place for place, episode in stored.items() if _is_due(episode) and place not in found),
             without_vectors=_ordered(
-                {
-                    place: None
-                    for place, source in found.items()
-                    if self.embeds and source.without_vectors and place in stored
-                }
+                place for place, each in found.items() if self.embeds and each.without_vectors and place in stored
             ),
-            orphaned=_ordered({place: None for place in found if place not in stored}),
+            orphaned=_ordered(place for place in found if place not in stored),
         )
 
     async def _list(self, tenant: str, user: str) -> list[IndexedSource]:
@@ -135,5 +129,10 @@ class IndexCheck:
         return [IndexedSource(tenant, user, source, count, plain[source]) for source, count in documents.items()]
 
 
-def _ordered(places: Mapping[Place, None]) -> tuple[Place, ...]:
+def _is_due(episode: Episode) -> bool:
+    """Whether the episode has been indexed, as far as its closing knows. Without messages there is nothing to index."""
+    return episode.status is EpisodeStatus.COMPLETE and episode.message_count > 0
+
+
+def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
     return tuple(sorted(places, key=lambda place: (place.user_id, place.episode_id)))
