@@ -25,7 +25,7 @@ from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.composition.app import build
 from baton.composition.aws import AwsPorts
-from baton.domain.episode import EndReason, Episode, EpisodeStatus, ended_session
+from baton.domain.episode import EndReason, Episode, EpisodePart, EpisodeStatus, ended_session
 from baton.domain.identity import Scope
 from baton.domain.times import to_millis
 from baton.domain.usage import Usage
@@ -81,7 +81,7 @@ class Bench:
         self.meter.attach(self._metered)
         self.table = Table.of(client("dynamodb", endpoint, **_limits()), name, seconds=60)
         self.store = DynamoThreadStore(self.table, cast("Any", None), self.clock)
-        self.episodes = DynamoEpisodes(self.table)
+        self.episodes = DynamoEpisodes(self.table, cast("Any", None))
 
     async def fill(self, count: int, *, with_session: bool) -> None:
         """Write ``count`` threads that are due, each like a thread that was active a moment ago."""
@@ -122,7 +122,10 @@ class Bench:
         if ended is not None:
             await self.episodes.begin(lease, ended)
             done = Episode(ended, "ada", ("assistant",), EpisodeStatus.COMPLETE, self.clock.now(), 2, Usage())
-            await self.episodes.complete(SCOPE, done)
+            await self.episodes.store(SCOPE, done)
+            for part in EpisodePart:
+                await self.episodes.mark(SCOPE, ended, part)
+            await self.episodes.complete(SCOPE, ended)
         await self.store.commit(lease, Commit(next_ordinal=2, last_seq=9, usage=Usage(), tokens=20, ended=ended))
         found = [await self.table.get(keys.thread(SCOPE, thread_id))]
         if with_session:

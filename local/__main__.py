@@ -64,6 +64,7 @@ def _welcome(cloud: "LocalCloud") -> str:
             f"  WebSocket  {cloud.socket_url}",
             f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "ada"}}\'',
             f"  Model      {cloud.environment['BATON_CHAT_MODEL']} at {cloud.environment['OPENAI_BASE_URL']}",
+            f"  Search     {cloud.environment['BATON_SEARCH_URL'] or 'off'}",
             f"  Data       {kept}",
         ]
     )

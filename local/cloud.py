@@ -20,6 +20,7 @@ from local.engines import Engine, state_machines
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
 from local.engines.moto import MotoServer
+from local.engines.opensearch import OpenSearch
 from local.engines.queues import Queues
 from local.errors import EngineFailed, FunctionProblem, LocalCloudError
 from local.execution import as_deployed
@@ -141,7 +142,7 @@ class LocalCloud:
         subscriber = claim(settings.port)
         self._running.callback(subscriber.close)
         self.url = f"http://127.0.0.1:{subscriber.getsockname()[1]}"
-        queues, table, moto = self._start_engines()
+        queues, table, moto, search = self._start_engines()
         files = settings.files_endpoint or moto
         endpoints = Endpoints(
             gateway=self.url, sockets=self.socket_url, connections=self.url + MANAGEMENT_PATH, queues=queues
@@ -154,13 +155,14 @@ class LocalCloud:
             files_endpoint=files,
             queues_endpoint=queues,
             other_endpoint=moto,
-            search_url=f"sqlite:///{self._search_folder()}",
+            search_url=search,
         )
         self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template.resolve())
         self._running.enter_context(state_machines.executed(self._invoke))
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
         self._read_agents()
+        self._make_indices()
         self._running.enter_context(as_deployed(self.stack, settings))
         self._progress("Loading the functions ...")
         functions, web_apps = self._load_functions()
@@ -194,8 +196,8 @@ class LocalCloud:
         for problem in event_loop.run(checks.problems()):
             logger.warning("%s", problem)
 
-    def _start_engines(self) -> tuple[str, str, str]:
-        """Return the endpoints of queue, table and everything else."""
+    def _start_engines(self) -> tuple[str, str, str, str]:
+        """Return the endpoints of queue, table, everything else and search."""
         settings = self.settings
         data_dir = settings.data_dir
         queue_engine = Queues(data_dir and data_dir / "queues")
@@ -209,20 +211,50 @@ class LocalCloud:
         moto_engine = MotoServer(data_dir and data_dir / "objects")
         self._progress("Starting the engines ...")
         engines: tuple[Engine, ...] = (queue_engine, table_engine, moto_engine)
+        search_engine = None
+        if settings.engines == "real" and not settings.search_endpoint:
+            search_engine = OpenSearch(
+                settings.cache_dir, data_dir and data_dir / "opensearch", self._progress, given_up=self._failures.put
+            )
+            engines = (*engines, search_engine)
         self._running.callback(_stop_together, engines)
-        pool = ThreadPoolExecutor(3)
+        pool = ThreadPoolExecutor(4)
         wait = True
         try:
             queues = pool.submit(queue_engine.start)
             table = pool.submit(table_engine.start) if not settings.table_endpoint else None
             moto = pool.submit(moto_engine.start)
+            search = pool.submit(search_engine.start) if search_engine else None
             importlib.import_module("samtranslator.translator.translator")  # this takes a second, meanwhile
-            return queues.result(), table.result() if table else str(settings.table_endpoint), moto.result()
+            return (
+                queues.result(),
+                table.result() if table else str(settings.table_endpoint),
+                moto.result(),
+                search.result() if search else self._given_search(),
+            )
         except KeyboardInterrupt:
             wait = False  # a download may take half a minute; starting children end with this process
             raise
         finally:
             pool.shutdown(wait=wait, cancel_futures=True)
+
+    def _given_search(self) -> str:
+        """Return the URL of search that needs no start: the embedded index, or an OpenSearch that runs already."""
+        settings = self.settings
+        if settings.engines == "real" and settings.search_endpoint:
+            return settings.search_endpoint
+        return f"sqlite:///{self._search_folder()}"
+
+    def _make_indices(self) -> None:
+        """Make the search indices as a deployment does. Raises ``LocalCloudError``."""
+        from baton.composition import checks, event_loop
+        from baton.domain.errors import SearchUnavailable
+
+        try:
+            for line in event_loop.run(checks.make_indices()):
+                logger.warning("%s", line)
+        except SearchUnavailable as problem:
+            raise LocalCloudError(f"The search indices cannot be made: {problem}") from problem
 
     def _search_folder(self) -> Path:
         """Return the folder of the search index, which goes with the run unless there is a data folder."""

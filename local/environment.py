@@ -102,6 +102,7 @@ def variables(
         "AWS_ENDPOINT_URL_S3": files_endpoint,
         "AWS_ENDPOINT_URL_SFN": other_endpoint,
         "AWS_ENDPOINT_URL_SQS": queues_endpoint,
+        "BATON_SEARCH_URL": search_url,
         "BATON_STAGE": "local",
         # The sentence encoder works in threads of its own. The library's would wait for each other in busy loops.
         "OPENBLAS_NUM_THREADS": "1",

@@ -48,6 +48,8 @@ class LocalSettings(BaseSettings):
     """A running DynamoDB to use instead of starting DynamoDB Local."""
     files_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_S3")
     """A running S3 to use instead of moto's."""
+    search_endpoint: str | None = Field(None, validation_alias="OPENSEARCH_URL", pattern=r"^https?://")
+    """A running OpenSearch to use with ``ENGINES=real`` instead of starting one."""
     limits: SocketLimits = SocketLimits()
 
     @property

@@ -4,6 +4,7 @@ Under pytest-xdist every worker process has engines of its own: nothing is share
 queues come from the product's template, under fresh names.
 """
 
+import os
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from local import resources
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
 from local.engines.moto import MotoServer
+from local.engines.opensearch import OpenSearch
 from local.engines.queues import Queues
 from local.settings import ROOT, default_cache_dir
 from local.stack import Stack, read_stack
@@ -35,6 +37,18 @@ class QueueAt:
     endpoint: str
     url: str
     dead_letters_url: str
+
+
+@pytest.fixture(scope="session")
+def opensearch() -> Iterator[str]:
+    """The endpoint of an OpenSearch with k-NN. It starts in about 10 s; ``OPENSEARCH_URL`` names a running one."""
+    given = os.environ.get("OPENSEARCH_URL")
+    if given:
+        yield given
+        return
+    engine = OpenSearch(default_cache_dir())
+    yield engine.start()
+    engine.stop()
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from baton import composition
 from baton.composition import event_loop
 from baton.composition.metrics import counted
 from baton.domain.identity import Scope
+from baton.memory.session_closing import ClosingStep
 
 logger = Logger()
 closing = composition.closing()  # built once per execution environment
@@ -19,14 +20,18 @@ closing = composition.closing()  # built once per execution environment
 @logger.inject_lambda_context(clear_state=True)
 @counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Store the episode of the session that ``event`` refers to, or mark it as failed.
+    """Carry out the ``step`` that ``event`` names for its ``session``, or mark the session's episode as failed.
 
     Returns what the state machine keeps of it beside its input: no content.
     """
-    logger.append_keys(tenant_id=event["tenantId"], thread_id=event["threadId"], episode=event["episode"])
-    scope = Scope(event["tenantId"], event["userId"])
-    if event.get("failed"):
-        event_loop.run(closing.give_up(scope, event["threadId"], event["episode"]))
+    session = event["session"]
+    thread_id, number = session["threadId"], session["episode"]
+    logger.append_keys(tenant_id=session["tenantId"], thread_id=thread_id, episode=number, step=event["step"])
+    scope = Scope(session["tenantId"], session["userId"])
+    if event["step"] == "fail":
+        event_loop.run(closing.give_up(scope, thread_id, number))
         return {"status": "failed"}
-    episode = event_loop.run(closing.write(scope, event["threadId"], event["episode"]))
-    return {"status": episode.status.value, "messageCount": episode.message_count}
+    episode = event_loop.run(closing.run(ClosingStep(event["step"]), scope, thread_id, number))
+    if episode is None:
+        return {"status": "deleted"}
+    return {"status": episode.status.value, "missing": [part.value for part in episode.missing]}

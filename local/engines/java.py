@@ -3,6 +3,8 @@
 import fcntl
 import json
 import logging
+import shutil
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +12,8 @@ from pathlib import Path
 from local.errors import EngineFailed
 
 Progress = Callable[[str], None]
+FETCH_SECONDS = 60
+"""The longest silence of Maven Central during a download."""
 
 
 def runtime() -> str:
@@ -37,6 +41,42 @@ def resolve(coordinate: str, cache_dir: Path, progress: Progress) -> list[Path]:
     return files
 
 
+def assembled(name: str, cache_dir: Path, assemble: Callable[[Path], None]) -> Path:
+    """Return the folder in ``cache_dir`` that ``assemble`` fills once for ``name``.
+
+    Several processes may ask at the same time, as with ``resolve``. A folder is there whole or not at all.
+    """
+    cache_dir = cache_dir.resolve()
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    folder = cache_dir / name
+    with _locked(folder.with_name(f"{folder.name}.lock")):
+        if not folder.exists():
+            unfinished = folder.with_name(f"{folder.name}.unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            assemble(unfinished)
+            unfinished.rename(folder)
+    return folder
+
+
+def unpack(coordinate: str, folder: Path, progress: Progress) -> None:
+    """Unpack the zip file that the Maven artifact ``group:artifact:version`` is into ``folder``.
+
+    Raises ``EngineFailed`` when it cannot be fetched.
+    """
+    from jgo.maven import MavenContext
+
+    group, artifact, version = coordinate.split(":")
+    progress(f"Fetching {coordinate} from Maven Central (once, less than a minute) ...")
+    try:
+        project = MavenContext(timeout=FETCH_SECONDS).project(group, artifact)
+        archive = project.at_version(version).artifact(packaging="zip").resolve()
+        with zipfile.ZipFile(archive) as opened:
+            opened.extractall(folder)
+    except Exception as problem:
+        raise _not_fetched(coordinate, problem) from problem
+
+
 def class_path(files: list[Path]) -> str:
     """Return a class path with the folders of ``files``."""
     return ":".join(f"{folder}/*" for folder in sorted({file.parent for file in files}))
@@ -49,11 +89,15 @@ def _download(coordinate: str, cache_dir: Path) -> list[Path]:
     try:
         environment = jgo.build(coordinate, cache_dir=cache_dir)
     except Exception as problem:
-        raise EngineFailed(
-            f"Could not fetch {coordinate} from Maven Central: {problem}\n"
-            "It is needed once and then kept; check the network connection and try again."
-        ) from problem
+        raise _not_fetched(coordinate, problem) from problem
     return sorted(file for folder in (environment.jars_dir, environment.modules_dir) for file in folder.glob("*"))
+
+
+def _not_fetched(coordinate: str, problem: Exception) -> EngineFailed:
+    return EngineFailed(
+        f"Could not fetch {coordinate} from Maven Central: {problem}\n"
+        "It is needed once and then kept; check the network connection and try again."
+    )
 
 
 def _read_index(index: Path) -> list[Path] | None:

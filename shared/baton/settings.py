@@ -49,6 +49,7 @@ def _list_of(entry: str, wanted: str) -> AfterValidator:
 Hosts = Annotated[
     str, _list_of(HOST_ENTRY, "hosts (api.example.com, *.example.com for subdomains, * for every public host)")
 ]
+Regions = Annotated[str, _list_of(r"[A-Z]{2}", "ISO codes of countries (DE)")]
 Packages = Annotated[str, _list_of(PACKAGE, "names of Python packages")]
 Origins = Annotated[str, _list_of(ORIGIN, "origins of web pages (https://app.example.com, without a path; * for any)")]
 
@@ -168,6 +169,36 @@ class SearchSettings(_Settings):
 
     url: SearchUrl = Field(default="", validation_alias="BATON_SEARCH_URL")
     """An OpenSearch (``https://...``) or a folder of the embedded index (``sqlite:///path``). Empty: search is off."""
+    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=128)] = Field(
+        default="baton", validation_alias="BATON_SEARCH_PREFIX"
+    )
+    """The beginning of the names of indices in OpenSearch, so that several deployments can share one."""
+    shards: int = Field(default=1, ge=1, le=64, validation_alias="BATON_SEARCH_SHARDS")
+    """Shards of a new index. A tenant's documents are in one of them."""
+    replicas: int = Field(default=0, ge=0, le=4, validation_alias="BATON_SEARCH_REPLICAS")
+    """Copies of each shard of a new index, each on another node."""
+
+
+class EpisodeSettings(_Settings):
+    """What is made of ended sessions."""
+
+    facts: bool = Field(default=True, validation_alias="BATON_EPISODE_FACTS")
+    """Whether the light model writes a summary and key facts."""
+
+
+class PrivacySettings(_Settings):
+    """How personal data is recognised."""
+
+    pii_detector: Literal["local", "comprehend"] = Field(default="local", validation_alias="BATON_PII_DETECTOR")
+    """``comprehend``: Amazon Comprehend in addition to the detector in the process."""
+    language: Literal["en", "es"] = Field(default="en", validation_alias="BATON_PII_LANGUAGE")
+    """The language that Amazon Comprehend reads texts in."""
+    phone_regions: Regions = Field(default="US,GB,DE,FR,CH", validation_alias="BATON_PHONE_REGIONS")
+    """Comma-separated countries whose phone numbers are known without their country code."""
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        return tuple(self.phone_regions.split(",")) if self.phone_regions else ()
 
 
 class MetricSettings(_Settings):

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus, ended_session
+from baton.domain.episode import EndReason, EpisodeRef, ended_session
 from baton.domain.errors import LeaseLost
 from baton.domain.thread import ThreadStatus
 from baton.domain.usage import Usage
@@ -178,36 +178,6 @@ class IdleContract:
         assert [due.thread_id for due in await idle_threads(stores)] == [thread_id]
 
 
-class EpisodeContract:
-    """What is kept of a session."""
-
-    async def test_a_session_that_is_ending_is_pending(self, stores: Stores) -> None:
-        ref = await begun(stores)
-        assert await stores.episodes.get_ref(stores.ada, ref.thread_id, 1) == ref
-        assert await stores.episodes.get(stores.ada, ref.thread_id, 1) is None
-        assert await stores.episodes.get_ref(stores.ada, ref.thread_id, 2) is None
-        assert await stores.episodes.get_ref(stores.stranger, ref.thread_id, 1) is None
-
-    async def test_a_complete_episode_is_kept_however_often_it_is_completed(self, stores: Stores) -> None:
-        ref = await begun(stores)
-        episode = Episode(ref, "ada", ("assistant",), EpisodeStatus.COMPLETE, stores.clock.now(), 2, Usage(10, 5))
-        for _ in range(2):
-            await stores.episodes.complete(stores.ada, episode)
-        assert await stores.episodes.get(stores.ada, ref.thread_id, 1) == episode
-
-        await stores.episodes.fail(stores.ada, ref)
-
-        assert await stores.episodes.get(stores.ada, ref.thread_id, 1) == episode
-
-    async def test_a_failed_closing_can_still_succeed(self, stores: Stores) -> None:
-        ref = await begun(stores)
-        await stores.episodes.fail(stores.ada, ref)
-        assert await stores.episodes.get_ref(stores.ada, ref.thread_id, 1) == ref
-        episode = Episode(ref, "ada", ("assistant",), EpisodeStatus.COMPLETE, stores.clock.now(), 2, Usage(10, 5))
-        await stores.episodes.complete(stores.ada, episode)
-        assert await stores.episodes.get(stores.ada, ref.thread_id, 1) == episode
-
-
 class CancelContract:
     """Runs that somebody wants stopped."""
 
@@ -245,14 +215,6 @@ class CancelContract:
         assert (await stores.live.live(stores.ada, thread_id)).cancelled_runs == {"r1"}
         stores.clock.advance(2)
         assert (await stores.live.live(stores.ada, thread_id)).cancelled_runs == frozenset()
-
-
-async def begun(stores: Stores) -> EpisodeRef:
-    """A session of two messages that is ending."""
-    lease = await stores.lease((await stores.turn(new_thread_id())).thread_id)
-    ref = session(stores, lease)
-    await stores.episodes.begin(lease, ref)
-    return ref
 
 
 async def _second(stores: Stores, thread_id: str, zombie: Lease) -> Lease:

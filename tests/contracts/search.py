@@ -471,7 +471,11 @@ class SearchContract:
         await index.put(ada, EPISODES, [])
         assert await listed(index, ada, EPISODES) == []
 
-    @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=12,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+    )
     @given(moves=st.lists(st.deferred(lambda: MOVES), min_size=1, max_size=12))
     async def test_nobody_reaches_anothers_documents(self, index: SearchIndex, moves: Sequence[Move]) -> None:
         world = World()

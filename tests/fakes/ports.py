@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
@@ -18,6 +19,7 @@ from baton.ports.files import Files
 from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
+from baton.ports.pii_detector import PiiDetector
 from baton.ports.queue_records import QueueRecords
 from baton.ports.run_records import RunRecords
 from baton.ports.search_index import SearchIndex
@@ -64,6 +66,8 @@ class FakePorts:
     embedder: Embedder = field(default_factory=FakeEmbedder)
     queue: TurnQueue = field(default_factory=FakeTurnQueue)
     queue_records: QueueRecords | None = None
+    pii_detector: PiiDetector = field(default_factory=InProcessPiiDetector)
+    with_episode_facts: bool = True
     closings: Closings = field(default_factory=FakeClosings)
     connections: Connections = field(default_factory=FakeConnections)
     lease_times: LeaseTimes = USUAL_TIMES

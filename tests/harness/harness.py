@@ -23,6 +23,7 @@ from tests.fakes.audit import FakeAuditLog
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
+from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.episodes import FakeClosings, FakeEpisodes
 from tests.fakes.files import FakeFiles
 from tests.fakes.handoffs import FakeHandoffs
@@ -30,6 +31,7 @@ from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
 from tests.fakes.ports import FakePorts
 from tests.fakes.run_records import FakeRunRecords
+from tests.fakes.search_index import FakeSearchIndex
 from tests.fakes.skills import FakeSkills
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
@@ -85,6 +87,7 @@ class Harness:
         self.tools = FakeTools()
         self.closings = FakeClosings()
         self.files = FakeFiles()
+        self.search, self.embedder = FakeSearchIndex(), FakeEmbedder()
         self.catalog = FakeAgentCatalog(self.assistant, LIBRARIAN, *self.others)
         self.ports = FakePorts(
             clock=self.clock,
@@ -105,6 +108,8 @@ class Harness:
             catalog=self.catalog,
             model=self.model,
             tools=self.tools,
+            search=self.search,
+            embedder=self.embedder,
             agent_client=self.agent_client,
         )
         self.app = build(self.ports)

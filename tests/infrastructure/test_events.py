@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from baton.domain.episode import EndReason, episode_id
 from baton.domain.queued import QueuedMessage, parse_queued
+from baton.memory.session_closing import ClosingStep
 
 EVENTS = Path(__file__).parents[2] / "events"
 OTHERS = {"authorizer_request", "schedule_sweeper", "states_closing", "states_closing_failed"}
@@ -70,8 +71,12 @@ def test_a_schedule_sends_a_notification_whose_detail_is_text() -> None:
 
 
 def test_a_session_that_ended_is_referred_to_by_the_episode_it_becomes() -> None:
-    event = sample("states_closing")
+    event = sample("states_closing")["session"]
+    assert sample("states_closing")["step"] in set(ClosingStep)
     assert event["episodeId"] == episode_id(event["threadId"], event["episode"])
     assert EndReason(event["reason"])
     assert len(f"{event['threadId']}-{event['episode']}-{event['attempt']}") <= 80
-    assert sample("states_closing_failed") == {**event, "failed": True, "error": "StoreUnavailable"}
+    failed = sample("states_closing_failed")
+    assert failed.pop("step") == "fail"
+    assert failed["session"].pop("failure")["Error"] == "StoreUnavailable"
+    assert failed["session"] == event

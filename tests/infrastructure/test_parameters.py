@@ -9,12 +9,13 @@ import pytest
 from pydantic import ValidationError
 from samcli.cli.types import CfnParameterOverridesType  # type: ignore[import-untyped]
 
-from baton.settings import ApiSettings, IdentitySettings, OutsideSettings
+from baton.settings import ApiSettings, IdentitySettings, OutsideSettings, PrivacySettings
 from tests.infrastructure.stack import Stack, text
 
 LISTS = {
     "AllowedHosts": ("BATON_ALLOWED_HOSTS", ["a.example", "*.b.example", "*"]),
     "ToolPackages": ("BATON_TOOL_PACKAGES", ["acme_tools", "shop.tools"]),
+    "PhoneRegions": ("BATON_PHONE_REGIONS", ["US", "GB", "DE"]),
     "AllowedOrigins": ("BATON_ALLOWED_ORIGINS", ["https://a.example", "http://localhost:3000", "https://[::1]:8443"]),
 }
 """Parameter -> its variable, and entries that it takes."""
@@ -35,6 +36,7 @@ def usable(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> bool:
     try:
         OutsideSettings()
         ApiSettings()
+        PrivacySettings()
     except ValidationError:
         return False
     return True

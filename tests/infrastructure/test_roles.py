@@ -29,15 +29,18 @@ ALLOWED = {
     "TurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | HIDE | SECRETS | PARAMETERS | CLOSE,
     "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | CLOSE,
     "StreamsFunction": LOGGING | TURNS | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
-    "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | SECRETS | SEND,
+    "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | SECRETS | SEND | CLOSE,
     "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
-    "ClosingFunction": LOGGING | READ | {UPDATE} | LARGE_MESSAGES,
+    "SearchFunction": LOGGING | READ | {LISTS} | LARGE_MESSAGES | SECRETS,
+    "ClosingFunction": LOGGING | READ | {PUT, UPDATE} | OBJECTS | SECRETS,
 }
 READ_SECRETS = {
     "AuthorizerFunction": {"EmbedKeysSecret"},
     "TurnsFunction": {"ModelKeySecret", "Stage"},
     "StreamsFunction": {"EmbedKeysSecret", "ModelKeySecret", "Stage"},
-    "HttpFunction": {"EmbedKeysSecret"},
+    "SearchFunction": {"ModelKeySecret"},
+    "HttpFunction": {"EmbedKeysSecret", "ModelKeySecret"},
+    "ClosingFunction": {"ModelKeySecret"},
 }
 
 
@@ -133,7 +136,10 @@ def test_only_http_and_the_sweeper_query_an_index(stack: Stack) -> None:
 
     assert indexes("HttpFunction") == ["${Table.Arn}/index/listing"]
     assert indexes("SweeperFunction") == ["${Table.Arn}/index/idle"]
-    assert not any(indexes(function) for function in set(ALLOWED) - {"HttpFunction", "SweeperFunction"})
+    assert indexes("SearchFunction") == ["${Table.Arn}/index/listing"]  # by an operator's command
+    assert not any(
+        indexes(function) for function in set(ALLOWED) - {"HttpFunction", "SweeperFunction", "SearchFunction"}
+    )
 
 
 @pytest.mark.parametrize("function", sorted(name for name in ALLOWED if ALLOWED[name] >= CLOSE))
@@ -170,3 +176,42 @@ def test_lambda_alone_assumes_the_roles(stack: Stack) -> None:
     for function in stack.functions:
         (statement,) = stack[stack.role_of(function)]["AssumeRolePolicyDocument"]["Statement"]
         assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}
+
+
+def test_functions_that_search_reach_one_domain_and_one_function_administers_it(stack: Stack) -> None:
+    by_roles = {
+        frozenset(referred(policy["Roles"])): policy["PolicyDocument"]["Statement"][0]
+        for policy in stack.of_type("AWS::IAM::Policy").values()
+    }
+    users = frozenset({"TurnsRole", "StreamsRole", "HttpRole", "ClosingRole"})
+    assert set(by_roles) == {users, frozenset({"SearchRole"})}
+    for statement in by_roles.values():
+        assert statement["Effect"] == "Allow"
+        assert all(action.startswith("es:ESHttp") and "*" not in action for action in statement["Action"])
+        assert {"SearchDomain", "OpenSearchDomainName"} <= set(referred(statement["Resource"]))
+        assert "domain/*" not in text(statement["Resource"])
+    assert "es:ESHttpDelete" not in by_roles[users]["Action"]
+
+
+def test_the_domain_is_closed(stack: Stack) -> None:
+    domain = stack["SearchDomain"]
+    (statement,) = domain["AccessPolicies"]["Statement"]
+    assert statement["Principal"] == {"AWS": {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"}}
+    access = domain["AdvancedSecurityOptions"]
+    assert access["Enabled"] is True
+    assert (access["InternalUserDatabaseEnabled"], access["AnonymousAuthEnabled"]) == (False, False)
+    assert list(referred(access["MasterUserOptions"])) == ["SearchRole"]
+    assert domain["EncryptionAtRestOptions"] == {"Enabled": True}
+    assert domain["NodeToNodeEncryptionOptions"] == {"Enabled": True}
+    assert domain["DomainEndpointOptions"]["EnforceHTTPS"] is True
+    assert set(domain["LogPublishingOptions"]) == {"ES_APPLICATION_LOGS"}  # slow logs hold what users ask
+    assert stack.resources["SearchDomain"]["DeletionPolicy"] == "RetainExceptOnCreate"
+
+
+def test_a_default_deployment_has_no_search(stack: Stack) -> None:
+    conditions = {name: item.get("Condition") for name, item in stack.resources.items() if name.startswith("Search")}
+    new = {"SearchDomain", "SearchDomainLogs", "SearchDomainLogsPolicy"}
+    assert {name for name, condition in conditions.items() if condition == "HasNewDomain"} == new
+    assert all(condition == "HasSearch" for name, condition in conditions.items() if name not in new)
+    parameters = stack.template["Parameters"]
+    assert (parameters["CreateSearchDomain"]["Default"], parameters["OpenSearchEndpoint"]["Default"]) == ("false", "")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from baton.memory.session_closing import ClosingStep
 from tests.infrastructure.stack import ROOT, Stack, referred
 
 DEFINITIONS = sorted((ROOT / "statemachines").glob("*.asl.json"))
@@ -95,10 +96,26 @@ def test_the_steps_of_closing_outlast_their_function(stack: Stack) -> None:
         assert task["TimeoutSeconds"] > stack["ClosingFunction"]["Timeout"]
 
 
-def test_a_failure_is_told_with_everything_the_execution_was_told() -> None:
+def test_every_step_is_told_everything_the_execution_was_told() -> None:
     """The samples in events/ are what the function gets; test_events has more of them."""
     definition = machine(ROOT / "statemachines/close_session.asl.json")
     sample = json.loads((ROOT / "events/states_closing_failed.json").read_text())
-    parameters = definition["States"]["MarkFailed"]["Parameters"]
-    assert {key.removesuffix(".$") for key in parameters} == set(sample)
-    assert parameters["failed"] is True
+    for task in tasks(definition):
+        assert set(task["Parameters"]) == {"step", "session.$"}
+        assert task["Parameters"]["session.$"] == "$"
+    assert definition["States"]["MarkFailed"]["Parameters"]["step"] == sample["step"]
+
+
+def test_the_steps_run_in_the_order_of_their_declaration() -> None:
+    states = machine(ROOT / "statemachines/close_session.asl.json")["States"]
+    name, steps = "StoreEpisode", []
+    while name:
+        steps.append(states[name]["Parameters"]["step"])
+        name = states[name].get("Next")
+    assert steps == [step.value for step in ClosingStep]
+
+
+@pytest.mark.parametrize("name", ["Summarize", "CompareFacts", "IndexEpisode"])
+def test_a_step_that_needs_a_model_or_the_search_engine_does_not_stop_the_others(name: str) -> None:
+    state = machine(ROOT / "statemachines/close_session.asl.json")["States"][name]
+    assert [caught["Next"] for caught in state["Catch"]] == [state["Next"]]

@@ -26,6 +26,7 @@ OF_ONE_STACK = {
     "AWS::CodeDeploy::Application",
     "AWS::CodeDeploy::DeploymentGroup",
     "AWS::DynamoDB::Table",
+    "AWS::IAM::Policy",
     "AWS::IAM::Role",
     "AWS::Lambda::Alias",
     "AWS::Lambda::EventInvokeConfig",
@@ -36,11 +37,14 @@ OF_ONE_STACK = {
     "AWS::Lambda::Version",
     "AWS::Logs::LogGroup",
     "AWS::Logs::MetricFilter",
+    "AWS::Logs::ResourcePolicy",  # ten in a region; a stack with a search domain of its own has one
+    "AWS::OpenSearchService::Domain",
     "AWS::S3::Bucket",
     "AWS::S3::BucketPolicy",
     "AWS::SQS::Queue",
     "AWS::Scheduler::Schedule",
     "AWS::StepFunctions::StateMachine",
+    "Custom::SearchIndices",
 }
 """Types of which an account has as many as it likes. What is missing here may be a setting of the whole account, as
 AWS::ApiGateway::Account, AWS::Logs::AccountPolicy or AWS::XRay::TransactionSearchConfig are: look before adding one."""

@@ -182,5 +182,6 @@ def _from_validation(error: Exception) -> BatonError:
     first = errors[0]
     if first["type"] == "json_invalid":
         return MalformedJson()
-    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+    place = first["loc"][1:] if first["loc"][:1] and first["loc"][0] in ("body", "query", "path") else first["loc"]
+    where = ".".join(str(part) for part in place)
     return InvalidRequest(f"{where}: {first['msg']}." if where else f"{first['msg']}.")

@@ -13,16 +13,20 @@ from baton.entry.controls import Controls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
+from baton.memory.episode_messages import EpisodeMessages
+from baton.memory.episode_search import EpisodeSearch
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
+from baton.ports.episodes import Episodes
 from baton.ports.files import Files
 from baton.ports.handoffs import HandoffStore
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.workflows import WorkflowStore
+from baton.sessions.importing import Importer
 from baton.turns.turns import Turns
 
 
@@ -46,6 +50,10 @@ class ApiServices:
     files: Files
     audit: AuditLog
     clock: Clock
+    episodes: Episodes
+    episode_messages: EpisodeMessages
+    episode_search: EpisodeSearch
+    importer: Importer
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -68,6 +76,10 @@ class ApiServices:
             files=ports.files,
             audit=ports.audit,
             clock=ports.clock,
+            episodes=ports.episodes,
+            episode_messages=app.episode_messages,
+            episode_search=app.episode_search,
+            importer=app.importer,
         )
 
 

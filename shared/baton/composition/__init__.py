@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from baton.entry.actions import Actions
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
-    from baton.turns.closing import EpisodeWriter
+    from baton.memory.session_closing import SessionClosing
 
 
 @cache
@@ -55,9 +55,9 @@ def dead_turns() -> QueuedTurns:
     return deployed().dead_turns
 
 
-def closing() -> EpisodeWriter:
-    """Return the writer of ended sessions' episodes."""
-    return deployed().episode_writer
+def closing() -> SessionClosing:
+    """Return the pipeline that makes episodes of ended sessions."""
+    return deployed().session_closing
 
 
 def sweeper() -> Sweeper:

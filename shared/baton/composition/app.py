@@ -23,11 +23,16 @@ if TYPE_CHECKING:
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
+    from baton.memory.episode_index import EpisodeIndex
+    from baton.memory.episode_messages import EpisodeMessages
+    from baton.memory.episode_search import EpisodeSearch
     from baton.memory.history_summary import HistorySummaries
+    from baton.memory.session_closing import SessionClosing
     from baton.outbox.replay import Replays
     from baton.sessions.endings import Endings
+    from baton.sessions.importing import Importer
     from baton.sessions.sessions import Sessions
-    from baton.turns.closing import Closer, EpisodeWriter
+    from baton.turns.closing import Closer
     from baton.turns.turn_services import TurnServices
     from baton.turns.turns import Turns
 
@@ -125,13 +130,6 @@ class App:
         return Closer(self.turn_services, self.turns, self.endings, self.ports.audit)
 
     @cached_property
-    def episode_writer(self) -> EpisodeWriter:
-        """Makes episodes of ended sessions."""
-        from baton.turns.closing import EpisodeWriter
-
-        return EpisodeWriter(self.ports.store, self.ports.episodes)
-
-    @cached_property
     def history_summaries(self) -> HistorySummaries:
         """Summarises what has left the message history of an agent."""
         from baton.memory.history_summary import HistorySummaries
@@ -185,6 +183,59 @@ class App:
         from baton.agents.approvals import Approvals
 
         return Approvals(self.ports.store, self.ports.audit)
+
+    # Memory
+
+    @cached_property
+    def session_closing(self) -> SessionClosing:
+        """Makes episodes of ended sessions."""
+        from baton.memory.episode_digest import Digester
+        from baton.memory.episode_writing import EpisodeWriter
+        from baton.memory.fact_changes import FactChanges
+        from baton.memory.light_model import LightModel
+        from baton.memory.session_closing import SessionClosing
+
+        ports = self.ports
+        light_model = LightModel(ports.model, ports.light_model)
+        return SessionClosing(
+            store=ports.store,
+            episodes=ports.episodes,
+            writer=EpisodeWriter(ports.store, ports.episodes, ports.pii_detector),
+            messages=self.episode_messages,
+            digester=Digester(light_model, ports.pii_detector),
+            fact_changes=FactChanges(light_model, ports.search, ports.embedder, ports.episodes, self.episode_index),
+            index=self.episode_index,
+            with_facts=ports.with_episode_facts,
+        )
+
+    @cached_property
+    def episode_index(self) -> EpisodeIndex:
+        """Puts episodes into the search index."""
+        from baton.memory.episode_index import EpisodeIndex
+
+        return EpisodeIndex(self.ports.search, self.ports.embedder, self.episode_messages)
+
+    @cached_property
+    def episode_search(self) -> EpisodeSearch:
+        """Searches episodes."""
+        from baton.memory.episode_search import EpisodeSearch
+
+        return EpisodeSearch(self.ports.search, self.ports.embedder)
+
+    @cached_property
+    def importer(self) -> Importer:
+        """Imports sessions of other systems."""
+        from baton.sessions.importing import Importer
+
+        ports = self.ports
+        return Importer(ports.store, self.sessions, self.agents, ports.counter, ports.audit)
+
+    @cached_property
+    def episode_messages(self) -> EpisodeMessages:
+        """Reads the messages of episodes."""
+        from baton.memory.episode_messages import EpisodeMessages
+
+        return EpisodeMessages(self.ports.store, self.ports.episodes)
 
     # Sessions, handoffs and events
 

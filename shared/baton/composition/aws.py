@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.deferred_model import DeferredChatModel
     from baton.adapters.dynamodb.table import Table
+    from baton.adapters.opensearch.definitions import Layout
+    from baton.adapters.opensearch.engine import Engine
     from baton.adapters.s3_bodies import S3Bodies
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.token_counter import TiktokenCounter
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
+    from baton.ports.pii_detector import PiiDetector
     from baton.ports.queue_records import QueueRecords
     from baton.ports.run_records import RunRecords
+    from baton.ports.search_administration import SearchAdministration
     from baton.ports.search_index import SearchIndex
     from baton.ports.skills import SkillStore
     from baton.ports.stream_log import StreamLog
@@ -131,7 +135,7 @@ class AwsPorts:
     def episodes(self) -> Episodes:
         from baton.adapters.dynamodb.episodes import DynamoEpisodes
 
-        return DynamoEpisodes(self.table)
+        return DynamoEpisodes(self.table, self.bodies)
 
     @cached_property
     def idle(self) -> IdleThreads:
@@ -169,7 +173,37 @@ class AwsPorts:
             from baton.adapters.sqlite_index import SqliteIndex
 
             return SqliteIndex(Path(url.removeprefix("sqlite:///")), dimensions)
-        raise NotImplementedError(f"BATON_SEARCH_URL names an OpenSearch, whose adapter is not there yet: {url}")
+        from baton.adapters.opensearch.index import OpenSearchIndex
+
+        return OpenSearchIndex(self.opensearch, self.clock, self.search_layout, EmbeddingSettings().model)
+
+    @cached_property
+    def search_administration(self) -> SearchAdministration | None:
+        """What makes and rebuilds the search indices; None for an engine that needs no such thing."""
+        from baton.settings import SearchSettings
+
+        if not SearchSettings().url.startswith("http"):
+            return None
+        from baton.adapters.opensearch.administration import OpenSearchAdministration
+
+        return OpenSearchAdministration(self.opensearch, self.search_layout)
+
+    @cached_property
+    def opensearch(self) -> Engine:
+        """The OpenSearch of the settings. Its library is loaded with the first request."""
+        from baton.adapters.opensearch.engine import Engine
+        from baton.settings import SearchSettings
+
+        return Engine(SearchSettings().url)
+
+    @cached_property
+    def search_layout(self) -> Layout:
+        """How the indices of OpenSearch are named and spread."""
+        from baton.adapters.opensearch.definitions import Layout
+        from baton.settings import SearchSettings
+
+        settings = SearchSettings()
+        return Layout(settings.prefix.lower(), settings.shards, settings.replicas)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -191,6 +225,26 @@ class AwsPorts:
             return OpenAIEmbedder(model, dimensions, counter=self.counter, api_key=self.model_key, base_url=base_url)
 
         return DeferredEmbedder(openai, model, dimensions)
+
+    @cached_property
+    def pii_detector(self) -> PiiDetector:
+        from baton.adapters.pii.in_process import InProcessPiiDetector
+        from baton.settings import PrivacySettings
+
+        settings = PrivacySettings()
+        in_process = InProcessPiiDetector(settings.regions)
+        if settings.pii_detector == "local":
+            return in_process
+        from baton.adapters.aws import client
+        from baton.adapters.pii.comprehend import ComprehendPiiDetector
+
+        return ComprehendPiiDetector(client("comprehend"), in_process, language=settings.language)
+
+    @cached_property
+    def with_episode_facts(self) -> bool:
+        from baton.settings import EpisodeSettings
+
+        return EpisodeSettings().facts
 
     # Queues and connections
 

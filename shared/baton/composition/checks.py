@@ -1,5 +1,7 @@
 """Checks which of a deployment's definitions cannot be used at present, for the start of the local cloud.
 
+It also makes what a deployment makes: the search indices.
+
 Deployed functions do not run these checks, because a cold start must not wait for other servers. There the first turn
 finds the problem, and logs the same line.
 """
@@ -14,6 +16,22 @@ from baton.composition import deployed_ports
 def agents() -> None:
     """Read the agents' files. Raises ``AgentFileError``."""
     _ = deployed_ports().agent_files
+
+
+async def make_indices() -> list[str]:
+    """Make the search indices that are missing. Return one line for each that is of another model or release.
+
+    Raises ``SearchUnavailable``.
+    """
+    administration = deployed_ports().search_administration
+    if administration is None:
+        return []
+    return [
+        f"The index {state.version} is of another release or of the embedding model {state.embedder or '(none)'}: "
+        f"until `python -m baton.admin search reindex {state.index}` has run, new documents are found by words only."
+        for state in await administration.migrate(deployed_ports().embedder)
+        if not state.is_current
+    ]
 
 
 async def problems() -> list[str]:

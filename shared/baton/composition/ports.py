@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
+    from baton.ports.pii_detector import PiiDetector
     from baton.ports.queue_records import QueueRecords
     from baton.ports.run_records import RunRecords
     from baton.ports.search_index import SearchIndex
@@ -114,6 +115,16 @@ class Ports(Protocol):
     @property
     def embedder(self) -> Embedder:
         """The embedding model."""
+        ...
+
+    @property
+    def pii_detector(self) -> PiiDetector:
+        """The detector of personal data."""
+        ...
+
+    @property
+    def with_episode_facts(self) -> bool:
+        """Whether the light model writes summaries and facts of episodes."""
         ...
 
     # Queues and connections

@@ -25,7 +25,29 @@ class EpisodeStatus(StrEnum):
 
     PENDING = "pending"
     COMPLETE = "complete"
+    """It has run to its end. Parts may be missing that need a model or the search engine."""
     FAILED = "failed"
+
+
+class EpisodePart(StrEnum):
+    """What the pipeline adds to an episode. A part that is not wanted counts as added."""
+
+    SUMMARY = "summary"
+    """The summary and the facts, as the model wrote them."""
+    FACTS = "facts"
+    """The facts, compared with those of earlier episodes."""
+    INDEX = "index"
+    """Its documents in the search index."""
+
+
+MAX_ATTEMPTS = 10
+"""Runs of the pipeline for an episode with missing parts. With growing pauses they take more than a day."""
+MAX_SUMMARY = 2_000
+"""Characters."""
+MAX_FACTS = 60
+"""Facts of an episode."""
+MAX_FACT = 300
+"""Characters of a fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +118,11 @@ class Fact:
     """The id of that fact."""
 
 
+def fact_id(episode: str, text: str) -> str:
+    """Return the id of a fact, from its episode's id and its words."""
+    return f"fact_{uuid.uuid5(uuid.UUID(episode), f'fact{chr(0)}{text}').hex}"
+
+
 @dataclass(frozen=True, slots=True)
 class Episode:
     """The complete record of a session. Its messages and tool calls stay in the thread and are not copied.
@@ -111,6 +138,23 @@ class Episode:
     """The time of its first message."""
     message_count: int
     usage: Usage
+    summary: str | None = None
+    """At most 2,000 characters; None if there is none (yet)."""
+    facts: tuple[Fact, ...] = ()
+    parts: frozenset[EpisodePart] = frozenset()
+    """What the pipeline has added."""
+    attempts: int = 0
+    """How often the pipeline has run to its end."""
+
+    @property
+    def missing(self) -> tuple[EpisodePart, ...]:
+        """The parts that a later run of the pipeline may add."""
+        return tuple(part for part in EpisodePart if part not in self.parts)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the pipeline need not run again: nothing is missing, or it has been tried often enough."""
+        return self.status is EpisodeStatus.COMPLETE and (not self.missing or self.attempts >= MAX_ATTEMPTS)
 
 
 def episode_id(thread_id: str, number: int) -> str:

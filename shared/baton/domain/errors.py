@@ -194,6 +194,14 @@ class HandoffInProgress(BatonError):
     detail = "The conversation is with a specialist. Finish that first, or leave it with exit."
 
 
+class ImportConflict(BatonError):
+    """An import under the id of a conversation that exists, and was not imported with the same messages."""
+
+    code, status, retryable = "import_conflict", 409, False
+    title = "The conversation exists already"
+    detail = "A conversation with this sessionId exists, with other messages. Import under another sessionId."
+
+
 class ThreadLed(BatonError):
     """A message to a fork that a handoff has created."""
 
@@ -307,6 +315,14 @@ class EmbedderUnavailable(BatonError):
     code, status = "embedder_unavailable", 503
     title = "The embedding model is not available"
     detail = "The embedding model does not answer at the moment. Please try again."
+
+
+class PiiDetectorUnavailable(BatonError):
+    """The detector of personal data does not answer, or refuses."""
+
+    code, status, retryable = "pii_detector_unavailable", 503, True
+    title = "The detector of personal data is not available"
+    detail = "Personal data cannot be recognised at the moment. Please try again."
 
 
 class ModelError(BatonError):

@@ -97,6 +97,17 @@ def thread_ref(scope: Scope, given: str) -> ThreadRef:
     return ThreadRef(str(uuid.uuid5(_user_space(scope), given)), may_create=True)
 
 
+def imported_thread_ref(scope: Scope, given: str) -> ThreadRef:
+    """Resolve the id of a conversation that is imported: like ``thread_ref``, but a UUID of version 5 is mapped too.
+
+    It is the mapped id of a conversation of another user or deployment, where an export has it from.
+    """
+    own = _as_uuid(given)
+    if own is not None and own.version == 5:
+        return ThreadRef(str(uuid.uuid5(_user_space(scope), str(own))), may_create=True)
+    return thread_ref(scope, given)
+
+
 def derived_thread_ref(scope: Scope, message_id: str) -> ThreadRef:
     """Return the thread of a first message without a thread id. It is the same for every retry."""
     # Printable ids cannot contain a NUL, so no external id maps to the same UUID.

@@ -51,6 +51,8 @@ class Metric(StrEnum):
     """Failed renewals of a queue record's invisibility. Another worker may get the record too early."""
     CLOSINGS_NOT_STARTED = "ClosingsNotStarted"
     """Ended sessions whose state machine did not start. The sweeper starts it later."""
+    EPISODES_INCOMPLETE = "EpisodesIncomplete"
+    """Runs of the closing pipeline that left an episode without its summary, its facts or its place in the index."""
     AUDIT_RECORDS_LOST = "AuditRecordsLost"
     """Audit records that could not be written."""
     SWEEP_FAILURES = "SweepFailures"

@@ -112,7 +112,7 @@ class Sweeper:
     async def _decide(self, due: DueThread, idle: IdleThread, report: SweepReport) -> None:
         now = self._clock.now()
         thread = idle.thread
-        is_carried_through = await self._revive_closing(idle, report)
+        closing_again = await self._revive_closing(idle, report)
         if thread.run is not None and thread.run.status is RunStatus.RUNNING:
             await self._idle.postpone(due, now + LOOK_AGAIN)
             report.postponed += 1
@@ -121,10 +121,10 @@ class Sweeper:
             await self._controls.revive(idle.scope, thread, request_id=self._clock.new_id())
             await self._idle.postpone(due, now + LOOK_AGAIN)
             report.resumed += 1
-        elif thread.status is ThreadStatus.CLOSED and is_carried_through:
+        elif thread.status is ThreadStatus.CLOSED and closing_again is None:
             await self._store.settle(idle.scope, thread.id, episode=thread.episode - 1)
         elif thread.status is ThreadStatus.CLOSED:
-            await self._idle.postpone(due, now + CLOSING_AGAIN)
+            await self._idle.postpone(due, now + (closing_again or CLOSING_AGAIN))
         elif idle.closes_at > now:
             if await self._idle.postpone(due, idle.closes_at):
                 report.postponed += 1
@@ -134,23 +134,25 @@ class Sweeper:
             await self._idle.postpone(due, now + LOOK_AGAIN)
             report.postponed += 1
 
-    async def _revive_closing(self, idle: IdleThread, report: SweepReport) -> bool:
-        """Start the pipeline again for the previous session if its episode is missing.
+    async def _revive_closing(self, idle: IdleThread, report: SweepReport) -> timedelta | None:
+        """Start the pipeline again for the previous session if its episode is missing or incomplete.
 
-        Returns whether there is nothing left to do: the episode exists, or there was no such session.
+        Returns the pause until the next look; None if there is nothing left to do: the episode is settled, or there was
+        no such session. Pauses double with every run of the pipeline that left something out.
         """
         number = idle.thread.episode - 1
-        if (
-            number < 1
-            or idle.has_last_episode
-            or await self._episodes.get(idle.scope, idle.thread.id, number) is not None
-        ):
-            return True
+        if number < 1 or idle.has_last_episode:
+            return None
+        episode = await self._episodes.get(idle.scope, idle.thread.id, number)
+        if episode is not None and episode.is_settled:
+            return None
         ref = await self._episodes.get_ref(idle.scope, idle.thread.id, number)
-        if ref is not None:
-            await self._sessions.restart(idle.scope, ref, attempt=self._attempt(ref))
-            report.resumed += 1
-        return ref is None
+        if ref is None:
+            return None
+        await self._sessions.restart(idle.scope, ref, attempt=self._attempt(ref))
+        report.resumed += 1
+        pause: timedelta = CLOSING_AGAIN * 2 ** (episode.attempts if episode is not None else 0)
+        return min(pause, MAX_PAUSE)
 
     def _attempt(self, ref: EpisodeRef) -> int:
         """Return the number of this attempt: one every five minutes, however many sweeps check the thread."""

@@ -65,6 +65,8 @@ class ModelSettings:
     """What calls have in common whose prompts begin alike. Endpoints with prompt caches send them to the same one."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """What the call is about, as JSON values by name. An adapter sends it only if the deployment asks for it."""
+    answer_schema: Mapping[str, Any] | None = None
+    """JSON Schema of the answer, which is then JSON. Endpoints that know no schemas ignore it: check the answer."""
 
 
 @dataclass(frozen=True, slots=True)

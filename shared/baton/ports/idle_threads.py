@@ -20,7 +20,7 @@ class IdleThread:
     closes_at: datetime
     """When the idle timeout ends, counted from the last activity."""
     has_last_episode: bool = False
-    """Whether the previous session's episode is known to be stored. If not, the caller must read it."""
+    """Whether the previous session's episode is known to be settled. If not, the caller must read it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from baton.domain.content import parse_content
@@ -23,6 +24,8 @@ from baton.requests.turn_requests import ActionRequest, AnswerRequest, Conversat
 
 MAX_PAYLOAD = 4_096
 """Characters of an answer's payload as JSON. The thread's item stores it until the run continues."""
+MAX_TIME = 40
+"""Characters of a time."""
 
 
 def message_request(
@@ -125,6 +128,17 @@ def named_workflow(workflow_id: object) -> str:
     if not isinstance(workflow_id, str) or not is_printable(workflow_id, MAX_MESSAGE_ID):
         raise InvalidRequest("workflowId must be the id of a workflow.")
     return workflow_id
+
+
+def moment(value: object, name: str) -> datetime:
+    """Parse a time in UTC. Raises ``InvalidRequest``."""
+    try:
+        parsed = datetime.fromisoformat(value) if isinstance(value, str) and len(value) <= MAX_TIME else None
+        if parsed is not None and parsed.tzinfo is not None:
+            return parsed.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidRequest(f"{name} must be an ISO 8601 time with a time zone, such as 2026-03-14T10:15:00Z.")
 
 
 def integer(value: Any, name: str, *, low: int, high: int) -> int:

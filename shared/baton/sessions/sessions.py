@@ -45,14 +45,17 @@ class Sessions:
 
     async def finish_again(self, scope: Scope, thread_id: str, number: int) -> None:
         """Finish the end of the ``number``-th session, whose worker may have died before ``finish``."""
-        if number < 1 or await self._episodes.get(scope, thread_id, number) is not None:
+        if number < 1:
+            return
+        episode = await self._episodes.get(scope, thread_id, number)
+        if episode is not None and episode.is_settled:
             return
         ended = await self._episodes.get_ref(scope, thread_id, number)
         if ended is not None:
             await self.finish(scope, thread_id, ended, ended.reason.value)
 
     async def restart(self, scope: Scope, ended: EpisodeRef, *, attempt: int) -> None:
-        """Start the pipeline again for a session that has no episode. Raises ``StoreUnavailable``."""
+        """Start the pipeline again for a session without a whole episode. Raises ``StoreUnavailable``."""
         await self._record(scope, ended.thread_id, ended, ended.reason.value)
         await self._closings.start(scope, ended, attempt=attempt)
 

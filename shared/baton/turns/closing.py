@@ -1,21 +1,18 @@
-"""Ending a session: close the thread and make an episode of its messages since the previous session's end."""
+"""Ending a session at a user's request."""
 
 from __future__ import annotations
 
-from baton.domain.episode import EndReason, Episode, EpisodeStatus
-from baton.domain.errors import NotFound, ThreadUnavailable
+from baton.domain.episode import EndReason
+from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.thread import ThreadStatus
-from baton.domain.usage import Usage
-from baton.handoffs.message_range import messages_between
 from baton.leases.acquiring import acquire_when_free, waiting
 from baton.outbox.delivery import send_to
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
-from baton.ports.episodes import Episodes
 from baton.ports.queue_records import HeldRecord
-from baton.ports.thread_store import Lease, LeaseRequest, NoSuchThread, ThreadStore
+from baton.ports.thread_store import Lease, LeaseRequest, NoSuchThread
 from baton.requests.thread_access import distinguish_unavailable
 from baton.sessions.endings import Closed, Endings, last_episode
 from baton.turns.turn_call import delivery_of
@@ -81,41 +78,3 @@ class Closer:
             event = unsequenced(thread_closed(why, closed.episode_id), threadId=thread.id)
             await send_to(self._services.connections, subscriber.connection_id, [event])
         return closed
-
-
-class EpisodeWriter:
-    """Makes the episode of an ended session from its thread's messages. It is the pipeline's first step."""
-
-    def __init__(self, store: ThreadStore, episodes: Episodes) -> None:
-        self._store = store
-        self._episodes = episodes
-
-    async def write(self, scope: Scope, thread_id: str, number: int) -> Episode:
-        """Store the episode, remove the thread from the idle index, and return the episode. Idempotent.
-
-        Raises ``NotFound`` for a session that has not ended.
-        """
-        ref = await self._episodes.get_ref(scope, thread_id, number)
-        if ref is None:
-            raise NotFound("This session has not ended.")
-        thread = await self._store.get_thread(scope, thread_id)
-        messages = await messages_between(self._store, scope, thread, ref.first_ordinal, ref.end_ordinal)
-        agents = dict.fromkeys(m.agent_id for m in messages if m.agent_id is not None)
-        episode = Episode(
-            ref=ref,
-            user_id=scope.user_id,
-            agent_ids=tuple(agents) or (thread.agent_id,),
-            status=EpisodeStatus.COMPLETE,
-            started_at=messages[0].timestamp,
-            message_count=len(messages),
-            usage=sum((m.end.usage for m in messages if m.end is not None), Usage()),
-        )
-        await self._episodes.complete(scope, episode)
-        await self._store.settle(scope, thread_id, episode=number)
-        return episode
-
-    async def give_up(self, scope: Scope, thread_id: str, number: int) -> None:
-        """Mark the episode as failed, because the pipeline has failed permanently."""
-        ref = await self._episodes.get_ref(scope, thread_id, number)
-        if ref is not None:
-            await self._episodes.fail(scope, ref)

@@ -110,7 +110,7 @@ class RealEngines:
             DynamoStreamLog(table, clock),
             DynamoLiveRegistry(table, clock),
             DynamoAuditLog(table, clock),
-            DynamoEpisodes(table),
+            DynamoEpisodes(table, S3Bodies(self.s3, BUCKET)),
             DynamoRunRecords(table, S3Bodies(self.s3, BUCKET)),
             DynamoHandoffs(table, S3Bodies(self.s3, BUCKET)),
             DynamoWorkflows(table, clock),

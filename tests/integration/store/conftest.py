@@ -77,7 +77,7 @@ class Engine:
             DynamoStreamLog(self.table, clock),
             DynamoLiveRegistry(self.table, clock),
             DynamoAuditLog(self.table, clock),
-            DynamoEpisodes(self.table),
+            DynamoEpisodes(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoIdleThreads(self.table, clock),
             DynamoRunRecords(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoHandoffs(self.table, S3Bodies(self.s3, BUCKET)),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.contracts.endings import CancelContract, CloseContract, EpisodeContract, IdleContract
+from tests.contracts.endings import CancelContract, CloseContract, IdleContract
+from tests.contracts.episodes import EpisodeContract
 from tests.contracts.takeovers import TakeoverContract
 
 

@@ -13,10 +13,10 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.idle_threads import PAGE, DynamoIdleThreads
 from baton.adapters.dynamodb.table import Table
 from baton.composition.app import build
-from baton.domain.episode import Episode, EpisodeStatus
-from baton.domain.usage import Usage
+from baton.domain.episode import EpisodePart
 from baton.ports.idle_threads import DueThread
 from tests.contracts.endings import session
+from tests.contracts.episodes import episode_of
 from tests.contracts.stores import Stores, new_thread_id
 from tests.fakes.ports import FakePorts
 from tests.integration.store.conftest import Engine
@@ -145,7 +145,9 @@ async def closed_and_reopened(stores: Stores, *, completes: bool) -> str:
     await stores.episodes.begin(lease, ended)
     await stores.store.close(lease, last_seq=lease.first_seq, ended=ended)
     if completes:
-        done = Episode(ended, "ada", ("assistant",), EpisodeStatus.COMPLETE, stores.clock.now(), 2, Usage())
-        await stores.episodes.complete(stores.ada, done)
+        await stores.episodes.store(stores.ada, episode_of(stores, ended))
+        for part in EpisodePart:
+            await stores.episodes.mark(stores.ada, ended, part)
+        await stores.episodes.complete(stores.ada, ended)
     await stores.turn(thread_id, 2)
     return thread_id

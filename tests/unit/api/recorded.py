@@ -23,6 +23,7 @@ from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.files import FakeFiles
 from tests.harness.handoffs import HELPER, LOCKED, MAKER, HandoffHarness, advance, calling, transfer
 from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.sessions import make_episode
 from tests.harness.wiki import answer, delete, no, yes
 
 HOST_ID = "booking 4711 ä"
@@ -285,8 +286,9 @@ class RecordedHarness(HandoffHarness):
     async def sessions_ended(self) -> None:
         for name, reason in (("closed", EndReason.USER_CLOSED), ("timed out", EndReason.TIMEOUT)):
             self.begin_thread(name)
-            await self.ask("Hello", "Hi.")
+            await self.ask("Hello, I am ada@example.com", "Hi.")
             await self.close(reason)
+            await make_episode(self)
         self.begin_thread("reopened")
         await self.ask("Hello", "Hi.")
         await self.close()

@@ -111,11 +111,11 @@ class Sweep:
             answer = await self._ask(client, route, path, query | ({"cursor": cursor} if cursor else {}), {})
             if answer.status_code != 200:
                 return
-            page = [_id(item) for item in answer.json()["items"]]
-            seen = page + seen if route.endswith("/messages") else seen + page
+            page = [_id(item) for item in _listed(answer)]
+            seen = page + seen if route.endswith(("/messages", "/episodes/{episode_id}")) else seen + page
             cursor = answer.json()["nextCursor"]
         if whole.json()["nextCursor"] is None:
-            listed = [_id(item) for item in whole.json()["items"]]
+            listed = [_id(item) for item in _listed(whole)]
             if route.endswith("/audit"):  # a look at another user's thread is in its audit by the next look
                 assert set(listed) <= set(seen), (path, query)
             else:
@@ -165,6 +165,9 @@ class Sweep:
                 values: list[tuple[str, ...]] = [(each,) for each in [*self.harness.threads.values(), *others]]
             case ["agent_id"]:
                 values = [(each.id,) for each in self.harness.catalog.all()] + [(each,) for each in others]
+            case ["episode_id"]:
+                episodes = (await client.get("/v1/episodes", params={"limit": 100})).json()["items"]
+                values = [(each["id"],) for each in episodes] + [(each,) for each in others]
             case ["thread_id", "task_id"]:
                 values = []
                 for thread_id in self.harness.threads.values():
@@ -246,6 +249,13 @@ def _filled(route: str, values: Query) -> str:
 
 def _id(item: Json) -> str:
     return str(item.get("id") or item["taskId"])
+
+
+def _listed(answer: httpx.Response) -> list[Json]:
+    """What a page lists; of an episode, its messages."""
+    page = answer.json()
+    listed: list[Json] = page["items"] if "items" in page else page["messages"]
+    return listed
 
 
 def _check_messages(items: list[Json]) -> None:

@@ -9,13 +9,14 @@ from itertools import pairwise
 
 import pytest
 
-from baton.domain.episode import EndReason
+from baton.domain.episode import MAX_ATTEMPTS, EndReason
+from baton.domain.errors import SearchUnavailable
 from baton.domain.metrics import Metric, counting
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.entry.sweep import MAX_PAUSE
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
-from tests.harness.sessions import close
+from tests.harness.sessions import close, make_episode
 
 
 @pytest.fixture
@@ -117,9 +118,36 @@ async def test_a_closing_that_got_stuck_is_started_again(harness: Harness) -> No
 async def test_a_settled_thread_is_not_looked_at_any_more(harness: Harness) -> None:
     await harness.say()
     await close(harness)
-    await harness.app.episode_writer.write(harness.ada, harness.thread_id, 1)
+    await make_episode(harness)
     harness.clock.advance(3600)
     assert (await harness.sweeper.sweep(seconds=5)).looked_at == 0
+
+
+async def test_an_episode_with_missing_parts_is_completed_by_a_later_run(harness: Harness) -> None:
+    for number in range(2):
+        await harness.say(f"m{number}")
+    await close(harness)
+    harness.search.failure = SearchUnavailable()
+    await make_episode(harness, failing=True)
+    harness.search.failure = None
+    harness.clock.advance(6 * 60)
+    assert (await harness.sweeper.sweep(seconds=5)).resumed == 1
+    assert len(harness.closings.started) == 2
+    assert (await make_episode(harness)).missing == ()
+    harness.clock.advance(24 * 3600)
+    assert (await harness.sweeper.sweep(seconds=5)).looked_at == 0
+
+
+async def test_an_episode_that_stays_incomplete_is_left_alone_in_the_end(harness: Harness) -> None:
+    await harness.say()
+    await close(harness)
+    harness.search.failure = SearchUnavailable()
+    looked_at = 0
+    for _ in range(MAX_ATTEMPTS + 5):
+        await make_episode(harness, failing=True)
+        harness.clock.advance(7 * 3600)
+        looked_at += (await harness.sweeper.sweep(seconds=5)).looked_at
+    assert looked_at == MAX_ATTEMPTS - 1
 
 
 # Threads that fail

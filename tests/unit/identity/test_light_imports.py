@@ -58,10 +58,15 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("use_case", ["sockets", "sweeper", "closing"])
-def test_what_asks_no_model_needs_no_settings_of_one_and_loads_no_client(use_case: str) -> None:
+MODEL = {"OPENAI_BASE_URL": "https://model.test/v1", "BATON_CHAT_MODEL": "gpt", "TIKTOKEN_CACHE_DIR": "tokenizer"}
+
+
+@pytest.mark.parametrize(("use_case", "more"), [("sockets", {}), ("sweeper", {}), ("closing", MODEL)])
+def test_what_asks_no_model_at_its_start_needs_no_settings_of_one_and_loads_no_client(
+    use_case: str, more: dict[str, str]
+) -> None:
     command = [sys.executable, "-c", f"{BUILT}\n{LOADED}", use_case]
     inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
-    environment = inherited | SETTINGS
+    environment = inherited | SETTINGS | more
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT, env=environment).stdout
     assert (HEAVY - {"ag_ui", "boto3", "botocore.client"}).isdisjoint(json.loads(printed))

@@ -7,11 +7,15 @@ from datetime import date, timedelta
 import pytest
 
 from baton.adapters.no_embedder import NoEmbedder
+from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.domain.identity import Scope
 from baton.memory.episode_search import MAX_MATCHES, EpisodeSearch
+from baton.ports.embedder import Embedder
 from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.ports import FakePorts
 from tests.fakes.search_index import FakeSearchIndex
+from tests.fakes.stores import in_memory
 from tests.unit.memory.episodes import ADA, MARCH, episode, fact, store
 
 BIKE = ["My bicycle is green", "Nice colour", "I bought it in Ghent", "A fine town for cycling"]
@@ -23,9 +27,14 @@ def index() -> FakeSearchIndex:
     return FakeSearchIndex()
 
 
+def searching(index: FakeSearchIndex, embedder: Embedder) -> EpisodeSearch:
+    """The search of a deployment with this index and this model."""
+    return build(FakePorts.over(in_memory(), search=index, embedder=embedder)).episode_search
+
+
 @pytest.fixture
 def search(index: FakeSearchIndex) -> EpisodeSearch:
-    return EpisodeSearch(index, FakeEmbedder())
+    return searching(index, FakeEmbedder())
 
 
 async def test_an_episode_is_found_with_its_dates_and_its_messages(
@@ -141,14 +150,14 @@ async def test_without_an_embedding_words_decide_alone(
     index: FakeSearchIndex, embedder: FakeEmbedder | NoEmbedder
 ) -> None:
     await store(index, episode(), BIKE)
-    found = await EpisodeSearch(index, embedder).search(ADA, "bicycle", limit=5)
+    found = await searching(index, embedder).search(ADA, "bicycle", limit=5)
     assert found.by_words_only
     assert found.episodes[0].matches[0].text == "My bicycle is green"
 
 
 async def test_an_index_of_another_embedding_model_is_searched_by_words(index: FakeSearchIndex) -> None:
     await store(index, episode(), BIKE)
-    found = await EpisodeSearch(index, FakeEmbedder(dimensions=32)).search(ADA, "bicycle", limit=5)
+    found = await searching(index, FakeEmbedder(dimensions=32)).search(ADA, "bicycle", limit=5)
     assert found.by_words_only
     assert len(found.episodes) == 1
 
@@ -157,7 +166,7 @@ async def test_an_embedding_that_is_known_is_not_made_again(index: FakeSearchInd
     await store(index, episode(), BIKE)
     embedder = FakeEmbedder()
     vector = embedder.vector("bicycle")
-    assert not (await EpisodeSearch(index, embedder).search(ADA, "bicycle", limit=5, vector=vector)).by_words_only
+    assert not (await searching(index, embedder).search(ADA, "bicycle", limit=5, vector=vector)).by_words_only
     assert embedder.embedded == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from pydantic_core import from_json
@@ -95,10 +95,15 @@ def unpack(packed: bytes) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON has no form for: times in whole milliseconds, durations in seconds to the millisecond."""
+    """Return what JSON has no form for.
+
+    Times become whole milliseconds, days ISO 8601, durations seconds to the millisecond.
+    """
     match value:
         case datetime():
             return to_millis(value)
+        case date():
+            return value.isoformat()
         case timedelta():
             return value // timedelta(milliseconds=1) / 1000
         case Mapping():

@@ -10,6 +10,7 @@ from functools import partial
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.episodes import is_settled
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import thread_from_item
 from baton.domain.identity import Scope
@@ -93,11 +94,11 @@ class DynamoIdleThreads:
         return found
 
     async def _with_last_episode(self, items: Iterable[Item]) -> set[str]:
-        """Return the partitions of the threads whose previous session has its episode."""
+        """Return the partitions of the threads whose previous session has its episode, as far as it will be made."""
         numbers = {item["PK"]: item["episode"] - 1 for item in items if isinstance(item.get("episode"), int)}
         wanted = [{"PK": key, "SK": keys.episode_sort(number)} for key, number in numbers.items() if number > 0]
         episodes = await self._table.get_many(wanted, consistent=True) if wanted else []
-        return {episode["PK"] for episode in episodes if "started_at" in episode}
+        return {episode["PK"] for episode in episodes if is_settled(episode)}
 
 
 def _idle_thread(tenant_id: str, thread_id: str, item: Item, now: datetime, *, has_last_episode: bool) -> IdleThread:

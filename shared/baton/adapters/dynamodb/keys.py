@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from urllib.parse import quote
 
@@ -66,6 +67,50 @@ def episode(scope: Scope, thread_id: str, number: int) -> Key:
 
 def episode_sort(number: int) -> str:
     return f"EPISODE#{number:06d}"
+
+
+def episode_places(scope: Scope, episode_id: str) -> str:
+    """Return the partition of the item that leads from an episode's id to its record."""
+    return f"{scope.tenant_id}#~EPISODE#{episode_id}"
+
+
+def episode_place(scope: Scope, episode_id: str, thread_id: str, number: int) -> Key:
+    """Return the key of that item. Thread and number are in it, so that lists need not read it."""
+    return {"PK": episode_places(scope, episode_id), "SK": f"AT#{thread_id}#{number:06d}"}
+
+
+def user_episodes(scope: Scope) -> str:
+    """Return the partition of the ``listing`` index with a user's episodes."""
+    return f"{scope.tenant_id}#~EPISODES#{_encoded_user(scope)}"
+
+
+def tenant_episodes(scope: Scope, episode_id: str) -> str:
+    """Return the partition of the ``listing`` index with an episode in its tenant's list, by its end."""
+    return all_tenant_episodes(scope)[_shard(episode_id, LISTING_SHARDS)]
+
+
+def all_tenant_episodes(scope: Scope) -> list[str]:
+    """Return every partition of the ``listing`` index with episodes of a tenant."""
+    return [f"{scope.tenant_id}#~ALLEPISODES#{number}" for number in range(LISTING_SHARDS)]
+
+
+def redaction(scope: Scope, thread_id: str, ordinal: int) -> Key:
+    """Return the key of a message's text without personal data."""
+    return {"PK": partition(scope, thread_id), "SK": redaction_sort(ordinal)}
+
+
+def redaction_sort(ordinal: int) -> str:
+    return f"REDACTED#{ordinal:012d}"
+
+
+def redacted_ordinal(sort: str) -> int:
+    """Return the ordinal in a sort key of ``redaction_sort``."""
+    return int(sort.removeprefix("REDACTED#"))
+
+
+def is_fact_id(fact_id: str) -> bool:
+    """Return whether ``fact_id`` can be a name in an expression."""
+    return re.fullmatch(r"fact_[0-9a-f]{32}", fact_id) is not None
 
 
 def call(scope: Scope, thread_id: str, first_ordinal: int, call_id: str) -> Key:
@@ -141,10 +186,7 @@ def connection(connection_id: str, attachment: str = "") -> Key:
 
 def user_listing(scope: Scope) -> str:
     """Return the partition of the ``listing`` index with a user's threads. The user's workflows are there too."""
-    encoded = quote(scope.user_id, safe="")
-    if len(encoded) > _MAX_ENCODED_USER:  # an index key holds 2,048 bytes
-        encoded = "~" + hashlib.sha256(scope.user_id.encode()).hexdigest()
-    return f"{scope.tenant_id}#~USER#{encoded}"
+    return f"{scope.tenant_id}#~USER#{_encoded_user(scope)}"
 
 
 def fork_listing(scope: Scope, parent_thread_id: str) -> str:
@@ -180,6 +222,13 @@ def idle_shards() -> list[str]:
 def idle_shard(thread_id: str) -> str:
     """Return the partition of the ``idle`` index for a thread."""
     return idle_shards()[_shard(thread_id, IDLE_SHARDS)]
+
+
+def _encoded_user(scope: Scope) -> str:
+    encoded = quote(scope.user_id, safe="")
+    if len(encoded) > _MAX_ENCODED_USER:  # an index key holds 2,048 bytes
+        return "~" + hashlib.sha256(scope.user_id.encode()).hexdigest()
+    return encoded
 
 
 def _shard(name: str, shards: int) -> int:

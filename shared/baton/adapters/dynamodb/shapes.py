@@ -11,6 +11,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from baton.adapters.dynamodb.codec import DAMAGED, pack, unpack
 from baton.domain.conversation_state import ConversationState
+from baton.domain.episode import Fact
 from baton.domain.errors import StoreUnavailable
 from baton.domain.handoff import HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
@@ -54,7 +55,10 @@ class Shape(Generic[T]):
 
     def unpack(self, packed: bytes, **elsewhere: Any) -> T:
         """Return the value whose other fields are given. Raises ``StoreUnavailable`` if the body is damaged."""
-        body = unpack(packed)
+        return self.of_json(unpack(packed), **elsewhere)
+
+    def of_json(self, body: object, **elsewhere: Any) -> T:
+        """Return the value of what ``as_json`` returned, after packing and unpacking. Raises as ``unpack`` does."""
         if not isinstance(body, dict):
             raise StoreUnavailable(DAMAGED)
         try:
@@ -71,6 +75,7 @@ SKILL = Shape(Skill, "tenant_id", "agent_id", "version", "status")
 TOOL_CALL = Shape(ToolCallRecord, "id", "run_id", "called_at")
 TASK = Shape(Task, "id", "run_id", "started_at", "messages")
 TASK_MESSAGE = Shape(TaskMessage)
+FACT = Shape(Fact)
 CONVERSATION = Shape(ConversationState, "agent_id")
 
 

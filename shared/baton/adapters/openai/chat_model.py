@@ -25,7 +25,7 @@ from openai.types.chat import ChatCompletionChunk, ChatCompletionFunctionToolPar
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.adapters.openai.cache_hints import CACHE_HINTS, CacheHints, ends_of_prefixes, marked
 from baton.adapters.openai.errors import Failure, describe, is_worth_repeating, model_error, retry_after
-from baton.adapters.openai.messages import wire_messages, wire_metadata, wire_tools
+from baton.adapters.openai.messages import wire_messages, wire_metadata, wire_schema, wire_tools
 from baton.adapters.openai.response_limits import limit_response
 from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
 from baton.adapters.stream_limits import StreamTooLong
@@ -79,6 +79,8 @@ class _Dialect:
     completion_limit: bool = False
     """Reasoning models reject ``max_tokens`` and require ``max_completion_tokens``, which older servers do not know."""
     takes_cache_hints: bool = True
+    takes_schema: bool = True
+    """Whether it takes a JSON Schema of the answer."""
 
     def after(self, error: BadRequestError | UnprocessableEntityError) -> _Dialect | None:
         """Return the dialect to try next, or None if ``error`` is about something else."""
@@ -89,6 +91,8 @@ class _Dialect:
             return replace(self, takes_cache_hints=False)
         if not self.completion_limit and "max_completion_tokens" in said:
             return replace(self, completion_limit=True)
+        if self.takes_schema and ("response_format" in said or "json_schema" in said):
+            return replace(self, takes_schema=False)
         return None
 
 
@@ -243,6 +247,7 @@ class OpenAIChatModel:
                     max_completion_tokens=limit if dialect.completion_limit else omit,
                     metadata=metadata or omit,
                     prompt_cache_key=(settings.cache_key if hints is CacheHints.KEY else None) or omit,
+                    response_format=wire_schema(settings.answer_schema) if dialect.takes_schema else omit,
                 )
             except (BadRequestError, UnprocessableEntityError) as error:
                 other = dialect.after(error)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart, UrlSource
+from openai import Omit, omit
 from openai.types.chat import (
     ChatCompletionAssistantMessageParam,
     ChatCompletionContentPartParam,
@@ -27,6 +28,7 @@ from openai.types.chat import (
     ChatCompletionToolMessageParam,
     ChatCompletionUserMessageParam,
 )
+from openai.types.shared_params import ResponseFormatJSONSchema
 
 from baton.domain.content import part_name
 from baton.domain.errors import NotFound
@@ -82,6 +84,13 @@ def wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
     }
     fitting = [(name, value) for name, value in told.items() if len(name) <= MAX_METADATA_NAME]
     return {name: value[:MAX_METADATA_VALUE] for name, value in fitting[:MAX_METADATA_PAIRS]}
+
+
+def wire_schema(schema: Mapping[str, Any] | None) -> ResponseFormatJSONSchema | Omit:
+    """The form of the answer, if it has one. Strict: the schema must require every property and allow no others."""
+    if schema is None:
+        return omit
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}
 
 
 def _sorted(schema: Any) -> Any:

@@ -1,0 +1,61 @@
+"""Makes the search indices during a deployment, and rebuilds them when an operator invokes it with a command."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from baton.composition import event_loop, search_commands
+
+logger = Logger()
+
+CLOUDFORMATION_SECONDS = 30.0
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Run the command of ``event``, or what CloudFormation asks for a ``Custom::SearchIndices``.
+
+    An operator's event is ``{"command": "migrate"}``, ``{"command": "reindex", "indices": [...]}``, or
+    ``{"command": "verify", "tenants": [...]}`` and the same with ``repair``.
+    """
+    if "RequestType" in event:
+        return _deploy(event, context)
+    command = event.get("command")
+    if command == "migrate":
+        return {"indices": event_loop.run(search_commands.migrate())}
+    if command == "reindex":
+        return {"indices": event_loop.run(search_commands.reindex(event.get("indices", ())))}
+    if command == "verify":
+        return {"tenants": event_loop.run(search_commands.verify(event.get("tenants", ())))}
+    if command == "repair":
+        return {"tenants": event_loop.run(search_commands.repair(event.get("tenants", ())))}
+    raise ValueError(f"There is no command {command!r}: migrate, reindex, verify, repair.")
+
+
+def _deploy(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Make the indices and tell CloudFormation. Deleting the resource leaves them: they hold data."""
+    answer = {"Status": "SUCCESS", "Reason": ""}
+    try:
+        if event["RequestType"] != "Delete":
+            states = event_loop.run(search_commands.migrate(event["ResourceProperties"].get("Roles", ())))
+            logger.info("The search indices are there", extra={"indices": states})
+    except Exception as problem:
+        # CloudFormation waits until it is told, and then rolls back.
+        logger.exception("The search indices could not be made")
+        answer = {"Status": "FAILED", "Reason": f"{type(problem).__name__}: {problem}; see {context.log_stream_name}"}
+    answer |= {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
+    answer["PhysicalResourceId"] = event.get("PhysicalResourceId", "search-indices")
+    # The signature is of a request without a content type.
+    sent = httpx.put(
+        event["ResponseURL"],
+        content=json.dumps(answer),
+        headers={"content-type": ""},
+        timeout=CLOUDFORMATION_SECONDS,
+    )
+    sent.raise_for_status()
+    return answer

@@ -1,0 +1,263 @@
+"""What the indices of OpenSearch look like: analysis, fields, vectors, and names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton.domain.search import IndexName
+
+MAPPING_VERSION = 1
+"""Counted up with every change of this module that needs a new index."""
+VIEWS: Mapping[IndexName, tuple[str, ...]] = {
+    IndexName.EPISODES: ("turn", "pair", "window", "summary", "fact"),
+    IndexName.KNOWLEDGE: ("chunk",),
+    IndexName.PROCEDURES: ("procedure",),
+}
+"""The views that an index has from the start. Others are added by the first document that has them."""
+QUANTIZED_FROM = 128
+"""Dimensions from which vectors are kept in memory with 7 bits a number, a quarter of their size."""
+QUANTIZATION = {"name": "sq", "parameters": {"bits": 7, "confidence_interval": 1.0}}
+"""The whole range of numbers. By default outliers are cut off, and cosines were wrong by up to 0.15, not 0.01."""
+
+STOP_WORDS = [
+    "a",
+    "about",
+    "after",
+    "again",
+    "all",
+    "also",
+    "am",
+    "an",
+    "and",
+    "any",
+    "are",
+    "as",
+    "at",
+    "be",
+    "because",
+    "been",
+    "before",
+    "being",
+    "but",
+    "by",
+    "can",
+    "could",
+    "did",
+    "do",
+    "does",
+    "doing",
+    "for",
+    "from",
+    "further",
+    "had",
+    "has",
+    "have",
+    "having",
+    "he",
+    "her",
+    "here",
+    "hers",
+    "him",
+    "his",
+    "how",
+    "i",
+    "if",
+    "in",
+    "into",
+    "is",
+    "it",
+    "its",
+    "just",
+    "me",
+    "more",
+    "most",
+    "my",
+    "no",
+    "nor",
+    "not",
+    "of",
+    "off",
+    "on",
+    "once",
+    "only",
+    "or",
+    "other",
+    "our",
+    "ours",
+    "out",
+    "over",
+    "own",
+    "same",
+    "she",
+    "should",
+    "so",
+    "some",
+    "such",
+    "than",
+    "that",
+    "the",
+    "their",
+    "theirs",
+    "them",
+    "then",
+    "there",
+    "these",
+    "they",
+    "this",
+    "those",
+    "through",
+    "to",
+    "too",
+    "under",
+    "until",
+    "up",
+    "us",
+    "very",
+    "was",
+    "we",
+    "were",
+    "what",
+    "when",
+    "where",
+    "which",
+    "while",
+    "who",
+    "whom",
+    "whose",
+    "why",
+    "will",
+    "with",
+    "would",
+    "you",
+    "your",
+    "yours",
+]
+"""English function words and question words. Without the latter two points of recall are lost on questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """The model that an index has vectors of."""
+
+    name: str
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How indices are named and spread."""
+
+    prefix: str = "baton"
+    shards: int = 1
+    replicas: int = 0
+    refresh_interval: str = "1s"
+
+    def read_alias(self, index: IndexName) -> str:
+        """Return the alias of the one version that is searched."""
+        return f"{self.prefix}-{index}"
+
+    def version_pattern(self, index: IndexName) -> str:
+        """Return the pattern of all versions' names."""
+        return f"{self.prefix}-{index}-v*"
+
+    def version_name(self, index: IndexName, number: int) -> str:
+        """Return the name of the ``number``-th version."""
+        return f"{self.prefix}-{index}-v{number}"
+
+    def version_number(self, index: IndexName, name: str) -> int | None:
+        """Return the number in a version's name, None for another name."""
+        number = name.removeprefix(f"{self.prefix}-{index}-v")
+        return int(number) if number != name and number.isdigit() else None
+
+    def write_alias(self, index: IndexName, number: int) -> str:
+        """Return the alias by which a version is written. It goes first when the version is retired.
+
+        Documents are only written through an alias, so that no late writer can bring a deleted version back.
+        """
+        return f"{self.prefix}-{index}-writes-v{number}"
+
+    def write_alias_pattern(self, index: IndexName) -> str:
+        """Return the pattern of all versions' write aliases."""
+        return f"{self.prefix}-{index}-writes-v*"
+
+
+DEFAULT_LAYOUT = Layout()
+
+
+def index_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -> dict[str, Any]:
+    """Return settings and mappings of a version with vectors of ``model``, or without vectors."""
+    return {
+        "settings": {
+            "index": {
+                "knn": True,
+                # Vectors are kept once, not in the stored documents too, but can be copied to another version.
+                "knn.derived_source.enabled": True,
+                "number_of_shards": layout.shards,
+                "number_of_replicas": layout.replicas,
+                "refresh_interval": layout.refresh_interval,
+            },
+            "analysis": {
+                "filter": {
+                    "baton_stop": {"type": "stop", "stopwords": STOP_WORDS},
+                    "baton_possessive": {"type": "stemmer", "language": "possessive_english"},
+                },
+                "analyzer": {
+                    "baton_text": {
+                        "type": "custom",
+                        "tokenizer": "standard",
+                        "filter": ["lowercase", "baton_possessive", "asciifolding", "baton_stop", "porter_stem"],
+                    }
+                },
+            },
+        },
+        "mappings": {
+            "_meta": {
+                "mapping_version": MAPPING_VERSION,
+                "embedder": model.name if model else None,
+                "dimensions": model.dimensions if model else None,
+            },
+            "_routing": {"required": True},
+            "dynamic": "strict",
+            "properties": {
+                **{name: {"type": "keyword"} for name in KEYWORDS},
+                "at": {"type": "long"},
+                "written_at": {"type": "long"},
+                "fields": {"type": "object", "enabled": False},
+                "views": {"properties": {view: view_mapping(model) for view in VIEWS[index]}},
+            },
+        },
+    }
+
+
+KEYWORDS = (
+    "tenant",
+    "user",
+    "id",
+    "source_id",
+    "kind",
+    "agent_id",
+    "thread_id",
+    "required_permission",
+    "embedder",
+)
+
+
+def view_mapping(model: EmbeddingModel | None) -> dict[str, Any]:
+    """Return the mapping of one view."""
+    text = {"type": "text", "analyzer": "baton_text"}
+    if model is None:
+        return {"properties": {"text": text}}
+    quantized = {"encoder": QUANTIZATION} if model.dimensions >= QUANTIZED_FROM else {}
+    vector = {
+        "type": "knn_vector",
+        "dimension": model.dimensions,
+        "method": {
+            "name": "hnsw",
+            "engine": "lucene",
+            "space_type": "cosinesimil",
+            "parameters": {"m": 16, "ef_construction": 128, **quantized},
+        },
+    }
+    return {"properties": {"text": text, "vector": vector}}

@@ -1,0 +1,111 @@
+"""Documents as OpenSearch stores them, and the filters that choose them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from baton.domain.identity import Scope
+from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter, Vector
+from baton.domain.text import encodable
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+NO_PERMISSION = ""
+"""Stored as ``required_permission`` of documents that everybody in the scope may read."""
+
+
+def microseconds(at: datetime) -> int:
+    """Return the time since 1970 in microseconds, negative before."""
+    return (at - EPOCH) // MICROSECOND
+
+
+def engine_id(scope: Scope, index: IndexName, document_id: str) -> str:
+    """Return OpenSearch's id of a document. No tenant or user can name a document of another."""
+    parts = (scope.tenant_id, owner(scope, index), document_id)
+    return hashlib.blake2b("\0".join(map(encodable, parts)).encode(), digest_size=24).hexdigest()
+
+
+def owner(scope: Scope, index: IndexName) -> str:
+    """Return the user that documents of ``index`` belong to, empty if they belong to no user."""
+    return scope.user_id if index is IndexName.EPISODES else ""
+
+
+def numbers(vector: Vector) -> list[float]:
+    """Return a vector with the digits of single precision, which is how it is stored."""
+    return [round(float(number), 8) for number in vector]
+
+
+def to_source(
+    scope: Scope, index: IndexName, document: IndexDocument, written_at: datetime, *, vectors: bool
+) -> dict[str, Any]:
+    """Return what is stored of ``document``."""
+    vectors = vectors and any(view.vector is not None for view in document.views.values())
+    views: dict[str, dict[str, Any]] = {}
+    for name, view in document.views.items():
+        views[name] = {"text": encodable(view.text)}
+        if vectors and view.vector is not None:
+            views[name]["vector"] = numbers(view.vector)
+    source: dict[str, Any] = {
+        "tenant": scope.tenant_id,
+        "user": owner(scope, index),
+        "id": document.id,
+        "source_id": document.source_id,
+        "kind": document.kind,
+        "agent_id": document.agent_id,
+        "thread_id": document.thread_id,
+        "required_permission": document.required_permission or NO_PERMISSION,
+        "embedder": document.embedder if vectors else None,
+        "at": microseconds(document.at),
+        "written_at": microseconds(written_at),
+        "fields": json.loads(encodable(json.dumps(document.fields, ensure_ascii=False))),
+        "views": views,
+    }
+    return {name: value for name, value in source.items() if value is not None}
+
+
+def from_source(source: Mapping[str, Any], *, vectors: bool = False) -> IndexDocument:
+    """Return the stored document; with its vectors if they are wanted and were fetched."""
+    return IndexDocument(
+        id=source["id"],
+        source_id=source["source_id"],
+        kind=source["kind"],
+        views={
+            name: IndexedText(view["text"], view.get("vector") if vectors else None)
+            for name, view in source["views"].items()
+        },
+        at=EPOCH + source["at"] * MICROSECOND,
+        agent_id=source.get("agent_id"),
+        thread_id=source.get("thread_id"),
+        required_permission=source["required_permission"] or None,
+        embedder=source.get("embedder"),
+        fields=source.get("fields", {}),
+    )
+
+
+def chosen_by(scope: Scope, index: IndexName, chosen: SearchFilter) -> list[dict[str, Any]]:
+    """Return the conditions for the scope's documents that ``chosen`` chooses, whatever permission they require."""
+    conditions: list[dict[str, Any]] = [
+        {"term": {"tenant": scope.tenant_id}},
+        {"term": {"user": owner(scope, index)}},
+    ]
+    for name in ("agent_id", "thread_id", "source_id"):
+        value = getattr(chosen, name)
+        if value is not None:
+            conditions.append({"term": {name: value}})
+    if chosen.kinds:
+        conditions.append({"terms": {"kind": list(chosen.kinds)}})
+    bounds = {
+        name: microseconds(bound) for name, bound in (("gte", chosen.since), ("lt", chosen.until)) if bound is not None
+    }
+    if bounds:
+        conditions.append({"range": {"at": bounds}})
+    return conditions
+
+
+def readable_by(scope: Scope) -> dict[str, Any]:
+    """Return the condition for documents that the scope's permissions suffice for."""
+    return {"terms": {"required_permission": [NO_PERMISSION, *sorted(scope.permissions)]}}

@@ -1,0 +1,180 @@
+"""Requests to OpenSearch: signing, time limits, repetition of refused ones, and one mapping of failures."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from baton.domain.errors import SearchUnavailable
+
+if TYPE_CHECKING:
+    from opensearchpy import AsyncOpenSearch
+
+logger = logging.getLogger(__name__)
+
+REQUEST_SECONDS = 30.0
+REFUSALS = 4
+"""Attempts at a request that is refused with 429, with pauses of 0.1, 0.2 and 0.4 s between them."""
+FIRST_PAUSE_SECONDS = 0.1
+AWS_HOST = re.compile(r"\.(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:es|aos|on)\.")
+"""``search-name-id.eu-central-1.es.amazonaws.com``, and ``...aos.eu-central-1.on.aws`` for dual-stack domains."""
+
+
+class EngineError(SearchUnavailable):
+    """OpenSearch answered with an error."""
+
+    def __init__(self, status: int, kind: str, reason: str) -> None:
+        super().__init__()
+        self.engine_status = status
+        self.kind = kind
+        """OpenSearch's name of the error, such as ``index_not_found_exception``."""
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"OpenSearch answered {self.engine_status} {self.kind}: {self.reason[:500]}"
+
+
+class EngineRefusal(EngineError):
+    """OpenSearch does not take the request, however often it is repeated."""
+
+    retryable = False
+
+
+class Engine:
+    """One OpenSearch. The library is loaded, and a client made, by the first request of an event loop."""
+
+    def __init__(self, url: str, pause_seconds: float = FIRST_PAUSE_SECONDS) -> None:
+        """Requests are signed with the AWS credentials of the process if ``url`` names a domain of AWS."""
+        self.url = url
+        self._pause_seconds = pause_seconds
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenSearch] = WeakKeyDictionary()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        seconds: float = REQUEST_SECONDS,
+        **params: Any,
+    ) -> Any:
+        """Return the JSON that ``path`` answers. Raises ``EngineError``, or ``SearchUnavailable`` without an answer."""
+        return await self._request(method, path, None if body is None else json.dumps(body), seconds, params)
+
+    async def lines(
+        self, path: str, body: Iterable[Mapping[str, Any]], *, seconds: float = REQUEST_SECONDS, **params: Any
+    ) -> Any:
+        """Post ``body`` as JSON Lines and return the answer. Raises as ``request`` does."""
+        text = "".join(json.dumps(line) + "\n" for line in body)
+        return await self._request("POST", path, text, seconds, params)
+
+    async def pause(self, attempt: int) -> bool:
+        """Wait after the ``attempt``-th refusal, from 1. Return False, at once, after the last."""
+        if attempt >= REFUSALS:
+            return False
+        await asyncio.sleep(self._pause_seconds * 2 ** (attempt - 1))
+        return True
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+    async def _request(self, method: str, path: str, body: str | None, seconds: float, params: dict[str, Any]) -> Any:
+        from opensearchpy.exceptions import ConnectionError as Unreachable
+        from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, TransportError
+
+        client = await self._client()
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return await client.transport.perform_request(
+                    method, path, params=_params(params), body=body, timeout=seconds
+                )
+            except Unreachable as problem:
+                if attempt == 1 and not isinstance(problem, ConnectionTimeout):
+                    continue  # a connection that was kept open has been closed meanwhile, as while Lambda was frozen
+                logger.warning("OpenSearch does not answer %s %s: %s", method, path, problem)
+                raise SearchUnavailable from problem
+            except TransportError as problem:
+                error = _engine_error(problem)
+                if error.engine_status == 429 and await self.pause(attempt):
+                    continue
+                raise error from problem
+            except OpenSearchException as problem:  # an answer that is no JSON, as of a proxy
+                logger.warning("OpenSearch's answer to %s %s cannot be read: %s", method, path, problem)
+                raise SearchUnavailable from problem
+
+    async def _client(self) -> AsyncOpenSearch:
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            make = await asyncio.to_thread(_load, self.url)
+            client = self._clients.get(loop)  # another task may have made it meanwhile
+            if client is None:
+                client = self._clients[loop] = make()
+        return client
+
+
+def _load(url: str) -> Callable[[], AsyncOpenSearch]:
+    """Load the library, which takes a third of a second, and return how a client is made on the event loop."""
+    import opensearchpy
+
+    # It reports every failure, which is the caller's to judge, and at DEBUG the texts that were sent.
+    logging.getLogger("opensearch").setLevel(logging.ERROR)
+    signer = _signer(url)
+
+    def make() -> AsyncOpenSearch:
+        return opensearchpy.AsyncOpenSearch(
+            hosts=[url],
+            connection_class=opensearchpy.AsyncHttpConnection,
+            http_auth=signer,
+            maxsize=32,
+            # A repetition is the caller's matter: it knows how much time there is.
+            max_retries=0,
+            http_compress=False,
+        )
+
+    return make
+
+
+def _signer(url: str) -> Any:
+    """Return a signer for a domain of AWS, otherwise None."""
+    found = AWS_HOST.search(url) or re.search(r"\.aos\.(?P<region>[a-z0-9-]+)\.on\.aws", url)
+    if found is None:
+        return None
+    import boto3
+    from opensearchpy import AWSV4SignerAsyncAuth
+
+    return AWSV4SignerAsyncAuth(boto3.Session().get_credentials(), found["region"], "es")
+
+
+def _params(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in params.items()}
+
+
+def _engine_error(problem: Any) -> EngineError:
+    answer = problem.error
+    with contextlib.suppress(ValueError, AttributeError):  # a proxy's page is no JSON object
+        answer = json.loads(answer)
+        answer = answer.get("error", answer)
+    return error_of(problem.status_code, answer)
+
+
+def error_of(status: Any, error: Any) -> EngineError:
+    """Return the error for the ``error`` part of an answer or of an item of it."""
+    code = status if isinstance(status, int) else 0
+    made = EngineRefusal if 400 <= code < 500 and code not in (408, 429) else EngineError
+    if not isinstance(error, Mapping):
+        return made(code, "", str(error))
+    causes = [error, *error.get("root_cause", ()), error.get("caused_by") or {}]
+    reason = "; ".join(dict.fromkeys(str(cause["reason"]) for cause in causes if cause.get("reason")))
+    return made(code, str(error.get("type", "")), reason)

@@ -1,0 +1,299 @@
+"""``SearchIndex`` on OpenSearch."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from baton.adapters.opensearch.bulk import Operation, bulk
+from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, Layout, view_mapping
+from baton.adapters.opensearch.documents import chosen_by, engine_id, from_source, numbers, readable_by, to_source
+from baton.adapters.opensearch.engine import Engine, EngineError, error_of
+from baton.adapters.opensearch.versions import NoIndices, Version, Versions
+from baton.domain.errors import SearchUnavailable, WrongDimension
+from baton.domain.identity import Scope
+from baton.domain.search import (
+    Candidate,
+    IndexDocument,
+    IndexName,
+    SearchClause,
+    SearchFilter,
+    SearchQuery,
+    SearchResult,
+    Signal,
+)
+from baton.domain.text import encodable
+from baton.ports.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+SEARCH_SECONDS = 2.0
+"""A turn waits less: recall has a deadline of its own. The search of the HTTP API may take this long."""
+QUERY_CHARACTERS = 1000
+"""A query is cut here. In some languages each character is a word, and OpenSearch allows 1,024 words."""
+PAGE = 200
+DELETED_AT_ONCE = 2000
+FRUITLESS_PASSES = 10
+"""Passes of a deletion in which other writers were always faster."""
+Conditions = Sequence[dict[str, Any]]
+NEWER_IS_THERE = frozenset({409})
+WITHOUT_VECTORS = "views.*.vector"
+
+
+class OpenSearchIndex:
+    """Implements ``SearchIndex``. Documents are routed by tenant, so that a search asks one shard."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        layout: Layout = DEFAULT_LAYOUT,
+        embedder: str | None = None,
+        search_seconds: float = SEARCH_SECONDS,
+    ) -> None:
+        """``embedder`` is the model of queries' vectors. They are compared with no other model's."""
+        self.engine = engine
+        self._clock = clock
+        self.layout = layout
+        self._embedder = embedder
+        self._search_seconds = search_seconds
+        self._versions = Versions(engine, layout)
+
+    async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
+        """See ``SearchIndex``.
+
+        Vectors of another model than a version was made for are left out there: the document is found by its words,
+        and by its meaning after a reindex.
+        """
+        if not documents:
+            return
+        try:
+            await self._put(scope, index, documents)
+        except EngineError as problem:
+            if problem.kind != "index_not_found_exception":
+                raise
+            await self._put(scope, index, documents)  # a version was retired since its name was read
+
+    async def _put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
+        now = self._clock.now()
+        operations = []
+        for version in await self._versions.written(index):
+            await self._add_views(version, documents)
+            alias = self.layout.write_alias(index, version.number)
+            for document in documents:
+                source = to_source(scope, index, document, now, vectors=_vectors_fit(document, version))
+                place = {
+                    "_index": alias,
+                    "_id": engine_id(scope, index, document.id),
+                    "routing": scope.tenant_id,
+                    "require_alias": True,
+                    # The latest write wins, also over a reindex that copies an older one later.
+                    "version": source["written_at"],
+                    "version_type": "external_gte",
+                }
+                operations.append(Operation({"index": place}, source))
+        try:
+            await bulk(self.engine, operations, refresh="wait_for", accepted=NEWER_IS_THERE)
+        except EngineError as problem:
+            if "dimension" in problem.reason.lower():
+                raise WrongDimension from problem
+            raise
+
+    async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
+        """See ``SearchIndex``. The clauses are one request, and their documents are fetched once by another."""
+        alias = self.layout.read_alias(index)
+        text = encodable(query.text[:QUERY_CHARACTERS])
+        lines: list[dict[str, Any]] = []
+        asked: list[SearchClause] = []
+        conditions = [*chosen_by(scope, index, query.filter), readable_by(scope)]
+        for clause in query.clauses:
+            wanted = self._wanted(clause, text, query, conditions)
+            if wanted is not None and query.candidates > 0:
+                asked.append(clause)
+                lines += [{"index": alias, "routing": scope.tenant_id, "allow_partial_search_results": False}, wanted]
+        candidates: dict[SearchClause, Sequence[Candidate]] = dict.fromkeys(query.clauses, ())
+        if not asked:
+            return SearchResult(candidates, {})
+        engine_ids: dict[str, str] = {}
+        answer = await self.engine.lines("/_msearch", lines, seconds=self._search_seconds)
+        for clause, response in zip(asked, answer["responses"], strict=True):
+            hits = _hits(response, clause)
+            candidates[clause] = [Candidate(hit["sort"][1], _raw_score(clause, hit["sort"][0])) for hit in hits]
+            engine_ids.update((hit["sort"][1], hit["_id"]) for hit in hits)
+        documents = await self._fetch(scope, alias, engine_ids)
+        # A document may have been deleted between the two requests.
+        present = {
+            clause: [candidate for candidate in found if candidate.id in documents]
+            for clause, found in candidates.items()
+        }
+        return SearchResult(present, documents)
+
+    async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        """See ``SearchIndex``. It deletes in every version, last in one that is being built from the others."""
+        versions = await self._versions.all(index)
+        if not any(version.is_read for version in versions):
+            raise NoIndices
+        deleted = 0
+        for version in sorted(versions, key=lambda version: not version.is_read):
+            try:
+                count = await self._delete(version, scope, chosen_by(scope, index, chosen))
+            except EngineError as problem:
+                if problem.kind == "index_not_found_exception" and not version.is_read:
+                    continue
+                raise
+            if version.is_read:
+                deleted = count
+        return deleted
+
+    async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
+        """See ``SearchIndex``."""
+        after: list[Any] | None = None
+        while True:
+            body: dict[str, Any] = {
+                "size": PAGE,
+                "query": {"bool": {"filter": chosen_by(scope, index, chosen)}},
+                "sort": [{"id": "asc"}],
+                "_source": {"excludes": [WITHOUT_VECTORS]},
+                "track_total_hits": False,
+            }
+            if after is not None:
+                body["search_after"] = after
+            response = await self.engine.request(
+                "POST",
+                f"/{self.layout.read_alias(index)}/_search",
+                body,
+                routing=scope.tenant_id,
+                allow_partial_search_results=False,
+            )
+            hits = _hits(response)
+            for hit in hits:
+                yield from_source(hit["_source"])
+            if len(hits) < PAGE:
+                return
+            after = hits[-1]["sort"]
+
+    async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        """See ``SearchIndex``."""
+        answer = await self.engine.request(
+            "POST",
+            f"/{self.layout.read_alias(index)}/_count",
+            {"query": {"bool": {"filter": chosen_by(scope, index, chosen)}}},
+            routing=scope.tenant_id,
+        )
+        _check_shards(answer)
+        return int(answer["count"])
+
+    def _wanted(
+        self, clause: SearchClause, text: str, query: SearchQuery, conditions: Conditions
+    ) -> dict[str, Any] | None:
+        """Return the search of one clause, None if it can find nothing."""
+        body: dict[str, Any] = {
+            "size": query.candidates,
+            "_source": False,
+            "sort": [{"_score": "desc"}, {"id": "asc"}],
+            "track_total_hits": False,
+            "timeout": f"{int(self._search_seconds * 1000)}ms",
+        }
+        if clause.signal is Signal.WORDS:
+            match = {"match": {f"views.{clause.view}.text": {"query": text}}}
+            return {**body, "query": {"bool": {"must": [match], "filter": [*conditions]}}}
+        if query.vector is None or not any(query.vector):
+            return None
+        same_model = [{"term": {"embedder": self._embedder}}] if self._embedder else []
+        knn = {
+            "vector": numbers(query.vector),
+            "k": query.candidates,
+            "filter": {"bool": {"filter": [*conditions, *same_model]}},
+        }
+        return {**body, "query": {"knn": {f"views.{clause.view}.vector": knn}}}
+
+    async def _fetch(self, scope: Scope, alias: str, engine_ids: dict[str, str]) -> dict[str, IndexDocument]:
+        if not engine_ids:
+            return {}
+        answer = await self.engine.request(
+            "POST",
+            f"/{alias}/_mget",
+            {"ids": list(engine_ids.values())},
+            seconds=self._search_seconds,
+            routing=scope.tenant_id,
+            realtime=False,
+            _source_excludes=WITHOUT_VECTORS,
+        )
+        documents = {}
+        for found in answer["docs"]:
+            if "error" in found:
+                raise error_of(None, found["error"])
+            if found.get("found"):
+                document = from_source(found["_source"])
+                documents[document.id] = document
+        return documents
+
+    async def _add_views(self, version: Version, documents: Sequence[IndexDocument]) -> None:
+        """Add views to the mapping that no document has had before."""
+        missing = {view for document in documents for view in document.views} - version.views
+        if missing:
+            views = {view: view_mapping(version.model) for view in sorted(missing)}
+            await self.engine.request(
+                "PUT", f"/{version.name}/_mapping", {"properties": {"views": {"properties": views}}}
+            )
+
+    async def _delete(self, version: Version, scope: Scope, conditions: Conditions) -> int:
+        deleted, fruitless = 0, 0
+        while fruitless < FRUITLESS_PASSES:
+            await self.engine.request("POST", f"/{version.name}/_refresh")
+            answer = await self.engine.request(
+                "POST",
+                f"/{version.name}/_delete_by_query",
+                {"query": {"bool": {"filter": [*conditions]}}},
+                routing=scope.tenant_id,
+                conflicts="proceed",
+                max_docs=DELETED_AT_ONCE,
+            )
+            if answer.get("failures") or answer.get("timed_out"):
+                logger.warning("A deletion was not finished: %s", str(answer.get("failures"))[:500])
+                raise SearchUnavailable
+            deleted += int(answer["deleted"])
+            if not answer["deleted"] and not answer["version_conflicts"]:
+                await self.engine.request("POST", f"/{version.name}/_refresh")
+                return deleted
+            fruitless = 0 if answer["deleted"] else fruitless + 1
+        raise SearchUnavailable
+
+
+def _vectors_fit(document: IndexDocument, version: Version) -> bool:
+    """Return whether the document's vectors are of the version's model. Raises ``WrongDimension``."""
+    if version.model is None or (document.embedder is not None and document.embedder != version.model.name):
+        return False
+    for view in document.views.values():
+        if view.vector is not None and len(view.vector) != version.model.dimensions:
+            raise WrongDimension
+    return True
+
+
+def _hits(response: dict[str, Any], clause: SearchClause | None = None) -> list[dict[str, Any]]:
+    """Return the hits of a search. Raises ``SearchUnavailable`` if it was incomplete."""
+    if "error" in response:
+        problem = error_of(response.get("status"), response["error"])
+        if clause is not None and clause.signal is Signal.MEANING and problem.engine_status == 400:
+            if "is not knn_vector type" in problem.reason:  # no document has had this view
+                return []
+            if "dimension" in problem.reason.lower():
+                raise WrongDimension from problem
+        raise problem
+    if response.get("timed_out"):
+        raise SearchUnavailable
+    _check_shards(response)
+    hits: list[dict[str, Any]] = response["hits"]["hits"]
+    return hits
+
+
+def _check_shards(response: dict[str, Any]) -> None:
+    if response.get("_shards", {}).get("failed"):
+        logger.warning("Shards failed: %s", str(response["_shards"])[:500])
+        raise SearchUnavailable
+
+
+def _raw_score(clause: SearchClause, score: float) -> float:
+    # OpenSearch gives (1 + cosine) / 2.
+    return score if clause.signal is Signal.WORDS else 2 * score - 1

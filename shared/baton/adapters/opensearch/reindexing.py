@@ -1,0 +1,194 @@
+"""Copy the documents of one version of an index to the next."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton.adapters.opensearch.bulk import Operation, bulk
+from baton.adapters.opensearch.definitions import view_mapping
+from baton.adapters.opensearch.documents import numbers
+from baton.adapters.opensearch.engine import Engine
+from baton.adapters.opensearch.versions import Version
+from baton.ports.embedder import Embedder
+
+BATCH = 100
+SECOND = 1_000_000
+"""In microseconds."""
+SKEW = 600 * SECOND
+"""How far clocks of writers may differ, and how long a write may take."""
+FILL_ROUNDS = 10
+NEWER_IS_THERE = frozenset({409})
+
+Source = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a reindex goes."""
+
+    texts_per_second: float = 50.0
+    """The most texts that are embedded in a second, so that the conversations' own requests are not throttled."""
+    writers_seconds: float = 60.0
+    """How long a write may still last that was begun before the new version was there."""
+
+    async def let_writers_end(self) -> None:
+        """Wait until writers that do not know the new version have ended."""
+        await asyncio.sleep(self.writers_seconds)
+
+
+DEFAULT_PACE = Pace()
+
+
+class Copy:
+    """Copies documents and counts them. Whatever is newer in the new version stays."""
+
+    def __init__(
+        self, engine: Engine, pace: Pace, old: Version, new: Version, write_alias: str, embedder: Embedder
+    ) -> None:
+        self._engine = engine
+        self._pace = pace
+        self._old = old
+        self._new = new
+        self._write_alias = write_alias
+        self._embedder = embedder
+        self._views = new.views
+        self._began = int(time.time() * SECOND)
+        self.copied = 0
+        self.embedded = 0
+
+    async def all(self) -> None:
+        """Copy every document that is not there yet."""
+        await self._copy({"match_all": {}})
+
+    async def recent(self) -> None:
+        """Copy documents written since the copy began, as far as they are not there yet."""
+        await self._copy({"range": {"written_at": {"gte": self._began - SKEW}}})
+
+    async def fill(self) -> None:
+        """Embed documents that writers have written without vectors, because theirs are of another model."""
+        if self._new.model is None:
+            return
+        for _ in range(FILL_ROUNDS):
+            filled = 0
+            query = {"bool": {"must_not": {"exists": {"field": "embedder"}}}}
+            async for hits in self._batches(self._new, query):
+                sources = [hit["_source"] for hit in hits]
+                await self._embed(sources)
+                await self._write(hits)
+                filled += len(hits)
+            if not filled:
+                return
+
+    async def _copy(self, query: Source) -> None:
+        async for hits in self._batches(self._old, query):
+            known = await self._known(hits)
+            hits = [hit for hit in hits if hit["_id"] not in known]
+            if not hits:
+                continue
+            await self._fit([hit["_source"] for hit in hits])
+            await self._write(hits)
+            self.copied += len(hits)
+            await self._delete_deleted(hits)
+
+    async def _batches(self, version: Version, query: Source) -> AsyncIterator[list[Source]]:
+        await self._engine.request("POST", f"/{version.name}/_refresh")
+        after: list[Any] | None = None
+        while True:
+            body: Source = {
+                "size": BATCH,
+                "query": query,
+                "sort": [{"tenant": "asc"}, {"user": "asc"}, {"id": "asc"}],
+                "track_total_hits": False,
+            }
+            if after is not None:
+                body["search_after"] = after
+            answer = await self._engine.request(
+                "POST", f"/{version.name}/_search", body, allow_partial_search_results=False
+            )
+            hits: list[Source] = answer["hits"]["hits"]
+            if hits:
+                after = hits[-1]["sort"]
+                yield hits
+            if len(hits) < BATCH:
+                return
+
+    async def _known(self, hits: Sequence[Source]) -> set[str]:
+        """Return the ids of those that the new version has as they are, or newer."""
+        answer = await self._get(self._new, hits)
+        written = {each["_id"]: each["_source"]["written_at"] for each in answer if each.get("found")}
+        return {hit["_id"] for hit in hits if written.get(hit["_id"], -1) >= hit["_source"]["written_at"]}
+
+    async def _fit(self, sources: Sequence[Source]) -> None:
+        """Give the documents vectors of the new version's model."""
+        model = self._new.model
+        if model is None:
+            for source in sources:
+                source.pop("embedder", None)
+                for view in source["views"].values():
+                    view.pop("vector", None)
+        else:
+            await self._embed([source for source in sources if source.get("embedder") != model.name])
+
+    async def _embed(self, sources: Sequence[Source]) -> None:
+        views = [view for source in sources for view in source["views"].values()]
+        if not views:
+            return
+        began = time.monotonic()
+        vectors = await self._embedder.embed([view["text"] for view in views])
+        for view, vector in zip(views, vectors, strict=True):
+            view["vector"] = numbers(vector)
+        for source in sources:
+            source["embedder"] = self._embedder.name
+        self.embedded += len(sources)
+        pause = len(views) / self._pace.texts_per_second - (time.monotonic() - began)
+        await asyncio.sleep(max(0.0, pause))
+
+    async def _write(self, hits: Sequence[Source]) -> None:
+        await self._add_views(hits)
+        operations = [
+            Operation(
+                {
+                    "index": {
+                        "_index": self._write_alias,
+                        "_id": hit["_id"],
+                        "routing": hit["_routing"],
+                        "require_alias": True,
+                        "version": hit["_source"]["written_at"],
+                        "version_type": "external_gte",
+                    }
+                },
+                hit["_source"],
+            )
+            for hit in hits
+        ]
+        await bulk(self._engine, operations, accepted=NEWER_IS_THERE)
+
+    async def _add_views(self, hits: Sequence[Source]) -> None:
+        missing = {view for hit in hits for view in hit["_source"]["views"]} - self._views
+        if missing:
+            views = {view: view_mapping(self._new.model) for view in sorted(missing)}
+            await self._engine.request(
+                "PUT", f"/{self._new.name}/_mapping", {"properties": {"views": {"properties": views}}}
+            )
+            self._views |= missing
+
+    async def _delete_deleted(self, hits: Sequence[Source]) -> None:
+        """Delete what was deleted from the old version between its reading and its writing."""
+        gone = {each["_id"] for each in await self._get(self._old, hits) if not each.get("found")}
+        operations = [
+            Operation({"delete": {"_index": self._write_alias, "_id": hit["_id"], "routing": hit["_routing"]}})
+            for hit in hits
+            if hit["_id"] in gone
+        ]
+        if operations:
+            await bulk(self._engine, operations, accepted=frozenset({404}))
+
+    async def _get(self, version: Version, hits: Sequence[Source]) -> list[Source]:
+        wanted = [{"_id": hit["_id"], "routing": hit["_routing"], "_source": ["written_at"]} for hit in hits]
+        answer = await self._engine.request("POST", f"/{version.name}/_mget", {"docs": wanted})
+        documents: list[Source] = answer["docs"]
+        return documents

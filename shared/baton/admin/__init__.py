@@ -1,0 +1,1 @@
+"""Commands for operators: `python -m baton.admin`."""

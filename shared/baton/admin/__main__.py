@@ -1,0 +1,58 @@
+"""``python -m baton.admin search ...``: the operators' commands, with the environment variables of the functions."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from baton.composition import search_commands
+from baton.domain.errors import BatonError
+from baton.domain.search import IndexName
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command, print its result as JSON and return the exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        result = asyncio.run(_run(given))
+    except BatonError as problem:
+        print(f"{type(problem).__name__}: {problem}", file=sys.stderr)  # noqa: T201
+        return 1
+    print(json.dumps(result, indent=2))  # noqa: T201
+    return 1 if any(not each.get("is_sound", True) for each in result) else 0
+
+
+async def _run(given: argparse.Namespace) -> list[dict[str, Any]]:
+    if given.command == "migrate":
+        return await search_commands.migrate()
+    if given.command == "reindex":
+        return await search_commands.reindex(given.index)
+    if given.command == "verify":
+        return await search_commands.verify(given.tenant)
+    return await search_commands.repair(given.tenant)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m baton.admin", description=__doc__)
+    search = parser.add_subparsers(required=True).add_parser("search", help="the search indices")
+    commands = search.add_subparsers(dest="command", required=True)
+    commands.add_parser("migrate", help="make the indices that are missing, and show the state of all")
+    reindex = commands.add_parser("reindex", help="rebuild indices for the present model and release, without downtime")
+    reindex.add_argument("index", nargs="*", choices=[[], *(index.value for index in IndexName)], help="all if none")
+    for name, text in (
+        ("verify", "compare the index of episodes with the stored episodes; exit code 1 if they differ"),
+        ("repair", "index what is missing, and delete what belongs to no episode"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument(
+            "--tenant", action="append", default=[], help="a tenant that may have no documents yet (repeatable)"
+        )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

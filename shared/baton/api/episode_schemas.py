@@ -1,0 +1,205 @@
+"""The shapes of episodes: served, searched and imported."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from baton.api.record_schemas import ToolCall
+from baton.api.schemas import Asked
+from baton.domain.episode import EndReason, EpisodePart, EpisodeRef, EpisodeStatus
+from baton.domain.episode import Episode as EpisodeRecord
+from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
+
+EPISODE_ID = "0f2d5c1e-3b64-5c9e-8f0e-3a1c2f7f9f10"
+FACT_ID = "fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"
+
+
+class EpisodeFact(Served):
+    """A key fact of an episode."""
+
+    id: str = Field(examples=[FACT_ID])
+    text: str = Field(examples=["Ada lives in Bern."])
+    on: date = Field(
+        serialization_alias="date", description="The day that it is about, or was said on.", examples=["2026-03-14"]
+    )
+    message_ids: tuple[str, ...] = Field(description="The messages that it was taken from.", examples=[["m-1"]])
+    superseded_at: Timestamp | None = Field(
+        description="Since when a later fact contradicts it; null while it is valid.", examples=[None]
+    )
+    superseded_by: str | None = Field(description="The id of that fact.", examples=[None])
+
+
+class Episode(Served):
+    """A session that has ended."""
+
+    id: str = Field(examples=[EPISODE_ID])
+    thread_id: str = Field(examples=[THREAD_ID])
+    number: int = Field(description="The number of the session in its conversation, from 1.", examples=[1])
+    tenant_id: str = Field(examples=["acme"])
+    user_id: str = Field(examples=["alice"])
+    agent_ids: tuple[str, ...] = Field(description="The agents that took part.", examples=[["assistant"]])
+    status: EpisodeStatus = Field(
+        description="`complete` once it has been summarized and indexed as far as that is possible and wanted."
+    )
+    missing: tuple[EpisodePart, ...] = Field(
+        description="What could not be made yet; a later attempt makes it.", examples=[[]]
+    )
+    started_at: Timestamp | None = Field(description="The time of its first message.", examples=[TIMESTAMP])
+    ended_at: Timestamp = Field(examples=[TIMESTAMP])
+    end_reason: EndReason
+    summary: str | None = Field(examples=["Ada moved to Bern and looked for a bank."])
+    facts: list[EpisodeFact]
+    message_count: int = Field(examples=[12])
+    total_input_tokens: int = Field(examples=[412])
+    total_output_tokens: int = Field(examples=[58])
+
+    @classmethod
+    def shown(cls, tenant_id: str, user_id: str, ref: EpisodeRef, episode: EpisodeRecord | None, **more: Any) -> Any:
+        """Return the served form of a session; ``episode`` is None until it is stored."""
+        return cls(
+            id=ref.id,
+            thread_id=ref.thread_id,
+            number=ref.number,
+            tenant_id=tenant_id,
+            user_id=user_id,
+            agent_ids=episode.agent_ids if episode is not None else (),
+            status=episode.status if episode is not None else EpisodeStatus.PENDING,
+            missing=episode.missing if episode is not None else tuple(EpisodePart),
+            started_at=episode.started_at if episode is not None else None,
+            ended_at=ref.ended_at,
+            end_reason=ref.reason,
+            summary=episode.summary if episode is not None else None,
+            facts=[EpisodeFact.of(fact) for fact in episode.facts] if episode is not None else [],
+            message_count=ref.end_ordinal - ref.first_ordinal,
+            total_input_tokens=episode.usage.input_tokens if episode is not None else 0,
+            total_output_tokens=episode.usage.output_tokens if episode is not None else 0,
+            **more,
+        )
+
+
+class EpisodeMessage(Served):
+    """A message of an episode."""
+
+    id: str = Field(examples=["m-1"])
+    ordinal: int = Field(description="Its position in the conversation, from 0.", examples=[0])
+    role: Literal["user", "assistant", "tool"]
+    content: str = Field(examples=["Write to ada@example.com."])
+    timestamp: Timestamp = Field(examples=[TIMESTAMP])
+    agent_id: str | None = Field(examples=[None])
+    contains_pii: bool = Field(description="Whether it contains personal data.")
+    redacted_content: str | None = Field(
+        description="The text without personal data, which is what is summarized and indexed; null without any.",
+        examples=["Write to [email]."],
+    )
+
+
+class EpisodeWithMessages(Episode):
+    """An episode with what was said, and what the agents did."""
+
+    messages: list[EpisodeMessage] = Field(description="In order. Pages go back in time.")
+    tool_calls: list[ToolCall] = Field(description="Those of the runs that begin with these messages.")
+    next_cursor: str | None = Field(
+        description="Pass it as `cursor` to get the messages before; null on the last page.", examples=[None]
+    )
+
+
+class SearchRequest(Asked):
+    """What to look for in the caller's episodes."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "Where do I live?", "limit": 5, "from": "2026-03-01T00:00:00Z"}]}
+    )
+
+    query: str = Field(description="Words, or a question. Operators mean nothing.", examples=["Where do I live?"])
+    limit: int = Field(default=10, ge=1, le=50, description="Episodes that are returned at most.")
+    since: str | None = Field(
+        default=None, alias="from", description="Only what was said, or is about a time, from then on (ISO 8601)."
+    )
+    until: str | None = Field(default=None, alias="to", description="Only what was before then.")
+
+
+class EpisodeMatch(Served):
+    """A message that matches."""
+
+    message_id: str = Field(examples=["m-1"])
+    ordinal: int = Field(examples=[0])
+    text: str = Field(description="Without personal data.", examples=["I moved to Bern last week."])
+    timestamp: Timestamp = Field(examples=[TIMESTAMP])
+    score: float = Field(examples=[0.83])
+
+
+class MatchedFact(Served):
+    """A fact that matches."""
+
+    id: str = Field(examples=[FACT_ID])
+    text: str = Field(examples=["Ada lives in Bern."])
+    on: date = Field(serialization_alias="date", examples=["2026-03-14"])
+    score: float = Field(examples=[0.71])
+    superseded_at: Timestamp | None = Field(examples=[None])
+    superseded_by: str | None = Field(examples=[None])
+
+
+class FoundEpisode(Served):
+    """An episode, and what of it matches."""
+
+    episode_id: str = Field(examples=[EPISODE_ID])
+    thread_id: str = Field(examples=[THREAD_ID])
+    started_at: Timestamp = Field(examples=[TIMESTAMP])
+    ended_at: Timestamp = Field(examples=[TIMESTAMP])
+    summary: str | None = Field(description="If it matches.", examples=["Ada moved to Bern."])
+    facts: list[MatchedFact] = Field(description="Those that match, best first.")
+    score: float = Field(description="From 0 to 1.", examples=[0.83])
+    signals: dict[str, float] = Field(
+        description="The best raw score of each ranking.", examples=[{"turn.words": 7.1, "turn.meaning": 0.62}]
+    )
+    matches: list[EpisodeMatch] = Field(description="Messages that match, best first.")
+
+
+class ImportedMessage(Asked):
+    """A message from another system."""
+
+    id: str | None = Field(default=None, description="Kept; unique in the session.", examples=["m-1"])
+    role: str = Field(description="`user`, `assistant` or `tool`.", examples=["user"])
+    content: str | list[dict[str, Any]] = Field(
+        description="Text, or content parts, of which the text is kept.", examples=["I moved to Bern last week."]
+    )
+    timestamp: str = Field(description="ISO 8601 with a time zone. Kept.", examples=["2025-06-02T09:30:00Z"])
+    tool_name: str | None = Field(default=None, description="Of a tool's message.", examples=[None])
+
+
+class ImportRequest(Asked):
+    """A session from another system."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "sessionId": "crm-2025-0815",
+                    "messages": [
+                        {
+                            "id": "m-1",
+                            "role": "user",
+                            "content": "I moved to Bern last week.",
+                            "timestamp": "2025-06-02T09:30:00Z",
+                        },
+                        {"role": "assistant", "content": "Welcome to Bern!", "timestamp": "2025-06-02T09:30:04Z"},
+                    ],
+                }
+            ]
+        }
+    )
+
+    session_id: str = Field(description="A UUID, or any stable id of the other system.")
+    agent_id: str | None = Field(default=None, description="The main agent of the conversation.")
+    messages: list[ImportedMessage] = Field(description="In order; at most 5,000.")
+    ended_at: str | None = Field(default=None, description="The time of the last message unless given.")
+
+
+class ImportAnswer(Served):
+    """Which episode an imported session becomes."""
+
+    episode_id: str = Field(examples=[EPISODE_ID])
+    session_id: str = Field(examples=[THREAD_ID])

@@ -1,0 +1,177 @@
+"""Episodes: list, read, search and import."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any, cast
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Query
+
+from baton.api.authentication import Caller
+from baton.api.episode_schemas import (
+    EPISODE_ID,
+    Episode,
+    EpisodeMessage,
+    EpisodeWithMessages,
+    FoundEpisode,
+    ImportAnswer,
+    ImportRequest,
+    SearchRequest,
+)
+from baton.api.problems import responses
+from baton.api.record_schemas import ToolCall
+from baton.api.schemas import Listing
+from baton.api.services import Services
+from baton.api.threads import MAX_READS, PAGE_CHARACTERS, Cursor, Limit
+from baton.domain.cursors import decode_ordinal, encode_ordinal
+from baton.domain.episode import EpisodeMessage as MessageOfEpisode
+from baton.domain.errors import (
+    ImportConflict,
+    InvalidRequest,
+    MalformedJson,
+    MessageTooLarge,
+    NotFound,
+    SearchUnavailable,
+    StoreUnavailable,
+    ThreadBusy,
+    ThreadUnavailable,
+    TokenExpired,
+    Unauthorized,
+    UnknownAgent,
+)
+from baton.requests.parsing import moment
+from baton.requests.session_import import imported_session
+
+router = APIRouter(prefix="/episodes", tags=["episodes"])
+
+EpisodeId = Annotated[UUID, Path(description="The episode's id.", examples=[EPISODE_ID])]
+MAX_QUERY = 20_000
+"""Characters of a query. The search engine takes the first of them."""
+MessageLimit = Annotated[int, Query(ge=1, le=500, description="Messages a page.")]
+
+
+@router.get(
+    "",
+    summary="List episodes",
+    responses=responses(Unauthorized, TokenExpired, InvalidRequest),
+)
+async def list_episodes(
+    caller: Caller, services: Services, limit: Limit = 20, cursor: Cursor = None
+) -> Listing[Episode]:
+    """Return the caller's episodes, latest end first, without their messages.
+
+    An episode is listed a moment after its session has ended.
+    """
+    found, next_cursor = await services.episodes.of_user(caller, limit=limit, cursor=cursor)
+    items = [Episode.shown(caller.tenant_id, each.user_id, each.ref, each) for each in found]
+    return Listing[Episode](items=items, next_cursor=next_cursor)
+
+
+@router.get(
+    "/{episode_id:uuid}",
+    summary="Read an episode",
+    responses=responses(Unauthorized, TokenExpired, NotFound, InvalidRequest),
+)
+async def get_episode(
+    episode_id: EpisodeId,
+    caller: Caller,
+    services: Services,
+    limit: MessageLimit = 200,
+    cursor: Cursor = None,
+) -> EpisodeWithMessages:
+    """Return one of the caller's episodes with its last messages and the tool calls of their runs.
+
+    It can be read as soon as its session has ended. Its `status` tells whether it is complete.
+    """
+    before = decode_ordinal(cursor) if cursor else None
+    ref = await services.episodes.find(caller, str(episode_id))
+    if ref is None:
+        raise NotFound("There is no such episode.")
+    try:
+        episode, thread = await asyncio.gather(
+            services.episodes.get(caller, ref.thread_id, ref.number), services.store.get_thread(caller, ref.thread_id)
+        )
+    except ThreadUnavailable:
+        raise NotFound("There is no such episode.") from None
+    if thread.user_id != caller.user_id or thread.episode <= ref.number:  # recorded, but its end was never committed
+        raise NotFound("There is no such episode.")
+    messages: list[MessageOfEpisode] = []
+    for _ in range(MAX_READS):
+        room = limit - len(messages)
+        page, before = await services.episode_messages.page(caller, thread, ref, before=before, limit=room)
+        messages = [*page, *messages]
+        if before is None or len(messages) >= limit or sum(len(each.content) for each in messages) >= PAGE_CHARACTERS:
+            break
+    calls = await services.records.calls_between(
+        caller,
+        thread.id,
+        first_ordinal=ref.first_ordinal if before is None or not messages else messages[0].ordinal,
+        end_ordinal=ref.end_ordinal if cursor is None or not messages else messages[-1].ordinal + 1,
+    )
+    shown = EpisodeWithMessages.shown(
+        caller.tenant_id,
+        caller.user_id,
+        ref,
+        episode,
+        messages=[EpisodeMessage.of(each) for each in messages],
+        tool_calls=[ToolCall.of(call) for call in calls],
+        next_cursor=encode_ordinal(before) if before is not None else None,
+    )
+    return cast("EpisodeWithMessages", shown)
+
+
+@router.post(
+    "/search",
+    summary="Search episodes",
+    responses=responses(MalformedJson, Unauthorized, TokenExpired, InvalidRequest, SearchUnavailable),
+)
+async def search_episodes(caller: Caller, services: Services, asked: SearchRequest) -> Listing[FoundEpisode]:
+    """Return the caller's episodes that match best, by words and by meaning, with the messages and facts that match.
+
+    Questions about a time ("last week") are answered by `from` and `to`. One page; there is no cursor.
+    """
+    since = moment(asked.since, "from") if asked.since is not None else None
+    until = moment(asked.until, "to") if asked.until is not None else None
+    if since is not None and until is not None and since >= until:
+        raise InvalidRequest("from must be before to.")
+    if len(asked.query) > MAX_QUERY:
+        raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
+    found = await services.episode_search.search(caller, asked.query, limit=asked.limit, since=since, until=until)
+    return Listing[FoundEpisode](items=[FoundEpisode.of(each) for each in found.episodes], next_cursor=None)
+
+
+@router.post(
+    "/import",
+    summary="Import a session",
+    status_code=202,
+    responses=responses(
+        MalformedJson,
+        Unauthorized,
+        TokenExpired,
+        UnknownAgent,
+        ThreadUnavailable,
+        ImportConflict,
+        MessageTooLarge,
+        InvalidRequest,
+        ThreadBusy,
+        StoreUnavailable,
+    ),
+)
+async def import_session(caller: Caller, services: Services, asked: ImportRequest) -> ImportAnswer:
+    """Store a session from another system as a closed conversation, and start the closing of its episode.
+
+    Messages keep their ids and times. A repeated request gets the same answer and changes nothing. Poll the episode's
+    `status` until it is `complete`. A message to the conversation reopens it.
+    """
+    messages: list[dict[str, Any]] = [message.model_dump() for message in asked.messages]
+    imported = imported_session(
+        caller,
+        session_id=asked.session_id,
+        agent_id=asked.agent_id,
+        messages=messages,
+        ended_at=asked.ended_at,
+        now=services.clock.now(),
+    )
+    ref = await services.importer.run(caller, imported)
+    return ImportAnswer(episode_id=ref.id, session_id=ref.thread_id)

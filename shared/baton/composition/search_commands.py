@@ -1,0 +1,81 @@
+"""What operators and deployments do with the search indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from baton.composition import deployed, deployed_ports
+from baton.domain.episode import Episode
+from baton.domain.errors import InvalidRequest
+from baton.domain.identity import Scope
+from baton.domain.search import IndexName
+from baton.memory.index_check import IndexCheck, TenantCheck
+
+NOTHING_TO_REBUILD = "The embedded index and a search that is off have no versions to rebuild."
+
+
+async def migrate(roles: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Make the indices that are missing and return the state of all.
+
+    ``roles`` are the IAM roles that a domain of this deployment's own lets in. Raises ``SearchUnavailable``.
+    """
+    ports = deployed_ports()
+    if ports.search_administration is None:
+        return []
+    if roles:
+        from baton.adapters.opensearch.access import grant
+
+        await grant(ports.opensearch, ports.search_layout, roles)
+    return [asdict(state) for state in await ports.search_administration.migrate(ports.embedder)]
+
+
+async def reindex(indices: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Rebuild indices, all unless some are named, for the embedding model and the definitions of this release.
+
+    Raises ``InvalidRequest``, ``SearchUnavailable`` and ``EmbedderUnavailable``; a repetition goes on.
+    """
+    ports = deployed_ports()
+    if ports.search_administration is None:
+        raise InvalidRequest(NOTHING_TO_REBUILD)
+    unknown = set(indices) - {index.value for index in IndexName}
+    if unknown:
+        raise InvalidRequest(f"There is no index {', '.join(sorted(unknown))}.")
+    chosen = [IndexName(name) for name in indices] or list(IndexName)
+    return [asdict(await ports.search_administration.reindex(index, ports.embedder)) for index in chosen]
+
+
+async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Compare the index of episodes with the stored episodes: of ``tenants``, and of all that the index knows.
+
+    Raises ``InvalidRequest``, ``SearchUnavailable`` and ``StoreUnavailable``.
+    """
+    return [_shown(check) for check in await index_check().verify(tenants)]
+
+
+async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Mend what ``verify`` finds and return what it finds then. Raises as it does, and ``EmbedderUnavailable``."""
+    check = index_check()
+    return [_shown(found if found.is_sound else await check.repair(found)) for found in await check.verify(tenants)]
+
+
+def index_check() -> IndexCheck:
+    """Return the check of this deployment's index."""
+    ports, app = deployed_ports(), deployed()
+
+    async def index_episode(scope: Scope, episode: Episode) -> None:
+        thread = await ports.store.get_thread(scope, episode.ref.thread_id)
+        await app.episode_index.put(scope, thread, episode)
+
+    return IndexCheck(
+        episodes=ports.episodes,
+        search=ports.search,
+        administration=ports.search_administration,
+        index_episode=index_episode,
+        embeds=ports.embedder.dimensions > 0,
+    )
+
+
+def _shown(check: TenantCheck) -> dict[str, Any]:
+    return {**asdict(check), "is_sound": check.is_sound}

@@ -1,0 +1,52 @@
+"""Conversations from other systems, as they are imported."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from baton.domain.message import Role
+from baton.domain.times import to_millis
+
+IMPORT_TURN = "\nimport"
+"""The message id under which a thread records its import. It is not printable, so no client's message can have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedMessage:
+    """A message of an imported conversation."""
+
+    id: str
+    role: Role
+    text: str
+    timestamp: datetime
+    tool_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedSession:
+    """One session of an imported conversation. It becomes a closed thread with one episode."""
+
+    thread_id: str
+    may_create: bool
+    messages: tuple[ImportedMessage, ...]
+    """At least one, in order."""
+    ended_at: datetime
+    agent_id: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what is imported. A repetition has the same one."""
+        told = [
+            [each.id, each.role.value, each.text, to_millis(each.timestamp), each.tool_name] for each in self.messages
+        ]
+        content = json.dumps([told, to_millis(self.ended_at)], separators=(",", ":"))
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+def imported_message_id(thread_id: str, ordinal: int) -> str:
+    """Return the id of an imported message that came without one. It is the same for every repetition."""
+    return str(uuid.uuid5(uuid.UUID(thread_id), f"import\0{ordinal}"))

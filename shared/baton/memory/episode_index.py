@@ -1,0 +1,74 @@
+"""The documents of an episode in the search index: written in batches, replaced, removed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from baton.domain.episode import Episode, EpisodeMessage, EpisodeRef
+from baton.domain.identity import Scope
+from baton.domain.search import IndexDocument, IndexName, SearchFilter
+from baton.domain.thread import Thread
+from baton.memory.episode_documents import AROUND, FACT, embedded, episode_documents
+from baton.memory.episode_messages import EpisodeMessages, is_remembered
+from baton.ports.embedder import Embedder
+from baton.ports.search_index import SearchIndex
+
+BATCH = 64
+"""Messages whose documents are made, embedded and written at once. Vectors take tens of kilobytes a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeIndex:
+    """Puts episodes into the search index. Repeating a call changes nothing. Texts are the redacted ones."""
+
+    search: SearchIndex
+    embedder: Embedder
+    messages: EpisodeMessages
+
+    async def put(self, scope: Scope, thread: Thread, episode: Episode) -> None:
+        """Write the documents of an episode: its messages, its summary and its facts.
+
+        Raises ``SearchUnavailable`` and ``EmbedderUnavailable``.
+        """
+        async for batch in self._message_documents(scope, thread, episode):
+            await self._write(scope, batch)
+        # Facts that have become known as old ones since an earlier run are no facts of this episode any more.
+        await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.ref.id, kinds=(FACT,)))
+        await self._write(scope, episode_documents(episode, (), episode.summary, episode.facts))
+
+    async def put_facts(self, scope: Scope, episode: Episode) -> None:
+        """Write the documents of an episode's facts again, with their present validity. Raises as ``put`` does."""
+        await self._write(scope, episode_documents(episode, (), None, episode.facts))
+
+    async def remove(self, scope: Scope, ref: EpisodeRef) -> None:
+        """Remove every document of an episode. Raises ``SearchUnavailable``."""
+        await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=ref.id))
+
+    async def _write(self, scope: Scope, documents: Sequence[IndexDocument]) -> None:
+        if documents:
+            await self.search.put(scope, IndexName.EPISODES, await embedded(documents, self.embedder))
+
+    async def _message_documents(
+        self, scope: Scope, thread: Thread, episode: Episode
+    ) -> AsyncIterator[list[IndexDocument]]:
+        """Yield the messages' documents, batch by batch. Each batch is made with the messages around it."""
+        async for before, core, after in _batches(self.messages.windows(scope, thread, episode.ref)):
+            documents = episode_documents(episode, [*before, *core, *after], None, ())
+            yield documents[len(before) : len(before) + len(core)]
+
+
+async def _batches(
+    windows: AsyncIterator[Sequence[EpisodeMessage]],
+) -> AsyncIterator[tuple[list[EpisodeMessage], list[EpisodeMessage], list[EpisodeMessage]]]:
+    """Yield the messages in batches, with those before and after each."""
+    before: list[EpisodeMessage] = []
+    waiting: list[EpisodeMessage] = []
+    async for window in windows:
+        waiting += filter(is_remembered, window)
+        while len(waiting) >= BATCH + AROUND:
+            core = waiting[:BATCH]
+            yield before, core, waiting[BATCH : BATCH + AROUND]
+            before, waiting = core[-AROUND:], waiting[BATCH:]
+    if waiting:
+        yield before, waiting, []

@@ -1,0 +1,138 @@
+"""Compare the index of episodes with the stored episodes, and mend the differences."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from baton.domain.episode import Episode, EpisodeRef, EpisodeStatus
+from baton.domain.identity import Scope
+from baton.domain.search import IndexName, SearchFilter
+from baton.ports.search_administration import IndexedSource, SearchAdministration
+from baton.ports.search_index import SearchIndex
+
+OPERATOR = "operator"
+"""The user of scopes that are about a whole tenant."""
+
+
+class StoredEpisodes(Protocol):
+    """What the check reads of the stored episodes."""
+
+    def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
+        """Yield every stored episode of the scope's tenant, of all users."""
+        ...
+
+    async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
+        """Return the session of an episode's id, if it is one of the scope's user."""
+        ...
+
+
+IndexEpisode = Callable[[Scope, Episode], Awaitable[None]]
+"""Write an episode's documents to the index, anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An episode and its owner."""
+
+    user_id: str
+    episode_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TenantCheck:
+    """What was found for one tenant."""
+
+    tenant_id: str
+    episodes: int
+    indexed: int
+    """Episodes that have documents."""
+    documents: int
+    missing: tuple[Place, ...]
+    """Complete episodes without documents."""
+    without_vectors: tuple[Place, ...]
+    """Episodes of which some documents are found by their words only."""
+    orphaned: tuple[Place, ...]
+    """Documents whose episode is not stored, by their source."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing has to be mended."""
+        return not (self.missing or self.without_vectors or self.orphaned)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCheck:
+    """Compares tenant by tenant. Conversations may go on meanwhile."""
+
+    episodes: StoredEpisodes
+    search: SearchIndex
+    administration: SearchAdministration | None
+    """None for an engine that does not know the owners of its documents. Then users with episodes are looked at."""
+    index_episode: IndexEpisode
+    embeds: bool
+    """Whether documents ought to have vectors."""
+
+    async def verify(self, tenants: Sequence[str]) -> list[TenantCheck]:
+        """Check ``tenants`` and, as far as the engine knows them, all others that have documents."""
+        indexed: dict[str, list[IndexedSource]] = {tenant: [] for tenant in tenants}
+        if self.administration is not None:
+            async for source in self.administration.sources(IndexName.EPISODES):
+                indexed.setdefault(source.tenant_id, []).append(source)
+        return [await self._verify(tenant, sources) for tenant, sources in sorted(indexed.items())]
+
+    async def repair(self, check: TenantCheck) -> TenantCheck:
+        """Index what is missing, delete what is orphaned, and check the tenant again."""
+        wanted = {place.episode_id for place in (*check.missing, *check.without_vectors)}
+        async for episode in self.episodes.of_tenant(Scope(check.tenant_id, OPERATOR)):
+            if episode.ref.id in wanted:
+                await self.index_episode(Scope(check.tenant_id, episode.user_id), episode)
+        for place in check.orphaned:
+            scope = Scope(check.tenant_id, place.user_id)
+            # It may have been stored since it was listed.
+            if await self.episodes.find(scope, place.episode_id) is None:
+                await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=place.episode_id))
+        [again] = [each for each in await self.verify([check.tenant_id]) if each.tenant_id == check.tenant_id]
+        return again
+
+    async def _verify(self, tenant: str, sources: Sequence[IndexedSource]) -> TenantCheck:
+        stored = {
+            Place(episode.user_id, episode.ref.id): episode
+            async for episode in self.episodes.of_tenant(Scope(tenant, OPERATOR))
+        }
+        if self.administration is None:
+            sources = [
+                source
+                for user in sorted({place.user_id for place in stored})
+                for source in await self._list(tenant, user)
+            ]
+        found = {Place(source.user_id, source.source_id): source for source in sources}
+        return TenantCheck(
+            tenant_id=tenant,
+            episodes=len(stored),
+            indexed=len(stored.keys() & found.keys()),
+            documents=sum(source.documents for source in sources),
+            missing=_ordered(place for place, episode in stored.items() if _is_due(episode) and place not in found),
+            without_vectors=_ordered(
+                place for place, each in found.items() if self.embeds and each.without_vectors and place in stored
+            ),
+            orphaned=_ordered(place for place in found if place not in stored),
+        )
+
+    async def _list(self, tenant: str, user: str) -> list[IndexedSource]:
+        documents: dict[str, int] = {}
+        plain: dict[str, int] = {}
+        async for document in self.search.list(Scope(tenant, user), IndexName.EPISODES, SearchFilter()):
+            documents[document.source_id] = documents.get(document.source_id, 0) + 1
+            plain[document.source_id] = plain.get(document.source_id, 0) + (document.embedder is None)
+        return [IndexedSource(tenant, user, source, count, plain[source]) for source, count in documents.items()]
+
+
+def _is_due(episode: Episode) -> bool:
+    """Whether the episode has been indexed, as far as its closing knows. Without messages there is nothing to index."""
+    return episode.status is EpisodeStatus.COMPLETE and episode.message_count > 0
+
+
+def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
+    return tuple(sorted(places, key=lambda place: (place.user_id, place.episode_id)))

@@ -1,0 +1,108 @@
+"""Ask the light model for a text or for JSON, bounded whatever it answers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton.domain.errors import NotFound
+from baton.domain.message import Role
+from baton.ports.chat_model import ChatModel, Finished, FinishReason, ModelSettings, Prompt, TextDelta
+
+CHARACTERS_A_TOKEN = 16
+"""An answer with more characters for each token that it may have is cut: the endpoint ignores the limit."""
+TRIES = 2
+"""How often the model is asked for JSON before it counts as unable to write it."""
+
+
+class JunkAnswer(Exception):
+    """The model answered with something else than it was asked for."""
+
+
+class _NoFiles:
+    async def read(self, file_id: str) -> bytes:
+        raise NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class LightModel:
+    """The model for tasks that need speed more than quality.
+
+    What it works on is passed as JSON in a message of its own, so that no text in it can pass for an instruction.
+    """
+
+    model: ChatModel
+    name: str
+
+    async def text(self, task: str, instructions: str, data: Mapping[str, Any], *, max_tokens: int) -> str:
+        """Return the answer. If it was cut, return it up to the end of its last whole sentence.
+
+        ``task`` names the request for endpoints that get metadata. Raises ``ModelError``.
+        """
+        answer, is_cut = await self._answer(task, instructions, data, max_tokens, None)
+        return whole_sentences(answer) if is_cut else answer.strip()
+
+    async def json(
+        self, task: str, instructions: str, data: Mapping[str, Any], *, schema: Mapping[str, Any], max_tokens: int
+    ) -> dict[str, Any]:
+        """Return the object that the model answers with. It need not follow ``schema``: check every value.
+
+        Raises ``ModelError``, and ``JunkAnswer`` if two answers in a row are no JSON object.
+        """
+        for _ in range(TRIES):
+            answer, _ = await self._answer(task, instructions, data, max_tokens, schema)
+            found = json_object(answer)
+            if found is not None:
+                return found
+        raise JunkAnswer(f"the light model wrote no JSON for {task}")
+
+    async def _answer(
+        self, task: str, instructions: str, data: Mapping[str, Any], max_tokens: int, schema: Mapping[str, Any] | None
+    ) -> tuple[str, bool]:
+        settings = ModelSettings(
+            model=self.name, max_output_tokens=max_tokens, metadata={"task": task}, answer_schema=schema
+        )
+        prompts = [
+            Prompt(Role.SYSTEM, instructions),
+            Prompt(Role.USER, json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
+        ]
+        pieces: list[str] = []
+        room = max_tokens * CHARACTERS_A_TOKEN
+        async with contextlib.aclosing(self.model.stream(settings, prompts, thread_files=_NoFiles())) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, TextDelta):
+                    pieces.append(chunk.text[:room])
+                    room -= len(chunk.text)
+                    if room <= 0:
+                        return "".join(pieces), True
+                elif isinstance(chunk, Finished):
+                    return "".join(pieces), chunk.reason is FinishReason.LENGTH
+        return "".join(pieces), False
+
+
+def whole_sentences(text: str) -> str:
+    """Return a cut text up to the end of its last whole sentence, or all of it if it has none."""
+    text = text.strip()
+    end = max(text.rfind(mark) for mark in (". ", "! ", "? ", "。", "\n"))
+    if text.endswith((".", "!", "?", "。")) or end < 0:
+        return text
+    return text[: end + 1].strip()
+
+
+def json_object(answer: str) -> dict[str, Any] | None:
+    """Return the JSON object of an answer, which may stand between other words or in a code block; None without one.
+
+    Of a list that was cut, the whole objects are kept.
+    """
+    start, end = answer.find("{"), answer.rfind("}")
+    if start < 0 or end < start:
+        return None
+    for ending in ("", "]}"):
+        with contextlib.suppress(ValueError, RecursionError):
+            found = json.loads(answer[start : end + 1] + ending)
+            if isinstance(found, dict):
+                return found
+    return None

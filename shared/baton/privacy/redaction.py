@@ -1,0 +1,72 @@
+"""Replace personal data by placeholders that tell its kind, and distinguish one value from another."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from baton.domain.pii import PiiKind, PiiSpan
+from baton.ports.pii_detector import PiiDetector
+
+_CASELESS: Final = frozenset({PiiKind.EMAIL, PiiKind.IBAN, PiiKind.NATIONAL_ID, PiiKind.NAME})
+_COMPACT: Final = frozenset({PiiKind.PHONE, PiiKind.CARD, PiiKind.IBAN, PiiKind.NATIONAL_ID})
+"""Kinds whose spaces and punctuation mean nothing."""
+
+
+class Redactor:
+    """Redacts the texts of one episode.
+
+    The same value becomes the same placeholder in all of them: the first e-mail address ``[email]``, the next one
+    ``[email 2]``. Placeholders depend on the order of the texts, so they must come in the same order every time.
+    """
+
+    def __init__(self, detector: PiiDetector) -> None:
+        self._detector = detector
+        self._numbers: dict[PiiKind, dict[str, int]] = {}
+
+    async def redact(self, text: str) -> str | None:
+        """Return the text with placeholders; None if it contains no personal data. Raises as the detector does."""
+        if not text:
+            return None
+        spans = merged(await self._detector.detect(text), len(text))
+        if not spans:
+            return None
+        pieces: list[str] = []
+        end = 0
+        for span in spans:
+            pieces += (text[end : span.start], self._placeholder(span.kind, text[span.start : span.end]))
+            end = span.end
+        return "".join((*pieces, text[end:]))
+
+    def _placeholder(self, kind: PiiKind, value: str) -> str:
+        known = self._numbers.setdefault(kind, {})
+        number = known.setdefault(_normal(kind, value), len(known) + 1)
+        return f"[{kind.value}]" if number == 1 else f"[{kind.value} {number}]"
+
+
+def merged(spans: Iterable[PiiSpan], length: int) -> Sequence[PiiSpan]:
+    """Return the spans in order and without overlaps. Overlapping ones become one, of the longest one's kind."""
+    found: list[PiiSpan] = []
+    longest = 0
+    for span in sorted(spans, key=lambda each: (each.start, -each.end, each.kind)):
+        start, end = max(0, span.start), min(span.end, length)
+        if start >= end:
+            continue
+        if found and start < found[-1].end:
+            last = found[-1]
+            kind = span.kind if end - start > longest else last.kind
+            longest = max(longest, end - start)
+            found[-1] = PiiSpan(last.start, max(last.end, end), kind)
+        else:
+            found.append(PiiSpan(start, end, span.kind))
+            longest = end - start
+    return found
+
+
+def _normal(kind: PiiKind, value: str) -> str:
+    """Return the value without differences of spelling."""
+    value = unicodedata.normalize("NFKC", value).strip()
+    if kind in _COMPACT:
+        value = "".join(character for character in value if character.isalnum())
+    return value.casefold() if kind in _CASELESS else value

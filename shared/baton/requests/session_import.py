@@ -1,0 +1,101 @@
+"""Parse conversations that are imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from baton.domain.content import MAX_CONTENT_BYTES
+from baton.domain.errors import InvalidRequest, MessageTooLarge
+from baton.domain.identity import MAX_MESSAGE_ID, Scope, imported_thread_ref, is_printable
+from baton.domain.imported import ImportedMessage, ImportedSession, imported_message_id
+from baton.domain.message import Role
+from baton.requests.parsing import moment
+
+MAX_MESSAGES = 5_000
+"""Messages of one session."""
+MAX_AHEAD = timedelta(days=1)
+"""How far in the future a message may be: clocks differ, and dates without a time zone are a day off."""
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+_ROLES = {role.value: role for role in (Role.USER, Role.ASSISTANT, Role.TOOL)}
+
+
+def imported_session(
+    scope: Scope,
+    *,
+    session_id: str,
+    agent_id: str | None,
+    messages: Sequence[Mapping[str, Any]],
+    ended_at: str | None,
+    now: datetime,
+) -> ImportedSession:
+    """Parse a session. Raises ``InvalidRequest`` and ``MessageTooLarge``, which name the place.
+
+    Messages keep their order, their ids and their times. Parts that are no text become a word in brackets, because what
+    they refer to is not imported.
+    """
+    thread = imported_thread_ref(scope, session_id)
+    if agent_id is not None and not is_printable(agent_id, 64):
+        raise InvalidRequest("agentId must be the id of an agent.")
+    if not 1 <= len(messages) <= MAX_MESSAGES:
+        raise InvalidRequest(f"messages must be a list of 1 to {MAX_MESSAGES} messages.")
+    parsed = tuple(_message(thread.id, ordinal, told, now) for ordinal, told in enumerate(messages))
+    if len({message.id for message in parsed}) < len(parsed):
+        raise InvalidRequest("messages: every id may occur only once.")
+    last = max(message.timestamp for message in parsed)
+    end = last if ended_at is None else _time(ended_at, "endedAt", now)
+    if end < last:
+        raise InvalidRequest("endedAt must not be before the last message.")
+    return ImportedSession(thread.id, thread.may_create, parsed, end, agent_id)
+
+
+def _message(thread_id: str, ordinal: int, told: Mapping[str, Any], now: datetime) -> ImportedMessage:
+    where = f"messages[{ordinal}]"
+    role = _ROLES.get(told["role"]) if isinstance(told.get("role"), str) else None
+    if role is None:
+        raise InvalidRequest(f"{where}.role must be user, assistant or tool.")
+    message_id, tool_name = told.get("id"), told.get("tool_name")
+    if message_id is None:
+        message_id = imported_message_id(thread_id, ordinal)
+    elif not isinstance(message_id, str) or not is_printable(message_id, MAX_MESSAGE_ID):
+        raise InvalidRequest(f"{where}.id must be 1 to {MAX_MESSAGE_ID} printable characters.")
+    if tool_name is not None and (not isinstance(tool_name, str) or not is_printable(tool_name, 64)):
+        raise InvalidRequest(f"{where}.toolName must be the name of a tool.")
+    text = _text(told.get("content"), where)
+    return ImportedMessage(message_id, role, text, _time(told.get("timestamp"), f"{where}.timestamp", now), tool_name)
+
+
+def _text(content: object, where: str) -> str:
+    if isinstance(content, str):
+        text = content
+    elif isinstance(content, list):
+        text = "\n".join(_part(part, f"{where}.content[{number}]") for number, part in enumerate(content))
+    else:
+        raise InvalidRequest(f"{where}.content must be a string or a list of parts.")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{where}.content holds half of a surrogate pair, which is not text.") from None
+    if size > MAX_CONTENT_BYTES:
+        raise MessageTooLarge
+    return text
+
+
+def _part(part: object, where: str) -> str:
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": str(kind), "metadata": {"name": str(name)}}:
+            return f"[{kind[:40]}: {name[:200]}]"
+        case {"type": str(kind)}:
+            return f"[{kind[:40]}]"
+    raise InvalidRequest(f"{where} must be an object with a type.")
+
+
+def _time(value: object, where: str, now: datetime) -> datetime:
+    parsed = moment(value, where)
+    if not _FIRST <= parsed <= now + MAX_AHEAD:
+        raise InvalidRequest(f"{where} must be between 1970 and now.")
+    # Stores keep milliseconds, and a repetition must not differ from what they have.
+    return parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)

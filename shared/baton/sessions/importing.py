@@ -1,0 +1,145 @@
+"""Import a session from another system: a closed thread, whose episode the closing pipeline makes like any other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baton.domain.episode import EndReason, EpisodeRef
+from baton.domain.errors import ImportConflict, ThreadUnavailable
+from baton.domain.identity import Scope, derived_record_id, derived_run_id
+from baton.domain.imported import IMPORT_TURN, ImportedSession
+from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.usage import Usage
+from baton.gather_all import gather_all
+from baton.handoffs.agent_registry import AgentRegistry
+from baton.leases.acquiring import acquire_when_free, waiting
+from baton.leases.holding import holding
+from baton.memory.token_estimates import message_tokens
+from baton.off_loop import off_loop
+from baton.ports.audit import AuditLog, Once
+from baton.ports.thread_store import Commit, Lease, LeaseRequest, NoSuchThread, ThreadStore, TurnRecord
+from baton.ports.token_counter import TokenCounter
+from baton.sessions.sessions import Sessions
+
+PATIENCE_SECONDS = 10
+"""How long an import waits for another request that holds the thread."""
+AT_ONCE = 16
+"""Messages that are written at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """Imports sessions. A repeated request finds what the first one did, also if that died half-way."""
+
+    store: ThreadStore
+    sessions: Sessions
+    agents: AgentRegistry
+    counter: TokenCounter
+    audit: AuditLog
+
+    async def run(self, scope: Scope, imported: ImportedSession) -> EpisodeRef:
+        """Store the session's messages, close the thread and start the pipeline.
+
+        Raises ``ImportConflict`` if the thread has other messages, ``UnknownAgent``, ``ThreadUnavailable``,
+        ``ThreadBusy`` and ``StoreUnavailable``.
+        """
+        agent = self.agents.for_new_thread(scope, imported.agent_id)
+        request = LeaseRequest(
+            imported.thread_id,
+            may_create=imported.may_create,
+            agent_id=agent.id,
+            idle_seconds=agent.timeouts.idle_minutes * 60,
+        )
+        try:
+            lease = await acquire_when_free(self.store, scope, request, waiting(PATIENCE_SECONDS))
+        except NoSuchThread:
+            raise ThreadUnavailable(is_unused=True) from None
+        ref = _ref(imported)
+        async with holding(self.store, lease):
+            if lease.thread.next_ordinal or lease.thread.run is not None or lease.thread.parent_thread_id is not None:
+                await self._check_repeated(lease, imported)
+                await self.sessions.finish_again(scope, ref.thread_id, ref.number)
+            else:
+                await self._store(lease, imported, ref)
+                await self.sessions.finish(scope, ref.thread_id, ref, ref.reason.value)
+        once = Once(derived_record_id(ref.thread_id, "thread.import", ref.id), ref.ended_at)
+        detail = {"episodeId": ref.id, "messages": len(imported.messages)}
+        await self.audit.record(
+            scope, "thread.import", thread_id=ref.thread_id, outcome="imported", detail=detail, once=once
+        )
+        return ref
+
+    async def _check_repeated(self, lease: Lease, imported: ImportedSession) -> None:
+        """End the lease, and raise ``ImportConflict`` unless the thread's import was the same."""
+        turn = await self.store.get_turn(lease.scope, lease.thread_id, IMPORT_TURN)
+        if lease.thread.run is not None:
+            await self.store.abandon(lease)
+        else:
+            await self.store.release(lease)
+        if turn is None or turn.digest != imported.digest or not lease.thread.next_ordinal:
+            raise ImportConflict
+
+    async def _store(self, lease: Lease, imported: ImportedSession, ref: EpisodeRef) -> None:
+        thread_id = lease.thread_id
+        record = TurnRecord(
+            IMPORT_TURN, derived_run_id(thread_id, IMPORT_TURN), imported.digest, first_ordinal=0, fence=lease.fence
+        )
+        await self.store.reopen_turn(lease, record)
+        size = sum(len(message.text) for message in imported.messages)
+        messages = await off_loop(size, _stored, imported, self.counter, lease.thread.agent_id)
+        for start in range(0, len(messages), AT_ONCE):
+            await gather_all(*(self.store.put_message(lease, each) for each in messages[start : start + AT_ONCE]))
+            lease = await self._kept(lease, start)
+        await self.sessions.record(lease, ref)
+        commit = Commit(
+            next_ordinal=len(messages),
+            # As if there had been one event: clients that ask for events are given the messages instead.
+            last_seq=lease.first_seq,
+            usage=Usage(),
+            tokens=sum(message.tokens for message in messages),
+            ended=ref,
+        )
+        await self.store.commit(lease, commit)
+
+    async def _kept(self, lease: Lease, written: int) -> Lease:
+        """Renew the lease from time to time: many large messages take longer than it lasts."""
+        await asyncio.sleep(0)
+        if written // AT_ONCE % 20 == 19:
+            return await self.store.renew(lease, used_seq=lease.first_seq)
+        return lease
+
+
+def _ref(imported: ImportedSession) -> EpisodeRef:
+    return EpisodeRef(
+        imported.thread_id, 1, 0, len(imported.messages), EndReason.USER_CLOSED, ended_at=imported.ended_at
+    )
+
+
+def _stored(imported: ImportedSession, counter: TokenCounter, agent_id: str) -> Sequence[StoredMessage]:
+    """Return the messages as the thread keeps them. A run begins with each message of the user."""
+    messages: list[StoredMessage] = []
+    run_id = ""
+    for ordinal, told in enumerate(imported.messages):
+        if told.role is Role.USER or not run_id:
+            run_id = derived_run_id(imported.thread_id, f"{IMPORT_TURN}\n{ordinal}")
+        following = imported.messages[ordinal + 1 : ordinal + 2]
+        is_last = not following or following[0].role is Role.USER
+        messages.append(
+            StoredMessage(
+                id=told.id,
+                role=told.role,
+                content=told.text,
+                ordinal=ordinal,
+                run_id=run_id,
+                timestamp=told.timestamp,
+                tokens=message_tokens(told.text, counter),
+                agent_id=agent_id if told.role is Role.ASSISTANT else None,
+                is_tool_result=told.role is Role.TOOL,
+                tool_name=told.tool_name,
+                source="import",
+                end=RunEnd(OutcomeType.SUCCESS, Usage()) if is_last else None,
+            )
+        )
+    return messages

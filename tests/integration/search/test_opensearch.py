@@ -1,0 +1,185 @@
+"""The adapter of OpenSearch against a real OpenSearch with k-NN."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from baton.adapters.opensearch.administration import OpenSearchAdministration
+from baton.adapters.opensearch.definitions import Layout
+from baton.adapters.opensearch.engine import Engine
+from baton.adapters.opensearch.index import OpenSearchIndex
+from baton.domain.errors import SearchUnavailable
+from baton.domain.search import IndexedText
+from baton.ports.clock import SystemClock
+from tests.contracts.search import (
+    EMBEDDER,
+    EPISODES,
+    EVERYTHING,
+    MEANING,
+    WORDS,
+    SearchContract,
+    document,
+    ids,
+    indexed,
+    listed,
+    new_scope,
+    query,
+)
+from tests.fakes.embedder import FakeEmbedder
+
+
+@pytest.fixture(scope="module")
+async def index(engine: Engine) -> AsyncIterator[OpenSearchIndex]:
+    """Indices of this module's own."""
+    layout = Layout(prefix=f"test-{uuid.uuid4().hex[:12]}", refresh_interval="50ms")
+    await OpenSearchAdministration(engine, layout).migrate(EMBEDDER)
+    yield OpenSearchIndex(engine, SystemClock(), layout, EMBEDDER.name, search_seconds=30)
+    await engine.request("DELETE", f"/{layout.prefix}-*")
+
+
+class TestOpenSearch(SearchContract):
+    """It does what every search index does."""
+
+
+async def test_vectors_are_not_in_the_stored_documents(engine: Engine, index: OpenSearchIndex) -> None:
+    ada = new_scope()
+    await index.put(ada, EPISODES, [document("a", "green paint")])
+    stored = await engine.request("GET", f"/{index.layout.read_alias(EPISODES)}/_settings")
+    [settings] = stored.values()
+    assert settings["settings"]["index"]["knn"] == "true"
+    assert settings["settings"]["index"]["knn.derived_source"]["enabled"] == "true"
+
+
+async def test_vectors_of_another_model_are_left_out(index: OpenSearchIndex) -> None:
+    ada = new_scope()
+    other = document("a", "", views={"turn": IndexedText("green paint", (1.0, 0.0))}, embedder="other")
+    await index.put(ada, EPISODES, [other, document("b", "red paint")])
+    result = await index.search(ada, EPISODES, query("green paint"))
+    assert (ids(result), ids(result, MEANING)) == (["a", "b"], ["b"])
+    assert result.documents["a"].embedder is None
+
+
+async def test_a_query_of_another_model_is_compared_with_no_vector(engine: Engine, index: OpenSearchIndex) -> None:
+    ada = new_scope()
+    await index.put(ada, EPISODES, [document("a", "green paint")])
+    other = OpenSearchIndex(engine, SystemClock(), index.layout, "another model", search_seconds=30)
+    result = await other.search(ada, EPISODES, query("green paint"))
+    assert (ids(result), ids(result, MEANING)) == (["a"], [])
+
+
+async def test_a_failing_document_is_reported_and_the_others_are_stored(index: OpenSearchIndex) -> None:
+    ada = new_scope()
+    impossible = document("b", "red", source_id="x" * 40_000)  # longer than a term may be
+    with pytest.raises(SearchUnavailable) as caught:
+        await index.put(ada, EPISODES, [document("a", "green"), impossible])
+    assert not caught.value.retryable
+    await index.put(ada, EPISODES, [document("c", "blue")])
+    assert await listed(index, ada, EPISODES) == ["a", "c"]
+
+
+async def test_a_blocked_index_refuses_writes_and_answers_searches(engine: Engine, index: OpenSearchIndex) -> None:
+    ada = new_scope()
+    await index.put(ada, EPISODES, [document("a", "green")])
+    settings = f"/{index.layout.version_name(EPISODES, 1)}/_settings"
+    await engine.request("PUT", settings, {"index.blocks.write": True})
+    try:
+        with pytest.raises(SearchUnavailable):
+            await index.put(ada, EPISODES, [document("b", "red")])
+        with pytest.raises(SearchUnavailable):
+            await index.delete(ada, EPISODES, EVERYTHING)
+        assert ids(await index.search(ada, EPISODES, query("green"))) == ["a"]
+    finally:
+        await engine.request("PUT", settings, {"index.blocks.write": False})
+    await index.put(ada, EPISODES, [document("b", "red")])
+    assert await listed(index, ada, EPISODES) == ["a", "b"]
+
+
+async def test_a_red_index_is_unavailable_and_not_empty(engine: Engine, layout: Layout) -> None:
+    layout = replace(layout, prefix=layout.prefix + "-red")
+    await OpenSearchAdministration(engine, layout).migrate(EMBEDDER)
+    name = layout.version_name(EPISODES, 1)
+    # No node is allowed to hold its shard.
+    await engine.request("POST", f"/{name}/_close")
+    await engine.request("PUT", f"/{name}/_settings", {"index.routing.allocation.require._name": "nobody"})
+    await engine.request("POST", f"/{name}/_open", wait_for_active_shards=0)
+    index = OpenSearchIndex(engine, SystemClock(), layout, search_seconds=5)
+    ada = new_scope()
+    with pytest.raises(SearchUnavailable):
+        await index.search(ada, EPISODES, query("green", WORDS))
+    with pytest.raises(SearchUnavailable):
+        await index.count(ada, EPISODES, EVERYTHING)
+    with pytest.raises(SearchUnavailable):
+        await listed(index, ada, EPISODES)
+
+
+async def test_no_indices_are_a_clear_error(engine: Engine) -> None:
+    index = OpenSearchIndex(engine, SystemClock(), Layout(prefix="never-made"))
+    ada = new_scope()
+    with pytest.raises(SearchUnavailable):
+        await index.put(ada, EPISODES, [document("a", "green")])
+    with pytest.raises(SearchUnavailable):
+        await index.search(ada, EPISODES, query("green"))
+    with pytest.raises(SearchUnavailable):
+        await index.delete(ada, EPISODES, EVERYTHING)
+
+
+async def test_views_that_are_new_are_added_by_writers_at_once(index: OpenSearchIndex) -> None:
+    ada = new_scope()
+    views = [f"new{number}" for number in range(4)]
+    await asyncio.gather(
+        *(index.put(ada, EPISODES, [document(view, "", views={view: indexed("green")})]) for view in views)
+    )
+    assert await listed(index, ada, EPISODES) == views
+
+
+async def test_deletions_at_once_both_end(index: OpenSearchIndex) -> None:
+    ada = new_scope()
+    await index.put(ada, EPISODES, [document(f"d{number}", "green") for number in range(300)])
+    counts = await asyncio.gather(*(index.delete(ada, EPISODES, EVERYTHING) for _ in range(3)))
+    assert sum(counts) == 300
+    assert await index.count(ada, EPISODES, EVERYTHING) == 0
+
+
+async def test_documents_written_while_they_are_deleted_are_gone_or_there(index: OpenSearchIndex) -> None:
+    ada = new_scope()
+    documents = [document(f"d{number}", "green") for number in range(50)]
+    await index.put(ada, EPISODES, documents)
+    await asyncio.gather(index.delete(ada, EPISODES, EVERYTHING), index.put(ada, EPISODES, documents))
+    await index.delete(ada, EPISODES, EVERYTHING)
+    assert await listed(index, ada, EPISODES) == []
+
+
+async def test_vectors_of_a_real_models_length_are_quantized_and_still_rank(engine: Engine, layout: Layout) -> None:
+    embedder = FakeEmbedder("real", 384)
+    await OpenSearchAdministration(engine, layout).migrate(embedder)
+    index = OpenSearchIndex(engine, SystemClock(), layout, embedder.name, search_seconds=30)
+    ada = new_scope()
+    chance = random.Random(7)  # noqa: S311  an example, not a secret
+    vectors = [_direction(chance, 384) for _ in range(300)]
+    await index.put(
+        ada,
+        EPISODES,
+        [
+            document(f"d{number}", "", views={"turn": IndexedText("x", vector)}, embedder="real")
+            for number, vector in enumerate(vectors)
+        ],
+    )
+    asked = replace(query("x", MEANING, candidates=10), vector=vectors[7])
+    found = (await index.search(ada, EPISODES, asked)).candidates[MEANING]
+    assert found[0].id == "d7"
+    for candidate in found:
+        exact = sum(a * b for a, b in zip(vectors[7], vectors[int(candidate.id[1:])], strict=True))
+        assert candidate.score == pytest.approx(exact, abs=0.02)
+
+
+def _direction(chance: random.Random, dimensions: int) -> list[float]:
+    places = [chance.gauss(0, 1) for _ in range(dimensions)]
+    length = math.hypot(*places)
+    return [place / length for place in places]

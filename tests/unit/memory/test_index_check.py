@@ -1,0 +1,150 @@
+"""Comparing the index of episodes with the stored episodes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+
+from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus
+from baton.domain.identity import Scope
+from baton.domain.search import IndexedText, IndexName
+from baton.domain.usage import Usage
+from baton.memory.index_check import IndexCheck, Place
+from baton.ports.search_administration import IndexedSource
+from tests.contracts.search import MARCH, document, listed
+from tests.fakes.search_index import FakeSearchIndex
+
+TENANT = "acme"
+
+
+def episode(user: str, number: int = 1, **given: object) -> Episode:
+    ref = EpisodeRef(str(uuid.uuid5(uuid.NAMESPACE_DNS, user)), number, 0, 2, EndReason.USER_CLOSED, MARCH)
+    whole = Episode(ref, user, ("assistant",), EpisodeStatus.COMPLETE, MARCH, 2, Usage(0, 0))
+    return replace(whole, **given)  # type: ignore[arg-type]
+
+
+@dataclass
+class Stored:
+    """Stored episodes of one tenant."""
+
+    episodes: list[Episode] = field(default_factory=list)
+    unlisted: list[Episode] = field(default_factory=list)
+    """Stored a moment ago, so that no list shows them yet."""
+
+    async def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
+        for each in self.episodes if scope.tenant_id == TENANT else ():
+            yield each
+
+    async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
+        for each in (*self.episodes, *self.unlisted):
+            if (each.user_id, each.ref.id) == (scope.user_id, episode_id):
+                return each.ref
+        return None
+
+
+class Sources:
+    """``SearchAdministration.sources`` over the fake index."""
+
+    def __init__(self, search: FakeSearchIndex) -> None:
+        self.search = search
+
+    async def sources(self, index: IndexName) -> AsyncIterator[IndexedSource]:
+        for (name, tenant, user), documents in self.search.documents.items():
+            for source in sorted({each.source_id for each in documents.values()}) if name is index else ():
+                found = [each for each in documents.values() if each.source_id == source]
+                yield IndexedSource(tenant, user, source, len(found), sum(each.embedder is None for each in found))
+
+
+class World:
+    """An index, stored episodes, and their check."""
+
+    def __init__(self, *episodes: Episode, knows_owners: bool = True) -> None:
+        self.search = FakeSearchIndex()
+        self.stored = Stored(list(episodes))
+        administration = Sources(self.search) if knows_owners else None
+        self.check = IndexCheck(self.stored, self.search, administration, self.index, embeds=True)  # type: ignore[arg-type]
+
+    async def index(self, scope: Scope, each: Episode) -> None:
+        documents = [document(f"{each.ref.id}#{n}", "green", source_id=each.ref.id) for n in range(2)]
+        await self.search.put(scope, IndexName.EPISODES, documents)
+
+
+def place(each: Episode) -> Place:
+    return Place(each.user_id, each.ref.id)
+
+
+async def test_an_index_of_all_episodes_is_sound() -> None:
+    ada, bob = episode("ada"), episode("bob")
+    world = World(ada, bob)
+    for each in (ada, bob):
+        await world.index(Scope(TENANT, each.user_id), each)
+    [found] = await world.check.verify([TENANT])
+    assert found.is_sound
+    assert (found.episodes, found.indexed, found.documents) == (2, 2, 4)
+
+
+async def test_missing_orphaned_and_plain_documents_are_found_and_mended() -> None:
+    whole, missing, plain, gone = episode("ada", 1), episode("ada", 2), episode("bob", 1), episode("bob", 2)
+    world = World(whole, missing, plain)
+    for each in (whole, gone):
+        await world.index(Scope(TENANT, each.user_id), each)
+    without_vector = document("x", "", source_id=plain.ref.id, views={"turn": IndexedText("green")}, embedder=None)
+    await world.search.put(Scope(TENANT, "bob"), IndexName.EPISODES, [replace(without_vector, id=f"{plain.ref.id}#0")])
+    [found] = await world.check.verify([])
+    assert (found.missing, found.without_vectors, found.orphaned) == (
+        (place(missing),),
+        (place(plain),),
+        (place(gone),),
+    )
+    again = await world.check.repair(found)
+    assert again.is_sound
+    assert (again.episodes, again.indexed, again.documents) == (3, 3, 6)
+
+
+async def test_a_tenant_without_any_document_is_checked_by_name() -> None:
+    world = World(episode("ada"))
+    assert await world.check.verify([]) == []
+    [found] = await world.check.verify([TENANT])
+    assert found.missing
+
+
+async def test_episodes_that_are_still_being_closed_are_not_missed() -> None:
+    pending, silent = episode("ada", 1, status=EpisodeStatus.PENDING), episode("ada", 2, message_count=0)
+    [found] = await World(pending, silent).check.verify([TENANT])
+    assert found.is_sound
+
+
+async def test_what_was_stored_meanwhile_is_not_deleted() -> None:
+    new = episode("ada")
+    world = World()
+    world.stored.unlisted = [new]
+    await world.index(Scope(TENANT, "ada"), new)
+    [found] = await world.check.verify([])
+    assert found.orphaned == (place(new),)
+    await world.check.repair(found)
+    assert await listed(world.search, Scope(TENANT, "ada"), IndexName.EPISODES) != []
+
+
+async def test_repairing_leaves_other_tenants_and_users_alone() -> None:
+    gone = episode("ada")
+    world = World()
+    for scope in (Scope(TENANT, "ada"), Scope(TENANT, "bob"), Scope("other", "ada")):
+        await world.index(scope, gone)
+    found = {each.tenant_id: each for each in await world.check.verify([])}
+    await world.check.repair(replace(found[TENANT], orphaned=(place(gone),)))
+    left = [
+        bool(await listed(world.search, scope, IndexName.EPISODES))
+        for scope in (Scope(TENANT, "ada"), Scope(TENANT, "bob"), Scope("other", "ada"))
+    ]
+    assert left == [False, True, True]
+
+
+async def test_an_engine_that_knows_no_owners_is_checked_for_users_with_episodes() -> None:
+    ada, missing, gone = episode("ada", 1), episode("ada", 2), episode("ada", 3)
+    world = World(ada, missing, knows_owners=False)
+    for each in (ada, gone):
+        await world.index(Scope(TENANT, "ada"), each)
+    [found] = await world.check.verify([TENANT])
+    assert (found.missing, found.orphaned) == ((place(missing),), (place(gone),))
+    assert (await world.check.repair(found)).is_sound

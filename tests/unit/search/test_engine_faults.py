@@ -1,0 +1,205 @@
+"""What the adapter of OpenSearch makes of an engine that is down, slow, overloaded or broken."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from baton.adapters.opensearch.engine import REFUSALS, Engine, EngineError
+from baton.adapters.opensearch.index import OpenSearchIndex
+from baton.domain.errors import SearchUnavailable, WrongDimension
+from baton.ports.clock import SystemClock
+from local.engines.process import free_port
+from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, WORDS, document, ids, new_scope, query
+
+VERSION = {
+    "baton-episodes-v1": {
+        "aliases": {"baton-episodes": {}, "baton-episodes-writes-v1": {}},
+        "mappings": {
+            "_meta": {"mapping_version": 1, "embedder": EMBEDDER.name, "dimensions": EMBEDDER.dimensions},
+            "properties": {"views": {"properties": {"turn": {"properties": {"text": {"type": "text"}}}}}},
+        },
+    }
+}
+NOTHING = {"took": 1, "timed_out": False, "_shards": {"total": 1, "failed": 0}, "hits": {"hits": []}}
+
+
+class Scripted:
+    """An HTTP server that answers paths as a test says, one answer after the other; the last one stays."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[tuple[int, Any]]] = {"/baton-episodes-v*": [(200, VERSION)]}
+        self.asked: list[str] = []
+        self.bodies: list[str] = []
+        self.seconds = 0.0
+        """How long each answer takes."""
+
+    def on(self, path: str, *answers: tuple[int, Any]) -> None:
+        self.answers[path] = list(answers)
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.asked.append(request.path)
+        await asyncio.sleep(self.seconds)
+        self.bodies.append(await request.text())
+        answers = self.answers.get(request.path, [(200, {})])
+        status, body = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(body, str):
+            return web.Response(status=status, text=body, content_type="text/html")
+        return web.json_response(body, status=status)
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[tuple[Scripted, OpenSearchIndex]]:
+    """A scripted engine, and the index on it, whose pauses take no time."""
+    scripted = Scripted()
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", scripted.handle)
+    runner = web.AppRunner(application, shutdown_timeout=0)
+    await runner.setup()
+    port = free_port()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    client = Engine(f"http://127.0.0.1:{port}", pause_seconds=0)
+    yield scripted, OpenSearchIndex(client, SystemClock(), embedder=EMBEDDER.name, search_seconds=0.2)
+    await client.close()
+    await runner.cleanup()
+
+
+async def put(index: OpenSearchIndex, *names: str) -> None:
+    await index.put(new_scope(), EPISODES, [document(name, "green") for name in names])
+
+
+async def test_an_engine_that_is_down_is_unavailable() -> None:
+    client = Engine(f"http://127.0.0.1:{free_port()}")
+    index = OpenSearchIndex(client, SystemClock())
+    for call in (
+        lambda: index.search(new_scope(), EPISODES, query("green")),
+        lambda: put(index, "a"),
+        lambda: index.delete(new_scope(), EPISODES, EVERYTHING),
+        lambda: index.count(new_scope(), EPISODES, EVERYTHING),
+    ):
+        with pytest.raises(SearchUnavailable):
+            await call()
+    await client.close()
+
+
+async def test_an_engine_that_is_slow_is_unavailable(engine: tuple[Scripted, OpenSearchIndex]) -> None:
+    scripted, index = engine
+    scripted.seconds = 5.0
+    with pytest.raises(SearchUnavailable):
+        await index.search(new_scope(), EPISODES, query("green"))
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        NOTHING | {"timed_out": True},
+        NOTHING | {"_shards": {"total": 2, "failed": 1}},
+        {"status": 503, "error": {"type": "search_phase_execution_exception", "reason": "all shards failed"}},
+        {"status": 429, "error": {"type": "circuit_breaking_exception", "reason": "data too large"}},
+    ],
+    ids=["timed out", "a shard failed", "all shards failed", "overloaded"],
+)
+async def test_an_incomplete_answer_is_no_answer(engine: tuple[Scripted, OpenSearchIndex], response: Any) -> None:
+    scripted, index = engine
+    scripted.on("/_msearch", (200, {"responses": [NOTHING, response]}))
+    with pytest.raises(SearchUnavailable) as caught:
+        await index.search(new_scope(), EPISODES, query("green"))
+    assert caught.value.retryable
+
+
+async def test_a_refused_request_is_repeated_within_a_bound(engine: tuple[Scripted, OpenSearchIndex]) -> None:
+    scripted, index = engine
+    busy = (429, {"error": {"type": "rejected_execution_exception", "reason": "queue is full"}})
+    scripted.on("/_msearch", busy, busy, (200, {"responses": [NOTHING]}))
+    assert ids(await index.search(new_scope(), EPISODES, query("green", WORDS))) == []
+    scripted.asked.clear()
+    scripted.on("/_msearch", busy)
+    with pytest.raises(SearchUnavailable):
+        await index.search(new_scope(), EPISODES, query("green", WORDS))
+    assert scripted.asked == ["/_msearch"] * REFUSALS
+
+
+async def test_only_refused_documents_are_sent_again(engine: tuple[Scripted, OpenSearchIndex]) -> None:
+    scripted, index = engine
+    done = {"index": {"status": 201}}
+    busy = {"index": {"status": 429, "error": {"type": "rejected_execution_exception", "reason": "queue is full"}}}
+    scripted.on(
+        "/_bulk", (200, {"items": [done, busy, busy]}), (200, {"items": [busy, done]}), (200, {"items": [done]})
+    )
+    await put(index, "a", "b", "c")
+    sent = [
+        [json.loads(line)["id"] for line in body.splitlines()[1::2]]
+        for path, body in zip(scripted.asked, scripted.bodies, strict=True)
+        if path == "/_bulk"
+    ]
+    assert sent == [["a", "b", "c"], ["b", "c"], ["b"]]
+
+
+async def test_documents_that_stay_refused_are_an_error(engine: tuple[Scripted, OpenSearchIndex]) -> None:
+    scripted, index = engine
+    busy = {"index": {"status": 429, "error": {"type": "rejected_execution_exception", "reason": "queue is full"}}}
+    scripted.on("/_bulk", (200, {"items": [busy]}))
+    with pytest.raises(SearchUnavailable) as caught:
+        await put(index, "a")
+    assert caught.value.retryable
+    assert scripted.asked.count("/_bulk") == REFUSALS
+
+
+async def test_a_mapping_conflict_is_final_and_a_wrong_dimension_is_named(
+    engine: tuple[Scripted, OpenSearchIndex],
+) -> None:
+    scripted, index = engine
+
+    def failing(reason: str) -> tuple[int, Any]:
+        error = {"type": "mapper_parsing_exception", "reason": "failed to parse", "caused_by": {"reason": reason}}
+        return 200, {"items": [{"index": {"status": 400, "error": error}}]}
+
+    scripted.on("/_bulk", failing("object mapping tried to parse field as object, but found a concrete value"))
+    with pytest.raises(SearchUnavailable) as caught:
+        await put(index, "a")
+    assert not caught.value.retryable
+    scripted.on("/_bulk", failing("Vector dimension mismatch. Expected: 3, Given: 64"))
+    with pytest.raises(WrongDimension):
+        await put(index, "a")
+
+
+async def test_a_version_that_is_retired_during_a_write_is_read_anew(
+    engine: tuple[Scripted, OpenSearchIndex],
+) -> None:
+    scripted, index = engine
+    gone = {"index": {"status": 404, "error": {"type": "index_not_found_exception", "reason": "no such index"}}}
+    scripted.on("/_bulk", (200, {"items": [gone]}), (200, {"items": [{"index": {"status": 201}}]}))
+    await put(index, "a")
+    assert scripted.asked.count("/baton-episodes-v*") == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (403, {"error": {"type": "security_exception", "reason": "no permissions for [indices:admin/get]"}}),
+        (403, {"message": "User: arn:aws:sts::1:assumed-role/x is not authorized to perform: es:ESHttpGet"}),
+        (502, "<html>Bad Gateway</html>"),
+        (503, {"error": {"type": "cluster_block_exception", "reason": "state not recovered"}, "status": 503}),
+        (200, "<html>Sign in</html>"),
+    ],
+    ids=["not mapped", "not allowed", "a proxy", "not recovered", "no json"],
+)
+async def test_any_other_answer_is_unavailable(
+    engine: tuple[Scripted, OpenSearchIndex], status: int, body: Any
+) -> None:
+    scripted, index = engine
+    scripted.on("/baton-episodes-v*", (status, body))
+    scripted.on("/_msearch", (status, body))
+    with pytest.raises(SearchUnavailable):
+        await put(index, "a")
+    with pytest.raises(SearchUnavailable):
+        await index.search(new_scope(), EPISODES, query("green"))
+
+
+def test_an_error_names_its_cause_for_the_log() -> None:
+    assert "no such index" in str(EngineError(404, "index_not_found_exception", "no such index"))
