@@ -27,7 +27,6 @@ from baton.domain.events import text_content, text_end, text_start
 from baton.domain.message import Role
 from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
-from baton.domain.skill import Skill
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import Usage
@@ -39,6 +38,9 @@ from baton.memory.context import (
     fit,
     prompt_tokens,
 )
+from baton.memory.inspection import AgentContext, ModelCall
+from baton.memory.recall_assembly import with_blocks
+from baton.memory.recalled import NOTHING_RECALLED, Recalled
 from baton.off_loop import off_loop
 from baton.outbox.text_batches import batched
 from baton.ports.agent_client import AgentReport
@@ -77,8 +79,9 @@ class AgentLoop:
         task_id: str | None = None,
     ) -> None:
         self._agent = agent
+        self._task_id = task_id
         self._prompts: list[Prompt] = []
-        self._skills: Sequence[Skill] = ()
+        self._recalled = NOTHING_RECALLED
         self._head = self._current_from = 0
         self._prompt_budget = 0
         self._usage = Usage()
@@ -118,16 +121,18 @@ class AgentLoop:
         )
 
     async def begin(
-        self, context: AssembledContext, notes: Sequence[Prompt] = (), *, skills: Sequence[Skill] = ()
+        self, context: AssembledContext, notes: Sequence[Prompt] = (), *, recalled: Recalled = NOTHING_RECALLED
     ) -> None:
-        """Set the prompt; ``notes`` follow the system prompt, ``skills`` are those that they describe."""
-        self._skills = skills
-        self._prompts = [*context.prompts[:1], *notes, *context.prompts[1:]]
-        self._head = 1 + len(notes)
-        self._current_from = context.current_from + len(notes)
+        """Set the prompt; the blocks of ``recalled`` and then the ``notes`` follow the system prompt."""
+        self._recalled = recalled
+        self._prompts, inserted = with_blocks(context.prompts, recalled, notes)
+        self._head = 1 + inserted
+        self._current_from = context.current_from + inserted
         self._prompt_budget = context.budget
         counter = self._context.services.counter
-        if context.tokens + sum(prompt_tokens(note, counter) for note in notes) > context.budget:
+        self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context, recalled, tuple(notes)))
+        beside = recalled.tokens + sum(prompt_tokens(note, counter) for note in notes)
+        if context.tokens + beside > context.budget:
             await self._fit()  # otherwise the stored counts prove that it fits, without counting the history again
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
@@ -173,12 +178,23 @@ class AgentLoop:
         failure: BatonError | None = None
         prompts = [*self._prompts, Prompt(Role.SYSTEM, LAST_ANSWER)] if is_last else self._prompts
         conversation = self._tracker.current if self._tracker is not None else None
-        metadata = call_metadata(self._agent, conversation, self._skills)
+        metadata = call_metadata(self._agent, conversation, self._recalled)
+        tools = () if is_last else self._kit.specs
+        noted = context.inspection.begin_call(
+            ModelCall(
+                self._agent.id,
+                self._task_id,
+                self._settings.model,
+                tuple(prompts),
+                tuple(tools),
+                context.services.clock.now(),
+            )
+        )
         stream = context.services.model.stream(
             replace(self._settings, metadata=metadata),
             prompts,
             thread_files=context.files,
-            tools=() if is_last else self._kit.specs,
+            tools=tools,
         )
         chunks = batched(
             _after_opening(self._limit.within(stream), context.opened), deadline=context.deadline, stop=context.stop
@@ -226,6 +242,9 @@ class AgentLoop:
                 is_cut=is_cut,
                 sources=sources if text else (),
             )
+        noted.error = failure.code if failure is not None else None
+        if finished is not None:
+            noted.model, noted.usage = finished.model, finished.usage
         await self._count(finished, prompts, heard, calls)
         self._has_answered = bool(text)
         if failure is not None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
+    from baton.memory.inspector import Inspector
+    from baton.memory.recall import Recall
     from baton.outbox.replay import Replays
     from baton.sessions.endings import Endings
     from baton.sessions.sessions import Sessions
@@ -143,6 +145,7 @@ class App:
             conversations=self.conversations,
             forks=self.forks,
             active_skills=self.active_skills,
+            inspector=self.inspector,
             lease_times=ports.lease_times,
         )
 
@@ -157,6 +160,7 @@ class App:
             model=ports.model,
             default_model=ports.default_model,
             light_model=ports.light_model,
+            recall=self.recall,
             tools=ports.tools,
             agent_client=ports.agent_client,
             records=ports.records,
@@ -172,6 +176,21 @@ class App:
         from baton.agents.approvals import Approvals
 
         return Approvals(self.ports.store, self.ports.audit)
+
+    @cached_property
+    def recall(self) -> Recall:
+        """Retrieves what is remembered."""
+        from baton.memory.recall import Recall
+
+        return Recall(self.ports.search, self.ports.embedder, deadline=self.ports.recall_deadline)
+
+    @cached_property
+    def inspector(self) -> Inspector:
+        """Keeps and reads the Context Inspector's records."""
+        from baton.memory.inspector import Inspector
+
+        ports = self.ports
+        return Inspector(ports.context_records, ports.counter, ports.inspection_policy)
 
     # Sessions, handoffs and events
 

@@ -14,7 +14,7 @@ from baton.agents.agent_result import AgentResult
 from baton.agents.approvals import refusals
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.consult import Consultations
-from baton.agents.prompting import CONTINUING, followed_skills, notes_for
+from baton.agents.prompting import CONTINUING, notes_for
 from baton.agents.tool_kit import ToolKit, tool_kit
 from baton.agents.transcript import Transcript
 from baton.dialogue.dialogue_input import DialogueInput
@@ -27,8 +27,10 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
-from baton.memory.context import AssembledContext, assemble, history_budget
+from baton.memory.context import AssembledContext, history_budget
 from baton.memory.handoff_context import granted
+from baton.memory.recall_assembly import assemble_recalled
+from baton.memory.recalled import Found, Recalled
 from baton.ports.chat_model import Prompt
 
 
@@ -140,10 +142,9 @@ class AgentRunner:
                         yield event
                 current = (*self._input.unfinished, *self._input.transcript.messages)
             # An approved call may have advanced the workflow.
-            followed = followed_skills(self._tracker.current, self._input.skills, self._text)
-            notes = notes_for(self._tracker.current, kit, followed, self._services.counter)
-            context = await self._assembled(kit, current)
-            await loop.begin(context, notes, skills=[skill for skill, _ in followed])
+            notes = notes_for(self._tracker.current, kit)
+            context, recalled = await self._assembled(kit, current)
+            await loop.begin(context, notes, recalled=recalled)
         if not self._context.stop.is_set():
             async with contextlib.aclosing(agent.events()) as events:
                 async for event in events:
@@ -180,15 +181,33 @@ class AgentRunner:
         consult = self._consultations.ask
         return AgentLoop(self._context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)
 
-    async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage]) -> AssembledContext:
-        """Return the assembled prompts of the active agent."""
+    async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage]) -> tuple[AssembledContext, Recalled]:
+        """Return the assembled prompts of the active agent, and the retrieved blocks that belong to them."""
         conversation, counter = self._tracker.current, self._services.counter
-        history, reserved = await self._history(), kit.tokens(counter)
-        made = assemble(conversation.agent, history, current, counter, reserved=reserved, handoff=conversation.handoff)
+        history, found = await self._history(), await self._found()
+        made, recalled = assemble_recalled(
+            conversation.agent,
+            history,
+            current,
+            counter,
+            found,
+            thread_id=self._context.thread_id,
+            today=self._services.clock.now().date(),
+            reserved=kit.tokens(counter),
+            handoff=conversation.handoff,
+        )
         if self._input.asked is not None or conversation.workflow is None:
-            return made
+            return made, recalled
         asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
-        return replace(made, prompts=(*made.prompts, asked))
+        return replace(made, prompts=(*made.prompts, asked)), recalled
+
+    async def _found(self) -> Found:
+        """Return what was found for the active agent. One that took over in this run searches its own knowledge."""
+        agent, found = self._tracker.current.agent, self._input.found
+        if agent.id != self._input.agent.id:
+            own = await self._services.recall.recall(self._context.scope, agent, self._text, earlier=found)
+            found = replace(own, procedure=found.procedure)
+        return found
 
     async def _history(self) -> Sequence[StoredMessage]:
         """Return the earlier messages that the active agent may see."""

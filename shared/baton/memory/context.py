@@ -12,6 +12,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.message import Content, MessageStatus, Role, StoredMessage
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
+from baton.memory.system_prompt import system_prompt
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
@@ -120,7 +121,7 @@ def prune(history: Sequence[Exchange], budget: int) -> list[Exchange]:
 
 def history_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCounter) -> int:
     """Return the tokens left for the history after the system prompt and the current message, at least 0."""
-    fixed = message_tokens(agent.system_prompt, counter) + current_tokens + REPLY_TOKENS
+    fixed = message_tokens(system_prompt(agent), counter) + current_tokens + REPLY_TOKENS
     return max(0, agent.memory.max_working_memory_tokens - fixed)
 
 
@@ -146,7 +147,7 @@ def assemble(
     # A first exchange that the reader has cut would separate a question from its answer.
     included = prune(candidates, budget)
     pruned = candidates[: len(candidates) - len(included)]
-    system = Prompt(Role.SYSTEM, agent.system_prompt)
+    system = Prompt(Role.SYSTEM, system_prompt(agent))
     messages = [message for exchange in included for message in exchange.messages]
     shows_calls = handoff is not None and handoff.show_tool_calls
     prompts = [system, *as_prompts(messages, agent.id, shows_calls=shows_calls)]
@@ -154,7 +155,7 @@ def assemble(
     prompts += as_prompts(current, agent.id, shows_calls=shows_calls)
     tokens = whole - budget + sum(exchange.tokens for exchange in included)
     if budget == 0:
-        tokens = message_tokens(agent.system_prompt, counter) + current_tokens + REPLY_TOKENS
+        tokens = message_tokens(system_prompt(agent), counter) + current_tokens + REPLY_TOKENS
     return AssembledContext(tuple(prompts), tokens, tuple(included), tuple(pruned), current_from, whole)
 
 

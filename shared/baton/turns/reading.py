@@ -14,6 +14,7 @@ from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 from baton.gather_all import gather_all
 from baton.memory.context import history_budget
+from baton.memory.recalled import NOTHING_FOUND, Found
 from baton.turns.turn_services import TurnServices
 
 CLOCK_SKEW = timedelta(seconds=1)
@@ -27,8 +28,8 @@ class ThreadSnapshot:
     history: Sequence[StoredMessage]
     """The messages before the question, as many as fit a prompt."""
     conversation: RunningConversation
-    skills: Sequence[Skill]
-    """The main agent's skills that may apply to the run."""
+    found: Found
+    """What is remembered about the message, and the main agent's skills that it matches."""
 
 
 async def read_thread(
@@ -38,18 +39,20 @@ async def read_thread(
     agent: AgentDefinition,
     question: StoredMessage,
     unfinished: Sequence[StoredMessage] = (),
+    *,
+    recalls: bool = True,
 ) -> ThreadSnapshot:
-    """Read history, conversation and skills concurrently.
+    """Read history and conversation, and recall what belongs to the message, concurrently.
 
-    ``unfinished`` is the exchange that the run continues; it is empty for a new ``question``. Raises
-    ``StoreUnavailable``.
+    ``unfinished`` is the exchange that the run continues; it is empty for a new ``question``. ``recalls`` is False for
+    a run that asks no model. Raises ``StoreUnavailable``.
     """
-    history, conversation, skills = await gather_all(
+    history, conversation, found = await gather_all(
         _history(services, scope, thread, agent, question, unfinished),
         services.conversations.load(thread, scope),
-        _skills(services, scope, thread, question),
+        _recall(services, scope, thread, agent, question, unfinished) if recalls else _nothing_found(),
     )
-    return ThreadSnapshot(history, conversation, skills)
+    return ThreadSnapshot(history, conversation, found)
 
 
 async def _history(
@@ -69,6 +72,26 @@ async def _history(
         token_budget=history_budget(agent, tokens, services.agents.counter),
         before=unfinished[0].ordinal if unfinished else None,
     )
+
+
+async def _recall(
+    services: TurnServices,
+    scope: Scope,
+    thread: Thread,
+    agent: AgentDefinition,
+    question: StoredMessage,
+    unfinished: Sequence[StoredMessage],
+) -> Found:
+    """Return what is found for the user's message; nothing for an action, which has none."""
+    asked = next((each for each in (question, *reversed(unfinished)) if each.role is Role.USER), None)
+    if asked is None or agent.remote is not None:
+        return NOTHING_FOUND
+    skills = _skills(services, scope, thread, question) if not thread.is_handed_over else None
+    return await services.agents.recall.recall(scope, agent, asked.text, skills=skills)
+
+
+async def _nothing_found() -> Found:
+    return NOTHING_FOUND
 
 
 async def _skills(services: TurnServices, scope: Scope, thread: Thread, question: StoredMessage) -> Sequence[Skill]:

@@ -10,6 +10,7 @@ from baton.domain.lease_times import LeaseTimes
 from baton.handoffs.active_skills import ActiveSkills
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
+from baton.memory.inspector import Inspector
 from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.stream_log import StreamLog
@@ -30,6 +31,7 @@ class TurnServices:
     conversations: ConversationStates
     forks: Forks
     active_skills: ActiveSkills
+    inspector: Inspector
     lease_times: LeaseTimes
 
     @property

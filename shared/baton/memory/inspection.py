@@ -1,0 +1,215 @@
+"""The Context Inspector's record of a run: what each memory contributed, and what the models were sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.message import Content, Role, StoredMessage, part_as_json
+from baton.domain.times import iso
+from baton.domain.usage import Usage
+from baton.memory.context import REPLY_TOKENS, AssembledContext, prompt_tokens
+from baton.memory.recalled import BlockKind, Recalled, RecalledBlock, RecalledItem
+from baton.ports.chat_model import Prompt, ToolSpec
+from baton.ports.token_counter import TokenCounter
+
+MAX_CALLS = 200
+"""Model calls of a run that are recorded. It is more than one agent may make (``ToolLimits.model_calls``)."""
+
+Redact = Callable[[str], str]
+
+
+@dataclass(slots=True)
+class ModelCall:
+    """One call of a model."""
+
+    agent_id: str
+    task_id: str | None
+    """The sub-task that it was made in; None if the run's own agent made it."""
+    model: str | None
+    prompts: tuple[Prompt, ...]
+    tools: tuple[ToolSpec, ...]
+    began_at: datetime
+    usage: Usage | None = None
+    """The provider's count; None if it reported none, or the call did not end."""
+    error: str | None = None
+    """The code of the failure that ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentContext:
+    """The prompt with which an agent began."""
+
+    agent: AgentDefinition
+    task_id: str | None
+    context: AssembledContext
+    recalled: Recalled
+    notes: tuple[Prompt, ...]
+
+
+@dataclass(slots=True)
+class Inspection:
+    """What is noted of a run while it goes on. Only references are kept; everything else is done after the run."""
+
+    contexts: list[AgentContext] = field(default_factory=list)
+    calls: list[ModelCall] = field(default_factory=list)
+    calls_left_out: int = 0
+
+    def begin_agent(self, begun: AgentContext) -> None:
+        """Note the prompt of an agent."""
+        self.contexts.append(begun)
+
+    def begin_call(self, call: ModelCall) -> ModelCall:
+        """Note a call, and return it for its usage."""
+        if len(self.calls) < MAX_CALLS:
+            self.calls.append(call)
+        else:
+            self.calls_left_out += 1
+        return call
+
+
+def context_record(
+    inspection: Inspection, run_id: str, counter: TokenCounter, *, redact: Redact | None = None
+) -> dict[str, Any]:
+    """Return the record as JSON values; ``redact`` is applied to every text in it."""
+    shown = redact or _as_it_is
+    sizes: dict[int, int] = {}
+    own = next((each for each in inspection.contexts if each.task_id is None), None)
+    return {
+        "runId": run_id,
+        "budget": own.context.budget if own is not None else None,
+        "redacted": redact is not None,
+        "cut": [],
+        "blocks": [block for each in inspection.contexts for block in _blocks(each, counter, shown)],
+        "calls": [_call(call, counter, sizes, shown) for call in inspection.calls],
+        "callsLeftOut": inspection.calls_left_out,
+    }
+
+
+def _blocks(begun: AgentContext, counter: TokenCounter, shown: Redact) -> list[dict[str, Any]]:
+    """Return all blocks of a prompt in their order, also the empty ones."""
+    context = begun.context
+    system = [*context.prompts[:1], *begun.notes]
+    history = [
+        *(_message_item(each, "over the budget") for exchange in context.pruned for each in exchange.messages),
+        *(_message_item(each, None) for exchange in context.included for each in exchange.messages),
+    ]
+    blocks = [
+        RecalledBlock(BlockKind.SYSTEM, tuple(_prompt_item(each, counter) for each in system)),
+        *begun.recalled.blocks,
+        RecalledBlock(BlockKind.HISTORY, tuple(history)),
+        RecalledBlock(
+            BlockKind.CURRENT, tuple(_prompt_item(each, counter) for each in context.prompts[context.current_from :])
+        ),
+    ]
+    return [_block(block, begun, shown) for block in blocks]
+
+
+def _block(block: RecalledBlock, begun: AgentContext, shown: Redact) -> dict[str, Any]:
+    tokens = block.tokens or sum(item.tokens for item in block.included)
+    return {
+        "kind": block.kind.value,
+        "agentId": begun.agent.id,
+        "taskId": begun.task_id,
+        "tokens": tokens,
+        "durationMs": round(block.duration.total_seconds() * 1000) if block.duration is not None else None,
+        "error": block.error,
+        "items": [_item(item, shown) for item in block.items],
+    }
+
+
+def _item(item: RecalledItem, shown: Redact) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "title": shown(item.title),
+        "text": shown(item.text),
+        "date": iso(item.at) if item.at is not None else None,
+        "score": round(item.score, 4) if item.score is not None else None,
+        "signals": {name: round(score, 4) for name, score in item.signals.items()},
+        "tokens": item.tokens,
+        "included": item.included,
+        "reason": item.reason,
+    }
+
+
+def _message_item(message: StoredMessage, reason: str | None) -> RecalledItem:
+    title = message.agent_name or message.role.value
+    tokens = message.tokens if reason is None else 0
+    return RecalledItem(
+        message.id, title, message.text, message.timestamp, None, {}, tokens, reason, message.role.value
+    )
+
+
+def _prompt_item(prompt: Prompt, counter: TokenCounter) -> RecalledItem:
+    tokens = prompt_tokens(prompt, counter)
+    return RecalledItem("", prompt.role.value, _text(prompt.content), None, None, {}, tokens, None, prompt.role.value)
+
+
+def _call(call: ModelCall, counter: TokenCounter, sizes: dict[int, int], shown: Redact) -> dict[str, Any]:
+    tools = sum(counter.count(f"{each.name} {each.description} {each.parameters}") for each in call.tools)
+    return {
+        "agentId": call.agent_id,
+        "taskId": call.task_id,
+        "model": call.model,
+        "beganAt": iso(call.began_at),
+        "messages": [_message(prompt, shown) for prompt in call.prompts],
+        "tools": [each.name for each in call.tools],
+        "estimatedTokens": _estimate(call.prompts, counter, sizes) + tools,
+        "inputTokens": call.usage.input_tokens if call.usage is not None else None,
+        "outputTokens": call.usage.output_tokens if call.usage is not None else None,
+        "error": call.error,
+    }
+
+
+def _estimate(prompts: Sequence[Prompt], counter: TokenCounter, sizes: dict[int, int]) -> int:
+    """Return the estimated tokens. Calls share most of their messages, of which each is counted once."""
+    total = REPLY_TOKENS
+    for prompt in prompts:
+        if id(prompt) not in sizes:
+            sizes[id(prompt)] = prompt_tokens(prompt, counter)
+        total += sizes[id(prompt)]
+    return total
+
+
+def _message(prompt: Prompt, shown: Redact) -> dict[str, Any]:
+    """Return a message as the model's endpoint gets it; files stand as the references that they were sent as."""
+    role = Role.SYSTEM if prompt.role is Role.CONTEXT else prompt.role
+    message: dict[str, Any] = {"role": role.value, "content": _content(prompt.content, shown)}
+    if prompt.name is not None:
+        message["name"] = prompt.name
+    if prompt.tool_calls:
+        message["toolCalls"] = [
+            {"id": call.id, "name": call.name, "arguments": shown(call.arguments)} for call in prompt.tool_calls
+        ]
+    if prompt.tool_call_id is not None:
+        message["toolCallId"] = prompt.tool_call_id
+    return message
+
+
+def _content(content: Content, shown: Redact) -> Any:
+    if isinstance(content, str):
+        return shown(content)
+    parts = []
+    for part in content:
+        body = part_as_json(part)
+        if body.get("type") == "text":
+            body["text"] = shown(body["text"])
+        source = body.get("source")
+        if isinstance(source, dict) and source.get("type") == "data":
+            source["value"] = f"[{len(source['value'])} characters of base64]"
+        parts.append(body)
+    return parts
+
+
+def _text(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(getattr(part, "text", f"[{part.type}]") for part in content)
+
+
+def _as_it_is(text: str) -> str:
+    return text
