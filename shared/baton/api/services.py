@@ -13,6 +13,7 @@ from baton.entry.controls import Controls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
+from baton.memory.inspector import Inspector
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.ports.audit import AuditLog
@@ -44,6 +45,7 @@ class ApiServices:
     approvals: Approvals
     agents: AgentRegistry
     files: Files
+    inspector: Inspector
     audit: AuditLog
     clock: Clock
 
@@ -66,6 +68,7 @@ class ApiServices:
             approvals=app.approvals,
             agents=app.agents,
             files=ports.files,
+            inspector=app.inspector,
             audit=ports.audit,
             clock=ports.clock,
         )

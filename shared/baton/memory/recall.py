@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
@@ -51,25 +51,29 @@ class Recall:
         agent: AgentDefinition,
         text: str,
         *,
-        skills: Awaitable[Sequence[Skill]] | None = None,
+        skills: Callable[[], Coroutine[Any, Any, Sequence[Skill]]] | None = None,
         earlier: Found = NOTHING_FOUND,
         with_episodes: bool = True,
     ) -> Found:
         """Return what is found within the deadline for a message to ``agent``.
 
-        ``skills`` are those that the agent may follow. The run reads them anyway, so they are waited for beyond the
-        deadline, and triggers match whatever else fails. ``earlier`` is what was found for the same message before, for
+        ``skills`` reads those that the agent may follow. It is waited for beyond the deadline, so that triggers match
+        whatever else is late. ``earlier`` is what was found for the same message before, for
         another agent: its embedding and its episodes are used again. Raises only what reading ``skills`` raises.
         """
         query = text.strip()[:MAX_QUERY]
         if not query:
             return NOTHING_FOUND
-        reading = asyncio.ensure_future(skills) if skills is not None else None
+        reading = asyncio.ensure_future(skills()) if skills is not None else None
         work = _Work(self._search, self._embedder, self._skills, scope, agent, query, self._deadline)
-        found = await work.find(earlier if earlier.query == query else Found(query), reading, with_episodes)
-        if reading is None:
-            return found
-        triggered = by_trigger(await asyncio.shield(reading), text)
+        try:
+            found = await work.find(earlier if earlier.query == query else Found(query), reading, with_episodes)
+            if reading is None:
+                return found
+            triggered = by_trigger(await reading, text)
+        finally:
+            if reading is not None:
+                reading.cancel()
         return replace(found, procedure=replace(found.procedure, matches=(*triggered, *found.procedure.matches)))
 
 

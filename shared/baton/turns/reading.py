@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
@@ -86,7 +87,7 @@ async def _recall(
     asked = next((each for each in (question, *reversed(unfinished)) if each.role is Role.USER), None)
     if asked is None or agent.remote is not None:
         return NOTHING_FOUND
-    skills = _skills(services, scope, thread, question) if not thread.is_handed_over else None
+    skills = partial(_skills, services, scope, thread, question)
     return await services.agents.recall.recall(scope, agent, asked.text, skills=skills)
 
 
