@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from baton.api.schemas import Usage
 from baton.domain.served import RUN_ID, TIMESTAMP, Served, Timestamp
@@ -27,7 +28,13 @@ class Turn(Served):
     usage: Usage
 
 
-class ContextItem(Served):
+class _Recorded(Served):
+    """A shape that is stored as it is served."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
+class ContextItem(_Recorded):
     """One item of a block, in the prompt or left out of it."""
 
     id: str = Field(examples=["9f3c:fact:1"])
@@ -45,7 +52,7 @@ class ContextItem(Served):
     reason: str | None = Field(description="Why it was left out.", examples=["below the relevance floor: 0.130 < 0.2"])
 
 
-class ContextBlock(Served):
+class ContextBlock(_Recorded):
     """One block of a prompt, also if it is empty."""
 
     kind: BlockKind
@@ -57,7 +64,7 @@ class ContextBlock(Served):
     items: list[ContextItem]
 
 
-class ContextCall(Served):
+class ContextCall(_Recorded):
     """One call of a model, in the order in which they began."""
 
     agent_id: str = Field(examples=["assistant"])
@@ -75,7 +82,7 @@ class ContextCall(Served):
     error: str | None = Field(description="The code of the failure that ended it.", examples=[None])
 
 
-class Context(Served):
+class Context(_Recorded):
     """What a turn's models were sent, and why."""
 
     run_id: str = Field(examples=[RUN_ID])

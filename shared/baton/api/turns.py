@@ -73,4 +73,4 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, servic
     await services.audit.record(caller, "context.read", thread_id=thread.id, outcome=outcome, detail=detail)
     if record is None:
         raise NotFound(ABSENT[services.inspector.mode])
-    return Context.model_validate(record, by_alias=True, by_name=False)
+    return Context.model_validate(record)
