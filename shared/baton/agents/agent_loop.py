@@ -30,17 +30,12 @@ from baton.domain.sentences import sentence
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import Usage
-from baton.memory.context import (
-    MESSAGE_FRAME_TOKENS,
-    REPLY_TOKENS,
-    AssembledContext,
-    answer_tokens,
-    fit,
-    prompt_tokens,
-)
+from baton.memory.context import AssembledContext
+from baton.memory.growing_turn import fit
+from baton.memory.history_window import WindowedHistory
 from baton.memory.inspection import AgentContext, ModelCall
-from baton.memory.recall_assembly import with_blocks
 from baton.memory.recalled import NOTHING_RECALLED, Recalled
+from baton.memory.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
 from baton.off_loop import off_loop
 from baton.outbox.text_batches import batched
 from baton.ports.agent_client import AgentReport
@@ -84,6 +79,9 @@ class AgentLoop:
         self._recalled = NOTHING_RECALLED
         self._head = self._current_from = 0
         self._prompt_budget = 0
+        self._history: WindowedHistory | None = None
+        self._dropped = 0
+        """Exchanges that the growing turn has pushed out of the history."""
         self._usage = Usage()
         self._is_limited = bool(kit.missing)
         self._ends_conversation = False
@@ -118,21 +116,20 @@ class AgentLoop:
             transfer=self._transfer,
             returns=self._returns,
             ends_conversation=self._ends_conversation,
+            history=self._history.without_oldest(self._dropped) if self._history is not None else None,
         )
 
     async def begin(
-        self, context: AssembledContext, notes: Sequence[Prompt] = (), *, recalled: Recalled = NOTHING_RECALLED
+        self, context: AssembledContext, *, recalled: Recalled = NOTHING_RECALLED, changing: Sequence[Prompt] = ()
     ) -> None:
-        """Set the prompt; the blocks of ``recalled`` and then the ``notes`` follow the system prompt."""
+        """Set the prompt; ``recalled`` and the ``changing`` notes are in it already."""
         self._recalled = recalled
-        self._prompts, inserted = with_blocks(context.prompts, recalled, notes)
-        self._head = 1 + inserted
-        self._current_from = context.current_from + inserted
+        self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context, recalled, changing))
+        self._prompts = list(context.prompts)
+        self._head, self._current_from = context.head, context.current_from
         self._prompt_budget = context.budget
-        counter = self._context.services.counter
-        self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context, recalled, tuple(notes)))
-        beside = recalled.tokens + sum(prompt_tokens(note, counter) for note in notes)
-        if context.tokens + beside > context.budget:
+        self._history = context.history
+        if context.tokens > context.budget:
             await self._fit()  # otherwise the stored counts prove that it fits, without counting the history again
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
@@ -263,10 +260,12 @@ class AgentLoop:
             for call in calls
             if call not in self._waiting
         ]
+        self._prompts[-1] = replace(self._prompts[-1], ends_prefix=True)  # a turn that has called may call again
         await self._fit()
 
     async def _fit(self) -> None:
         """Prune the prompts to the budget. They grow with results; a continued exchange may be too long at once."""
+        before, end = self._prompts, self._current_from
         self._prompts, self._current_from = await off_loop(
             sum(map(_length, self._prompts)),
             fit,
@@ -276,6 +275,8 @@ class AgentLoop:
             budget=self._prompt_budget,
             counter=self._context.services.counter,
         )
+        dropped = before[self._head : self._head + end - self._current_from]
+        self._dropped += sum(not index or prompt.role is Role.USER for index, prompt in enumerate(dropped))
 
     async def _results(self, calls: Sequence[ToolCall], approved: Collection[str]) -> AsyncGenerator[BaseEvent, None]:
         result_ids = {call.id: self._transcript.new_id() for call in calls}

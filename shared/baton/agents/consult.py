@@ -27,7 +27,8 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall, ToolCallRecord
 from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
 from baton.domain.usage import Usage
-from baton.memory.context import CUT_NOTE, AssembledContext
+from baton.memory.context import AssembledContext
+from baton.memory.message_prompts import CUT_NOTE
 from baton.memory.selecting import select
 from baton.memory.system_prompt import system_prompt
 from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask
@@ -147,12 +148,14 @@ class Consultations:
             key=f"\0{task.id}",
         )
         loop = AgentLoop(context, agent, kit, transcript, task_id=task.id)
-        prompts = (Prompt(Role.SYSTEM, system_prompt(agent)), Prompt(Role.USER, task.message))
+        question = Prompt(Role.USER, task.message)
         budget = max(0, agent.memory.max_working_memory_tokens - kit.tokens(services.counter))
         # Its own knowledge, but nothing of the user's conversations: it sees only what its task says.
         found = await services.recall.recall(context.scope, agent, task.message, with_episodes=False)
         recalled = select(found, agent.memory, services.counter, today=services.clock.now().date())
-        await loop.begin(AssembledContext(prompts, 0, (), (), 1, budget), recalled=recalled)
+        prompts = (Prompt(Role.SYSTEM, system_prompt(agent)), *recalled.prompts, question)
+        head = len(prompts) - 1
+        await loop.begin(AssembledContext(prompts, 0, head, current_from=head, budget=budget), recalled=recalled)
         try:
             async with contextlib.aclosing(loop.events()) as events:
                 async for _ in events:

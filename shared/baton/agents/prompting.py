@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from baton.agents.tool_kit import ToolKit
 from baton.agents.workflow_notes import workflow_note
 from baton.domain.message import Role
@@ -15,20 +13,21 @@ CONTINUING = "I would like to continue {workflow}."
 """The prompt in place of a user's message when a button continues a workflow. It is not stored."""
 
 
-def notes_for(conversation: RunningConversation, kit: ToolKit) -> list[Prompt]:
-    """Return the notes of the active agent, which follow the system prompt and the retrieved blocks."""
-    return [*_notes(conversation, kit)]
+def steady_notes(conversation: RunningConversation) -> list[Prompt]:
+    """Return the notes that stay the same as long as the agent is active."""
+    return handoff_notes(conversation.handoff) if conversation.handoff is not None else []
 
 
-def _notes(conversation: RunningConversation, kit: ToolKit) -> Iterator[Prompt]:
-    if conversation.handoff is not None:
-        yield from handoff_notes(conversation.handoff)
+def changing_notes(conversation: RunningConversation, kit: ToolKit) -> list[Prompt]:
+    """Return the notes that may change with every turn: the workflow's state and the tools that are missing."""
+    notes: list[Prompt] = []
     if conversation.definition is not None and conversation.workflow is not None:
-        yield Prompt(Role.SYSTEM, workflow_note(conversation.definition, conversation.workflow))
+        notes.append(Prompt(Role.SYSTEM, workflow_note(conversation.definition, conversation.workflow)))
     if kit.missing:
         missing = "; ".join(f"{each.origin} ({each.reason})" for each in kit.missing)
         told = (
             f"Some of your tools cannot be used at the moment: {missing}. Do without them. The user is told that you "
             "are limited: do not apologise for it."
         )
-        yield Prompt(Role.SYSTEM, told)
+        notes.append(Prompt(Role.SYSTEM, told))
+    return notes

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
+    from baton.memory.history_summary import HistorySummaries
     from baton.memory.inspector import Inspector
     from baton.memory.recall import Recall
     from baton.outbox.replay import Replays
@@ -74,14 +75,17 @@ class App:
         from baton.entry.queued_turns import QueuedTurns
 
         ports = self.ports
-        return QueuedTurns(self.turns, self.closer, ports.connections, ports.queue_records, ports.clock)
+        return QueuedTurns(
+            self.turns, self.closer, self.history_summaries, ports.connections, ports.queue_records, ports.clock
+        )
 
     @cached_property
     def dead_turns(self) -> QueuedTurns:
         """Ends turns of the dead-letter queue. No other worker receives their records any more."""
         from baton.entry.queued_turns import QueuedTurns
 
-        return QueuedTurns(self.turns, self.closer, self.ports.connections, None, self.ports.clock)
+        ports = self.ports
+        return QueuedTurns(self.turns, self.closer, self.history_summaries, ports.connections, None, ports.clock)
 
     @cached_property
     def controls(self) -> Controls:
@@ -130,6 +134,14 @@ class App:
         return EpisodeWriter(self.ports.store, self.ports.episodes)
 
     @cached_property
+    def history_summaries(self) -> HistorySummaries:
+        """Summarises what has left the message history of an agent."""
+        from baton.memory.history_summary import HistorySummaries
+
+        ports = self.ports
+        return HistorySummaries(ports.store, ports.model, ports.light_model, ports.files)
+
+    @cached_property
     def turn_services(self) -> TurnServices:
         """The services that a turn uses."""
         from baton.turns.turn_services import TurnServices
@@ -147,6 +159,7 @@ class App:
             active_skills=self.active_skills,
             inspector=self.inspector,
             lease_times=ports.lease_times,
+            queue=lambda: ports.queue,
         )
 
     @cached_property

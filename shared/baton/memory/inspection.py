@@ -11,8 +11,9 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.message import Content, Role, StoredMessage, part_as_json
 from baton.domain.times import iso
 from baton.domain.usage import Usage
-from baton.memory.context import REPLY_TOKENS, AssembledContext, prompt_tokens
+from baton.memory.context import AssembledContext
 from baton.memory.recalled import BlockKind, Recalled, RecalledBlock, RecalledItem
+from baton.memory.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.ports.chat_model import Prompt, ToolSpec
 from baton.ports.token_counter import TokenCounter
 
@@ -47,7 +48,8 @@ class AgentContext:
     task_id: str | None
     context: AssembledContext
     recalled: Recalled
-    notes: tuple[Prompt, ...]
+    changing: Sequence[Prompt] = ()
+    """The notes in the prompt that change from turn to turn."""
 
 
 @dataclass(slots=True)
@@ -92,7 +94,9 @@ def context_record(
 def _blocks(begun: AgentContext, counter: TokenCounter, shown: Redact) -> list[dict[str, Any]]:
     """Return all blocks of a prompt in their order, also the empty ones."""
     context = begun.context
-    system = [*context.prompts[:1], *begun.notes]
+    apart = {id(prompt) for prompt in (*begun.recalled.prompts, *begun.changing)}
+    system = [*(each for each in context.prompts[: context.head] if id(each) not in apart), *begun.changing]
+    current = [each for each in context.prompts[context.current_from :] if id(each) not in apart]
     history = [
         *(_message_item(each, "over the budget") for exchange in context.pruned for each in exchange.messages),
         *(_message_item(each, None) for exchange in context.included for each in exchange.messages),
@@ -101,9 +105,7 @@ def _blocks(begun: AgentContext, counter: TokenCounter, shown: Redact) -> list[d
         RecalledBlock(BlockKind.SYSTEM, tuple(_prompt_item(each, counter) for each in system)),
         *begun.recalled.blocks,
         RecalledBlock(BlockKind.HISTORY, tuple(history)),
-        RecalledBlock(
-            BlockKind.CURRENT, tuple(_prompt_item(each, counter) for each in context.prompts[context.current_from :])
-        ),
+        RecalledBlock(BlockKind.CURRENT, tuple(_prompt_item(each, counter) for each in current)),
     ]
     return [_block(block, begun, shown) for block in blocks]
 

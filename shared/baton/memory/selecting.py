@@ -9,7 +9,6 @@ from datetime import date
 from baton.domain.agent import MemorySettings
 from baton.domain.message import Role, StoredMessage
 from baton.domain.skill import Skill
-from baton.memory.context import MESSAGE_FRAME_TOKENS
 from baton.memory.quoting import KNOWLEDGE_HEAD, episode_line, episodes_head, excerpt, knowledge_line, skill_steps
 from baton.memory.recalled import (
     BlockKind,
@@ -23,6 +22,7 @@ from baton.memory.recalled import (
     SkillRetrieval,
 )
 from baton.memory.relevance import content_words, irrelevance, same_text_key
+from baton.memory.token_estimates import MESSAGE_FRAME_TOKENS
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from baton.agents.agent_services import AgentServices
@@ -15,6 +16,7 @@ from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
+from baton.ports.turn_queue import TurnQueue
 from baton.sessions.sessions import Sessions
 
 
@@ -33,6 +35,8 @@ class TurnServices:
     active_skills: ActiveSkills
     inspector: Inspector
     lease_times: LeaseTimes
+    queue: Callable[[], TurnQueue]
+    """Returns the queue. Only runs that ask for a summary need it, and the function for dead turns has none."""
 
     @property
     def dialogue(self) -> DialogueServices:
