@@ -47,7 +47,7 @@ def _recalled(recalled: Recalled) -> Iterator[tuple[str, dict[str, Any]]]:
 def _told(item: RecalledItem) -> dict[str, Any]:
     """Return an item with as much of its text as fits."""
     date = item.at.date().isoformat() if item.at is not None else ""
-    told = {"kind": item.kind, "date": date, "source": item.title[:80], "text": ""}
+    told = {"kind": item.kind, "date": date, "source": item.title[:80], "role": item.role, "text": ""}
     room = MAX_RECALLED_CHARS - len(json.dumps(told, ensure_ascii=False))
     text = item.text
     while len(json.dumps(text, ensure_ascii=False)) - 2 > room:

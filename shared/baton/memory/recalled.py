@@ -48,6 +48,8 @@ class FoundItem:
     """When a later fact contradicted it; None while it is valid."""
     superseded_by: str | None = None
     """The id of that fact's item."""
+    role: str | None = None
+    """Who said a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ class RecalledItem:
     reason: str | None
     """Why it was left out; None if it is in the prompt."""
     kind: str = ""
+    role: str | None = None
 
     @property
     def included(self) -> bool:

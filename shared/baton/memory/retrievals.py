@@ -117,6 +117,7 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
         message_ids=tuple(ids),
         superseded_at=_time(fields.get("superseded_at")),
         superseded_by=fields.get("superseded_by"),
+        role=fields.get("role"),
     )
 
 

@@ -132,7 +132,7 @@ async def test_the_model_is_told_what_was_recalled_as_data_too() -> None:
     await harness.say(content=QUESTION)
     recalled = dict(harness.model.asked[-1].settings.metadata["recalled.1"])
     assert recalled.pop("text") == "My cat is called Miso."
-    assert recalled == {"kind": "message", "date": "2026-03-14", "source": "the user said"}
+    assert recalled == {"kind": "message", "date": "2026-03-14", "source": "the user said", "role": "user"}
 
 
 # Whose it is
