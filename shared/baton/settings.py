@@ -165,7 +165,7 @@ class SearchSettings(_Settings):
     """The search engine."""
 
     url: SearchUrl = Field(default="", validation_alias="BATON_SEARCH_URL")
-    """An OpenSearch (``https://...``) or a file of the embedded index (``sqlite:///path``). If empty, search is off."""
+    """An OpenSearch (``https://...``) or a folder of the embedded index (``sqlite:///path``). Empty: search is off."""
 
 
 class RecallSettings(_Settings):

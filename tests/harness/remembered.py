@@ -8,6 +8,7 @@ from typing import Any
 
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexedText, IndexName
+from baton.memory.episode_documents import DIGEST, MESSAGE, TURN
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.search_index import FakeSearchIndex
 
@@ -20,7 +21,7 @@ async def remember(
     scope: Scope,
     text: str,
     *,
-    kind: str = "message",
+    kind: str = MESSAGE,
     at: datetime = MARCH,
     thread_id: str | None = None,
     document_id: str | None = None,
@@ -30,12 +31,12 @@ async def remember(
     """Put a message, a fact or a summary of a past conversation into the index."""
     dated = f"{at.date()}: {text}"
     view = IndexedText(dated, embedder.vector(dated) if is_embedded else None)
-    told = {"message_id": f"m-{uuid.uuid4()}", "role": "user"} if kind == "message" else {}
+    told = {"message_id": f"m-{uuid.uuid4()}", "role": "user"} if kind == MESSAGE else {}
     document = IndexDocument(
         id=document_id or str(uuid.uuid4()),
         source_id=f"episode-{at.date()}",
         kind=kind,
-        views={"turn": view},
+        views={TURN if kind == MESSAGE else DIGEST: view},
         at=at,
         thread_id=thread_id or str(uuid.uuid4()),
         embedder=embedder.name if is_embedded else None,

@@ -174,13 +174,17 @@ class AwsPorts:
     def search(self) -> SearchIndex:
         from baton.settings import EmbeddingSettings, SearchSettings
 
-        url, _dimensions = SearchSettings().url, EmbeddingSettings().dimensions
+        url, dimensions = SearchSettings().url, EmbeddingSettings().dimensions
         if not url:
             from baton.adapters.no_search import NoSearch
 
             return NoSearch()
         if url.startswith("sqlite:"):
-            raise NotImplementedError(f"BATON_SEARCH_URL names the embedded index, which is not there yet: {url}")
+            from pathlib import Path
+
+            from baton.adapters.sqlite_index import SqliteIndex
+
+            return SqliteIndex(Path(url.removeprefix("sqlite:///")), dimensions)
         raise NotImplementedError(f"BATON_SEARCH_URL names an OpenSearch, whose adapter is not there yet: {url}")
 
     @cached_property
