@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,8 +19,6 @@ from baton.ports.token_counter import TokenCounter
 
 MAX_CALLS = 200
 """Model calls of a run that are recorded. It is more than one agent may make (``ToolLimits.model_calls``)."""
-
-Redact = Callable[[str], str]
 
 
 @dataclass(slots=True)
@@ -73,25 +71,22 @@ class Inspection:
         return call
 
 
-def context_record(
-    inspection: Inspection, run_id: str, counter: TokenCounter, *, redact: Redact | None = None
-) -> dict[str, Any]:
-    """Return the record as JSON values; ``redact`` is applied to every text in it."""
-    shown = redact or _as_it_is
+def context_record(inspection: Inspection, run_id: str, counter: TokenCounter) -> dict[str, Any]:
+    """Return the record as JSON values."""
     sizes: dict[int, int] = {}
     own = next((each for each in inspection.contexts if each.task_id is None), None)
     return {
         "runId": run_id,
         "budget": own.context.budget if own is not None else None,
-        "redacted": redact is not None,
+        "redacted": False,
         "cut": [],
-        "blocks": [block for each in inspection.contexts for block in _blocks(each, counter, shown)],
-        "calls": [_call(call, counter, sizes, shown) for call in inspection.calls],
+        "blocks": [block for each in inspection.contexts for block in _blocks(each, counter)],
+        "calls": [_call(call, counter, sizes) for call in inspection.calls],
         "callsLeftOut": inspection.calls_left_out,
     }
 
 
-def _blocks(begun: AgentContext, counter: TokenCounter, shown: Redact) -> list[dict[str, Any]]:
+def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
     """Return all blocks of a prompt in their order, also the empty ones."""
     context = begun.context
     apart = {id(prompt) for prompt in (*begun.recalled.prompts, *begun.changing)}
@@ -107,10 +102,10 @@ def _blocks(begun: AgentContext, counter: TokenCounter, shown: Redact) -> list[d
         RecalledBlock(BlockKind.HISTORY, tuple(history)),
         RecalledBlock(BlockKind.CURRENT, tuple(_prompt_item(each, counter) for each in current)),
     ]
-    return [_block(block, begun, shown) for block in blocks]
+    return [_block(block, begun) for block in blocks]
 
 
-def _block(block: RecalledBlock, begun: AgentContext, shown: Redact) -> dict[str, Any]:
+def _block(block: RecalledBlock, begun: AgentContext) -> dict[str, Any]:
     tokens = block.tokens or sum(item.tokens for item in block.included)
     return {
         "kind": block.kind.value,
@@ -119,16 +114,16 @@ def _block(block: RecalledBlock, begun: AgentContext, shown: Redact) -> dict[str
         "tokens": tokens,
         "durationMs": round(block.duration.total_seconds() * 1000) if block.duration is not None else None,
         "error": block.error,
-        "items": [_item(item, shown) for item in block.items],
+        "items": [_item(item) for item in block.items],
     }
 
 
-def _item(item: RecalledItem, shown: Redact) -> dict[str, Any]:
+def _item(item: RecalledItem) -> dict[str, Any]:
     return {
         "id": item.id,
         "kind": item.kind,
-        "title": shown(item.title),
-        "text": shown(item.text),
+        "title": item.title,
+        "text": item.text,
         "date": iso(item.at) if item.at is not None else None,
         "score": round(item.score, 4) if item.score is not None else None,
         "signals": {name: round(score, 4) for name, score in item.signals.items()},
@@ -151,14 +146,14 @@ def _prompt_item(prompt: Prompt, counter: TokenCounter) -> RecalledItem:
     return RecalledItem("", prompt.role.value, _text(prompt.content), None, None, {}, tokens, None, prompt.role.value)
 
 
-def _call(call: ModelCall, counter: TokenCounter, sizes: dict[int, int], shown: Redact) -> dict[str, Any]:
+def _call(call: ModelCall, counter: TokenCounter, sizes: dict[int, int]) -> dict[str, Any]:
     tools = sum(counter.count(f"{each.name} {each.description} {each.parameters}") for each in call.tools)
     return {
         "agentId": call.agent_id,
         "taskId": call.task_id,
         "model": call.model,
         "beganAt": iso(call.began_at),
-        "messages": [_message(prompt, shown) for prompt in call.prompts],
+        "messages": [_message(prompt) for prompt in call.prompts],
         "tools": [each.name for each in call.tools],
         "estimatedTokens": _estimate(call.prompts, counter, sizes) + tools,
         "inputTokens": call.usage.input_tokens if call.usage is not None else None,
@@ -177,29 +172,27 @@ def _estimate(prompts: Sequence[Prompt], counter: TokenCounter, sizes: dict[int,
     return total
 
 
-def _message(prompt: Prompt, shown: Redact) -> dict[str, Any]:
+def _message(prompt: Prompt) -> dict[str, Any]:
     """Return a message as the model's endpoint gets it; files stand as the references that they were sent as."""
     role = Role.SYSTEM if prompt.role is Role.CONTEXT else prompt.role
-    message: dict[str, Any] = {"role": role.value, "content": _content(prompt.content, shown)}
+    message: dict[str, Any] = {"role": role.value, "content": _content(prompt.content)}
     if prompt.name is not None:
         message["name"] = prompt.name
     if prompt.tool_calls:
         message["toolCalls"] = [
-            {"id": call.id, "name": call.name, "arguments": shown(call.arguments)} for call in prompt.tool_calls
+            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in prompt.tool_calls
         ]
     if prompt.tool_call_id is not None:
         message["toolCallId"] = prompt.tool_call_id
     return message
 
 
-def _content(content: Content, shown: Redact) -> Any:
+def _content(content: Content) -> Any:
     if isinstance(content, str):
-        return shown(content)
+        return content
     parts = []
     for part in content:
         body = part_as_json(part)
-        if body.get("type") == "text":
-            body["text"] = shown(body["text"])
         source = body.get("source")
         if isinstance(source, dict) and source.get("type") == "data":
             source["value"] = f"[{len(source['value'])} characters of base64]"
@@ -211,7 +204,3 @@ def _text(content: Content) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(getattr(part, "text", f"[{part.type}]") for part in content)
-
-
-def _as_it_is(text: str) -> str:
-    return text

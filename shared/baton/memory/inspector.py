@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -11,7 +12,8 @@ from aws_lambda_powertools import Logger
 from baton.domain.identity import Scope
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.metrics import Metric, count
-from baton.memory.inspection import Inspection, Redact, context_record
+from baton.memory.inspection import Inspection, context_record
+from baton.memory.record_redaction import Redact, redacted
 from baton.memory.record_size import bounded
 from baton.off_loop import LARGE, off_loop
 from baton.ports.context_records import ContextRecords
@@ -31,13 +33,13 @@ class Inspector:
         records: ContextRecords,
         counter: TokenCounter,
         policy: InspectionPolicy,
-        redact: Redact | None = None,
+        redactor: Callable[[], Redact] | None = None,
     ) -> None:
-        """``redact`` removes personal data from a text. A policy that wants it leaves texts out if it is None."""
+        """``redactor`` makes what redacts one record. Without one, a policy that wants redaction leaves texts out."""
         self._records = records
         self._counter = counter
         self._policy = policy
-        self._redact = (redact or _left_out) if policy.redacts else None
+        self._redactor = redactor
 
     async def keep(self, scope: Scope, thread_id: str, run_id: str, inspection: Inspection) -> None:
         """Keep the record of an ended run, if the policy asks for it. A failure is logged and counted, not raised."""
@@ -46,7 +48,10 @@ class Inspector:
         try:
             async with asyncio.timeout(KEEPING_SECONDS):
                 # In a thread, because counting and writing JSON take milliseconds, and other turns may be running.
-                body = await off_loop(LARGE, self._body, inspection, run_id)
+                record = await off_loop(LARGE, context_record, inspection, run_id, self._counter)
+                if self._policy.redacts:
+                    record = await redacted(record, self._redactor() if self._redactor is not None else None)
+                body = await off_loop(LARGE, bounded, record)
                 await self._records.put(scope, thread_id, run_id, body)
         except Exception:
             count(Metric.CONTEXTS_NOT_KEPT)
@@ -64,11 +69,3 @@ class Inspector:
     def mode(self) -> InspectorMode:
         """Return which turns are recorded at present."""
         return self._policy.mode
-
-    def _body(self, inspection: Inspection, run_id: str) -> bytes:
-        return bounded(context_record(inspection, run_id, self._counter, redact=self._redact))
-
-
-def _left_out(text: str) -> str:
-    """Return a note in place of a text, in a deployment that wants records redacted and cannot."""
-    return f"[left out: {len(text)} characters]" if text else ""

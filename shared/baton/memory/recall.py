@@ -105,6 +105,7 @@ class _Step(Generic[T]):
         if isinstance(failure, BatonError):
             return (), f"{failure.code}: {failure.detail}"
         logger.error("retrieval failed", exc_info=failure)
+        count(Metric.INTERNAL_FAULTS)
         return (), "internal_error: it failed unexpectedly"
 
     def _end(self, _: asyncio.Future[tuple[T, ...]]) -> None:
@@ -178,6 +179,7 @@ class _Work:
             self._words_only = f"{error.code}: searched by words only"
         except Exception:
             logger.exception("embedding failed")
+            count(Metric.INTERNAL_FAULTS)
             self._words_only = "internal_error: searched by words only"
         count(Metric.RECALLS_INCOMPLETE)
         return None

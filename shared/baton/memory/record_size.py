@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 MAX_RECORD_BYTES = 2 * 1024 * 1024
@@ -18,20 +18,25 @@ def bounded(record: dict[str, Any], most: int = MAX_RECORD_BYTES) -> bytes:
     Long texts are cut first, evenly, then calls in the middle are left out, then items that were not used, then all of
     them. ``cut`` in the record says which of these was done.
     """
-    body = _json(record)
+    lengths = [len(text) for text in _texts(record)]
+    if sum(lengths) <= most:
+        body = _json(record)
+        if len(body) <= most:
+            return body
+    shorter: dict[str, Any] = record
     for limit in TEXT_LIMITS:
+        # Writing all of a long record only to measure it could take seconds.
+        if limit != TEXT_LIMITS[-1] and sum(min(length, limit) for length in lengths) > most:
+            continue
+        shorter = {**_shortened(record, limit), "cut": [f"texts after {limit} characters"]}
+        body = _json(shorter)
         if len(body) <= most:
             return body
-        note = f"texts after {limit} characters"
-        body = _json({**_shortened(record, limit), "cut": [note]})
-    shorter: dict[str, Any] = {**_shortened(record, TEXT_LIMITS[-1]), "cut": [note]}
     for what, step in (("calls in the middle", _without_middle), ("items that were left out", _without_dropped)):
-        if len(body) <= most:
-            return body
         shorter = {**step(shorter), "cut": [*shorter["cut"], what]}
         body = _json(shorter)
-    if len(body) <= most:
-        return body
+        if len(body) <= most:
+            return body
     return _json({**shorter, "blocks": [], "calls": [], "cut": ["everything: the record is too large"]})
 
 
@@ -60,6 +65,17 @@ def _shortened(value: Any, limit: int) -> Any:
     if isinstance(value, list):
         return [_shortened(each, limit) for each in value]
     return value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
 
 
 def _json(record: Mapping[str, Any]) -> bytes:

@@ -10,10 +10,7 @@ from baton.composition.app import build
 from baton.domain.errors import StoreUnavailable
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.memory.inspection import Inspection
-from baton.memory.inspector import Inspector
 from baton.memory.record_size import MAX_RECORD_BYTES, bounded
-from tests.fakes.context_records import FakeContextRecords
-from tests.fakes.token_counter import WordCounter
 from tests.harness.harness import Harness
 from tests.harness.remembered import remember
 from tests.unit.api.served import Served
@@ -176,7 +173,7 @@ async def test_redaction_covers_every_text_of_a_record() -> None:
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     harness.ports.inspection_policy = InspectionPolicy(redacts=True)
     app = build(harness.ports)
-    app.inspector = Inspector(harness.contexts, harness.ports.counter, harness.ports.inspection_policy, _hide)
+    app.inspector._redactor = lambda: _hide
     harness.turns = app.turns
     await harness.say(content="What is my cat called? Miso?")
     [body] = harness.contexts.records.values()
@@ -214,14 +211,13 @@ def test_a_record_of_very_many_items_is_cut_too() -> None:
 
 
 async def test_a_run_without_a_model_call_has_a_record_of_nothing() -> None:
-    records = FakeContextRecords()
-    inspector = Inspector(records, WordCounter(), InspectionPolicy())
     harness = Harness()
+    inspector = harness.app.inspector
     await inspector.keep(harness.ada, "t", "r", Inspection())
     record = await inspector.read(harness.ada, "t", "r")
     assert record is not None
     assert (record["blocks"], record["calls"]) == ([], [])
 
 
-def _hide(text: str) -> str:
-    return text.replace("Miso", "M***")
+async def _hide(text: str) -> str | None:
+    return text.replace("Miso", "M***") if "Miso" in text else None
