@@ -45,6 +45,7 @@ class Situation:
         variables: Json = {
             **{name: str(told.get(name, "")) for name in ("agent", "task")},
             **{name: _fields(told.get(name)) for name in ("skill", "unfinished", "workflow")},
+            "recalled": _in_order(_fields(told.get("recalled"))),
             "said": text_of(asked) if asked else "",
             "data": _fields(_parsed(text_of(asked))) if asked and told.get("task") else {},
             "earlier": earlier,
@@ -116,6 +117,12 @@ def _nested(metadata: Mapping[str, str]) -> Json:
 
 def _fields(told: Any) -> Json:
     return told if isinstance(told, dict) else {}
+
+
+def _in_order(numbered: Json) -> list[Json]:
+    """What metadata such as ``recalled.1`` and ``recalled.2`` lists."""
+    places = sorted(int(name) for name in numbered if name.isdecimal())
+    return [item for item in (numbered[str(place)] for place in places if str(place) in numbered) if _fields(item)]
 
 
 def _parsed(text: str) -> Any:

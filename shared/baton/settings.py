@@ -7,6 +7,7 @@ variables, and the local cloud sets them from the same template.
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,6 +15,7 @@ from pydantic import AfterValidator, Field, Json, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from baton.domain.egress_policy import HOST_ENTRY, EgressPolicy
+from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS, LeaseTimes
 from baton.domain.token_issuer import OidcIssuer
 
@@ -199,6 +201,32 @@ class PrivacySettings(_Settings):
     @property
     def regions(self) -> tuple[str, ...]:
         return tuple(self.phone_regions.split(",")) if self.phone_regions else ()
+
+
+class RecallSettings(_Settings):
+    """Retrieval before an answer."""
+
+    deadline_ms: int = Field(default=800, ge=50, le=10_000, validation_alias="BATON_RECALL_DEADLINE_MS")
+    """Milliseconds that a turn waits for what it recalls. It goes on without the rest."""
+
+    @property
+    def deadline(self) -> timedelta:
+        return timedelta(milliseconds=self.deadline_ms)
+
+
+class InspectorSettings(_Settings):
+    """The Context Inspector."""
+
+    mode: InspectorMode = Field(default=InspectorMode.ALL, validation_alias="BATON_INSPECTOR")
+    """``all`` turns are recorded, a ``sample``, or none (``off``)."""
+    rate: float = Field(default=0.1, ge=0, le=1, validation_alias="BATON_INSPECTOR_RATE")
+    """The share of turns in a sample."""
+    redacts: bool = Field(default=False, validation_alias="BATON_INSPECTOR_REDACT")
+    """Whether personal data is removed from what is recorded."""
+
+    @property
+    def policy(self) -> InspectionPolicy:
+        return InspectionPolicy(self.mode, self.rate, self.redacts)
 
 
 class MetricSettings(_Settings):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from baton.adapters.pii.in_process import InProcessPiiDetector
+from baton.domain.inspection_policy import InspectionPolicy
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
+from baton.memory.recall import DEADLINE
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
 from baton.ports.audit import AuditLog
 from baton.ports.chat_model import ChatModel
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
+from baton.ports.context_records import ContextRecords
 from baton.ports.embedder import Embedder
 from baton.ports.episodes import Closings, Episodes
 from baton.ports.files import Files
@@ -36,6 +40,7 @@ from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.connections import FakeConnections
+from tests.fakes.context_records import FakeContextRecords
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.episodes import FakeClosings
 from tests.fakes.files import FakeFiles
@@ -62,6 +67,9 @@ class FakePorts:
     idle: IdleThreads
     audit: AuditLog
     files: Files = field(default_factory=FakeFiles)
+    context_records: ContextRecords = field(default_factory=FakeContextRecords)
+    inspection_policy: InspectionPolicy = field(default_factory=InspectionPolicy)
+    recall_deadline: timedelta = DEADLINE
     search: SearchIndex = field(default_factory=FakeSearchIndex)
     embedder: Embedder = field(default_factory=FakeEmbedder)
     queue: TurnQueue = field(default_factory=FakeTurnQueue)

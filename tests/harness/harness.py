@@ -23,6 +23,7 @@ from tests.fakes.audit import FakeAuditLog
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
+from tests.fakes.context_records import FakeContextRecords
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.episodes import FakeClosings, FakeEpisodes
 from tests.fakes.files import FakeFiles
@@ -68,6 +69,8 @@ class Harness:
     assistant: AgentDefinition = ASSISTANT
     others: tuple[AgentDefinition, ...] = ()
     stores: Stores | None = None
+    recalls: bool = False
+    """Whether agents retrieve as their definitions say; otherwise not at all, and their prompts stay as short."""
 
     def __post_init__(self) -> None:
         self.store = FakeThreadStore(self.clock)
@@ -87,8 +90,10 @@ class Harness:
         self.tools = FakeTools()
         self.closings = FakeClosings()
         self.files = FakeFiles()
+        definitions = (self.assistant, LIBRARIAN, *self.others)
+        self.catalog = FakeAgentCatalog(*(definitions if self.recalls else map(without_retrieval, definitions)))
         self.search, self.embedder = FakeSearchIndex(), FakeEmbedder()
-        self.catalog = FakeAgentCatalog(self.assistant, LIBRARIAN, *self.others)
+        self.contexts = FakeContextRecords()
         self.ports = FakePorts(
             clock=self.clock,
             store=self.store,
@@ -102,14 +107,15 @@ class Harness:
             idle=self.idle,
             audit=self.audit,
             files=self.files,
+            search=self.search,
+            embedder=self.embedder,
+            context_records=self.contexts,
             queue=self.queue,
             closings=self.closings,
             connections=self.connections,
             catalog=self.catalog,
             model=self.model,
             tools=self.tools,
-            search=self.search,
-            embedder=self.embedder,
             agent_client=self.agent_client,
         )
         self.app = build(self.ports)
@@ -161,6 +167,12 @@ class Harness:
             subscriber=subscriber,
         )
         return Said(events, finished)
+
+
+def without_retrieval(agent: AgentDefinition) -> AgentDefinition:
+    """Return the agent with all retrieval switched off."""
+    memory = agent.memory.model_copy(update={"semantic_top_k": 0, "episodic_top_k": 0})
+    return agent.model_copy(update={"memory": memory})
 
 
 @dataclass

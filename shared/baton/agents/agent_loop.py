@@ -26,13 +26,14 @@ from baton.domain.events import text_content, text_end, text_start
 from baton.domain.message import Role
 from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
-from baton.domain.skill import Skill
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import Usage
 from baton.memory.context import AssembledContext
 from baton.memory.growing_turn import fit
 from baton.memory.history_window import WindowedHistory
+from baton.memory.inspection import AgentContext, ModelCall
+from baton.memory.recalled import NOTHING_RECALLED, Recalled
 from baton.memory.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
 from baton.off_loop import off_loop
 from baton.outbox.answer_limit import AnswerLimit
@@ -73,8 +74,9 @@ class AgentLoop:
         task_id: str | None = None,
     ) -> None:
         self._agent = agent
+        self._task_id = task_id
         self._prompts: list[Prompt] = []
-        self._skills: Sequence[Skill] = ()
+        self._recalled = NOTHING_RECALLED
         self._head = self._current_from = 0
         self._prompt_budget = 0
         self._history: WindowedHistory | None = None
@@ -117,9 +119,12 @@ class AgentLoop:
             history=self._history.without_oldest(self._dropped) if self._history is not None else None,
         )
 
-    async def begin(self, context: AssembledContext, *, skills: Sequence[Skill] = ()) -> None:
-        """Set the prompt; ``skills`` are those that it describes."""
-        self._skills = skills
+    async def begin(
+        self, context: AssembledContext, *, recalled: Recalled = NOTHING_RECALLED, changing: Sequence[Prompt] = ()
+    ) -> None:
+        """Set the prompt; ``recalled`` and the ``changing`` notes are in it already."""
+        self._recalled = recalled
+        self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context, recalled, changing))
         self._prompts = list(context.prompts)
         self._head, self._current_from = context.head, context.current_from
         self._prompt_budget = context.budget
@@ -170,12 +175,23 @@ class AgentLoop:
         failure: BatonError | None = None
         prompts = [*self._prompts, Prompt(Role.SYSTEM, LAST_ANSWER)] if is_last else self._prompts
         conversation = self._tracker.current if self._tracker is not None else None
-        metadata = call_metadata(self._agent, conversation, self._skills)
+        metadata = call_metadata(self._agent, conversation, self._recalled)
+        tools = () if is_last else self._kit.specs
+        noted = context.inspection.begin_call(
+            ModelCall(
+                self._agent.id,
+                self._task_id,
+                self._settings.model,
+                tuple(prompts),
+                tuple(tools),
+                context.services.clock.now(),
+            )
+        )
         stream = context.services.model.stream(
             replace(self._settings, metadata=metadata),
             prompts,
             thread_files=context.files,
-            tools=() if is_last else self._kit.specs,
+            tools=tools,
         )
         # The model is asked at once, but a fast model's chunks are work on the event loop, for which the question's
         # writes would have to wait.
@@ -223,6 +239,9 @@ class AgentLoop:
                 is_cut=is_cut,
                 sources=sources if text else (),
             )
+        noted.error = failure.code if failure is not None else None
+        if finished is not None:
+            noted.model, noted.usage = finished.model, finished.usage
         await self._count(finished, prompts, heard, calls)
         self._has_answered = bool(text)
         if failure is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from baton.handoffs.agent_registry import AgentRegistry
+from baton.memory.recall import Recall
 from baton.ports.agent_client import AgentClient
 from baton.ports.audit import AuditLog
 from baton.ports.chat_model import ChatModel
@@ -24,6 +25,7 @@ class AgentServices:
     default_model: str
     light_model: str
     """For what must be quick rather than clever."""
+    recall: Recall
     tools: Tools
     agent_client: AgentClient
     records: RunRecords

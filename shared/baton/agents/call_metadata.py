@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.running_conversation import RunningConversation
-from baton.domain.skill import Skill
+from baton.memory.recalled import NOTHING_RECALLED, Recalled, RecalledItem
+
+MAX_RECALLED = 3
+"""Recalled items that a request names, the best ones."""
+MAX_RECALLED_CHARS = 480
+"""Characters of the JSON of one of them. Endpoints limit a value to 512."""
 
 
 def call_metadata(
-    agent: AgentDefinition, conversation: RunningConversation | None, skills: Sequence[Skill] = ()
+    agent: AgentDefinition, conversation: RunningConversation | None, recalled: Recalled = NOTHING_RECALLED
 ) -> dict[str, Any]:
     """Flat names with JSON values. ``conversation`` is None for an agent that another one consults."""
     told: dict[str, Any] = {"agent": agent.id}
-    if skills:
-        draft = skills[0].draft
+    if recalled.skills:
+        draft = recalled.skills[0].draft
         told |= {"skill.name": draft.name, "skill.steps": [step.text for step in draft.steps]}
+    told |= dict(_recalled(recalled))
     if conversation is None:
         return told
     if conversation.resumable:
@@ -28,3 +35,21 @@ def call_metadata(
         for fields in workflow.data.values():
             told |= {f"workflow.data.{name}": value for name, value in fields.items()}
     return told
+
+
+def _recalled(recalled: Recalled) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what is remembered, best first."""
+    items = [item for block in (recalled.knowledge, recalled.episodes) for item in block.included]
+    for number, item in enumerate(sorted(items, key=lambda item: -(item.score or 0.0))[:MAX_RECALLED], start=1):
+        yield f"recalled.{number}", _told(item)
+
+
+def _told(item: RecalledItem) -> dict[str, Any]:
+    """Return an item with as much of its text as fits."""
+    date = item.at.date().isoformat() if item.at is not None else ""
+    told = {"kind": item.kind, "date": date, "source": item.title[:80], "role": item.role, "text": ""}
+    room = MAX_RECALLED_CHARS - len(json.dumps(told, ensure_ascii=False))
+    text = item.text
+    while len(json.dumps(text, ensure_ascii=False)) - 2 > room:
+        text = text[: len(text) * 3 // 4]
+    return told | {"text": text}

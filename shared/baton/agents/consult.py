@@ -28,6 +28,8 @@ from baton.domain.tool_events import subagent_error, subagent_finished, subagent
 from baton.domain.usage import Usage
 from baton.memory.context import AssembledContext
 from baton.memory.message_prompts import CUT_NOTE
+from baton.memory.selecting import select
+from baton.memory.system_prompt import system_prompt
 from baton.outbox.answer_limit import AnswerLimit
 from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask
 from baton.ports.chat_model import Prompt, TextDelta
@@ -148,8 +150,12 @@ class Consultations:
         loop = AgentLoop(context, agent, kit, transcript, task_id=task.id)
         question = Prompt(Role.USER, task.message)
         budget = max(0, agent.memory.max_working_memory_tokens - kit.tokens(services.counter))
-        system = Prompt(Role.SYSTEM, agent.system_prompt)
-        await loop.begin(AssembledContext((system, question), tokens=0, head=1, current_from=1, budget=budget))
+        # Its own knowledge, but nothing of the user's conversations: it sees only what its task says.
+        found = await services.recall.recall(context.scope, agent, task.message, with_episodes=False)
+        recalled = select(found, agent.memory, services.counter, today=services.clock.now().date())
+        prompts = (Prompt(Role.SYSTEM, system_prompt(agent)), *recalled.prompts, question)
+        head = len(prompts) - 1
+        await loop.begin(AssembledContext(prompts, 0, head, current_from=head, budget=budget), recalled=recalled)
         try:
             async with contextlib.aclosing(loop.events()) as events:
                 async for _ in events:

@@ -17,6 +17,7 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
 from baton.gather_all import gather_all
+from baton.memory.inspection import Inspection
 from baton.ports.chat_model import ModelSettings
 from baton.ports.files import ThreadFiles
 from baton.ports.thread_store import Lease
@@ -86,6 +87,8 @@ class RunContext:
     writes: Writes = field(default_factory=Writes)
     journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
     """Calls that an earlier attempt has executed, by id. They are not repeated."""
+    inspection: Inspection = field(default_factory=Inspection)
+    """What the Context Inspector records of the run."""
 
     async def may_act(self) -> bool:
         """Wait until the question is stored. False if the run was stopped: nothing may be done outside then."""

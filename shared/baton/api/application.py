@@ -25,6 +25,7 @@ from baton.api import (
     run_records,
     runs,
     threads,
+    turns,
     workflows,
 )
 from baton.api.body_limit import BodyLimit
@@ -73,7 +74,20 @@ def create_app(
         allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
         max_age=3600,
     )
-    nouns = (runs, messages, threads, run_records, controls, forks, workflows, files, episodes, audit, agents)
+    nouns = (
+        runs,
+        messages,
+        threads,
+        turns,
+        run_records,
+        controls,
+        forks,
+        workflows,
+        files,
+        episodes,
+        audit,
+        agents,
+    )
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")
     app.include_router(health.router)

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from fastapi import Depends, Path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from baton.domain.served import THREAD_ID
+from baton.domain.served import RUN_ID, THREAD_ID
 
 
 class EncodedSegments:
@@ -50,4 +50,12 @@ def thread_in_path(
     return unquote(thread_id)
 
 
+def run_in_path(
+    run_id: Annotated[str, Path(description="The run's id, percent-encoded.", examples=[RUN_ID])],
+) -> str:
+    """Return the run id of a path. Clients may choose it, so it may contain a slash."""
+    return unquote(run_id)
+
+
 ThreadId = Annotated[str, Depends(thread_in_path)]
+RunId = Annotated[str, Depends(run_in_path)]

@@ -15,6 +15,7 @@ from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
 from baton.memory.episode_messages import EpisodeMessages
 from baton.memory.episode_search import EpisodeSearch
+from baton.memory.inspector import Inspector
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.ports.audit import AuditLog
@@ -48,6 +49,7 @@ class ApiServices:
     approvals: Approvals
     agents: AgentRegistry
     files: Files
+    inspector: Inspector
     audit: AuditLog
     clock: Clock
     episodes: Episodes
@@ -74,6 +76,7 @@ class ApiServices:
             approvals=app.approvals,
             agents=app.agents,
             files=ports.files,
+            inspector=app.inspector,
             audit=ports.audit,
             clock=ports.clock,
             episodes=ports.episodes,

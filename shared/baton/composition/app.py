@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from baton.memory.episode_messages import EpisodeMessages
     from baton.memory.episode_search import EpisodeSearch
     from baton.memory.history_summary import HistorySummaries
+    from baton.memory.inspector import Inspector
+    from baton.memory.recall import Recall
     from baton.memory.session_closing import SessionClosing
     from baton.outbox.replay import Replays
     from baton.sessions.endings import Endings
@@ -153,6 +155,7 @@ class App:
             conversations=self.conversations,
             forks=self.forks,
             active_skills=self.active_skills,
+            inspector=self.inspector,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
         )
@@ -168,6 +171,7 @@ class App:
             model=ports.model,
             default_model=ports.default_model,
             light_model=ports.light_model,
+            recall=self.recall,
             tools=ports.tools,
             agent_client=ports.agent_client,
             records=ports.records,
@@ -236,6 +240,21 @@ class App:
         from baton.memory.episode_messages import EpisodeMessages
 
         return EpisodeMessages(self.ports.store, self.ports.episodes)
+
+    @cached_property
+    def recall(self) -> Recall:
+        """Retrieves what is remembered."""
+        from baton.memory.recall import Recall
+
+        return Recall(self.ports.search, self.ports.embedder, deadline=self.ports.recall_deadline)
+
+    @cached_property
+    def inspector(self) -> Inspector:
+        """Keeps and reads the Context Inspector's records."""
+        from baton.memory.inspector import Inspector
+
+        ports = self.ports
+        return Inspector(ports.context_records, ports.counter, ports.inspection_policy)
 
     # Sessions, handoffs and events
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from baton.ports.clock import SystemClock
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.deferred_model import DeferredChatModel
     from baton.adapters.dynamodb.table import Table
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from baton.adapters.token_counter import TiktokenCounter
     from baton.adapters.tokens import JwtVerifier
     from baton.composition.outside import Outside
+    from baton.domain.inspection_policy import InspectionPolicy
     from baton.domain.lease_times import LeaseTimes
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from baton.ports.chat_model import ChatModel
     from baton.ports.clock import Clock
     from baton.ports.connections import Connections
+    from baton.ports.context_records import ContextRecords
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
     from baton.ports.files import Files
@@ -156,6 +160,18 @@ class AwsPorts:
 
         return S3Files(s3_client(), StoreSettings().bucket, self.clock)
 
+    @cached_property
+    def context_records(self) -> ContextRecords:
+        from baton.adapters.s3_context_records import S3ContextRecords
+
+        return S3ContextRecords(self.bodies.client, self.bodies.bucket)
+
+    @cached_property
+    def inspection_policy(self) -> InspectionPolicy:
+        from baton.settings import InspectorSettings
+
+        return InspectorSettings().policy
+
     # Search
 
     @cached_property
@@ -245,6 +261,12 @@ class AwsPorts:
         from baton.settings import EpisodeSettings
 
         return EpisodeSettings().facts
+
+    @cached_property
+    def recall_deadline(self) -> timedelta:
+        from baton.settings import RecallSettings
+
+        return RecallSettings().deadline
 
     # Queues and connections
 

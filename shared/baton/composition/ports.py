@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from baton.domain.inspection_policy import InspectionPolicy
     from baton.domain.lease_times import LeaseTimes
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
@@ -12,6 +15,7 @@ if TYPE_CHECKING:
     from baton.ports.chat_model import ChatModel
     from baton.ports.clock import Clock
     from baton.ports.connections import Connections
+    from baton.ports.context_records import ContextRecords
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
     from baton.ports.files import Files
@@ -105,6 +109,16 @@ class Ports(Protocol):
         """Uploads."""
         ...
 
+    @property
+    def context_records(self) -> ContextRecords:
+        """The Context Inspector's records."""
+        ...
+
+    @property
+    def inspection_policy(self) -> InspectionPolicy:
+        """Which turns the Context Inspector records."""
+        ...
+
     # Search
 
     @property
@@ -125,6 +139,11 @@ class Ports(Protocol):
     @property
     def with_episode_facts(self) -> bool:
         """Whether the light model writes summaries and facts of episodes."""
+        ...
+
+    @property
+    def recall_deadline(self) -> timedelta:
+        """How long a turn waits for what it recalls."""
         ...
 
     # Queues and connections

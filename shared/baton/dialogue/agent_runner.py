@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from ag_ui.core import BaseEvent
@@ -14,7 +15,7 @@ from baton.agents.agent_result import AgentResult
 from baton.agents.approvals import refusals
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.consult import Consultations
-from baton.agents.prompting import CONTINUING, changing_notes, followed_skills, skill_notes, steady_notes
+from baton.agents.prompting import CONTINUING, changing_notes, steady_notes
 from baton.agents.tool_kit import ToolKit, tool_kit
 from baton.agents.transcript import Transcript
 from baton.dialogue.agent_histories import AgentHistories
@@ -30,6 +31,9 @@ from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
 from baton.memory.context import AssembledContext, Blocks, assemble
+from baton.memory.recall_assembly import assemble_recalled
+from baton.memory.recalled import Found, Recalled
+from baton.memory.selecting import select
 from baton.ports.chat_model import Prompt
 
 
@@ -147,14 +151,11 @@ class AgentRunner:
                         yield event
                 current = (*self._input.unfinished, *self._input.transcript.messages)
             # An approved call may have advanced the workflow.
-            followed = followed_skills(self._tracker.current, self._input.skills, self._text)
             blocks = Blocks(
-                steady=steady_notes(self._tracker.current),
-                retrieved=skill_notes(followed, self._services.counter),
-                changing=changing_notes(self._tracker.current, kit),
+                steady=steady_notes(self._tracker.current), changing=changing_notes(self._tracker.current, kit)
             )
-            context = await self._assembled(kit, current, blocks)
-            await loop.begin(context, skills=[skill for skill, _ in followed])
+            context, recalled = await self._assembled(kit, current, blocks)
+            await loop.begin(context, recalled=recalled, changing=blocks.changing)
         if not self._context.stop.is_set():
             async with contextlib.aclosing(agent.events()) as events:
                 async for event in events:
@@ -191,25 +192,52 @@ class AgentRunner:
         consult = self._consultations.ask
         return AgentLoop(self._context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)
 
-    async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage], blocks: Blocks) -> AssembledContext:
-        """Return the assembled prompts of the active agent."""
+    async def _assembled(
+        self, kit: ToolKit, current: Sequence[StoredMessage], blocks: Blocks
+    ) -> tuple[AssembledContext, Recalled]:
+        """Return the assembled prompts of the active agent, and what of the recalled is in them."""
         conversation, counter = self._tracker.current, self._services.counter
         history, reserved = await self._histories.read(), kit.tokens(counter)
-        made = assemble(
+        assembled = partial(
+            assemble,
             conversation.agent,
             history.messages,
             current,
             counter,
-            reserved=reserved,
             handoff=conversation.handoff,
             window=self._histories.window,
             summary=history.summary,
-            blocks=blocks,
+        )
+        choose = partial(
+            select,
+            await self._found(),
+            conversation.agent.memory,
+            counter,
+            today=self._services.clock.now().date(),
+            follows_skills=conversation.handoff is None,
+        )
+        made, recalled = assemble_recalled(
+            assembled,
+            choose,
+            blocks,
+            counter,
+            thread_id=self._context.thread_id,
+            current=current,
+            reserved=reserved,
+            most=conversation.agent.memory.retrieved_tokens,
         )
         if self._input.asked is not None or conversation.workflow is None:
-            return made
+            return made, recalled
         asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
-        return replace(made, prompts=(*made.prompts, asked))
+        return replace(made, prompts=(*made.prompts, asked)), recalled
+
+    async def _found(self) -> Found:
+        """Return what was found for the active agent. One that took over in this run searches its own knowledge."""
+        agent, found = self._tracker.current.agent, self._input.found
+        if agent.id != self._input.agent.id:
+            own = await self._services.recall.recall(self._context.scope, agent, self._text, earlier=found)
+            found = replace(own, procedure=found.procedure)
+        return found
 
     async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
         """Make the approved calls, and give the model the refusals of the others.

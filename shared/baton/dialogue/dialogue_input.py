@@ -11,10 +11,10 @@ from baton.dialogue.dialogue_services import DialogueServices
 from baton.domain.agent import AgentDefinition
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, StoredMessage
-from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.memory.history_reading import ReadHistory
+from baton.memory.recalled import Found
 from baton.requests.turn_requests import ActionRequest, ConversationAction, TurnRequest
 
 
@@ -37,8 +37,8 @@ class DialogueInput:
     unfinished: Sequence[StoredMessage]
     """The interrupted exchange that the run continues; empty if there is none."""
     transcript: Transcript
-    skills: Sequence[Skill]
-    """The skills that users have taught the main agent."""
+    found: Found
+    """What was found for the message, for ``agent``, in memory and among the main agent's skills."""
     answered: PendingInterrupts | None
     """The answered interrupts that the run continues; None if it answers a message or carries out an action."""
     previous_seq: int | None

@@ -58,8 +58,13 @@ class MemorySettings(Definition):
     max_working_memory_tokens: int = Field(default=16_000, ge=500, le=1_000_000)
     """Budget of the whole prompt: system prompt, retrieved blocks, history and current message."""
     semantic_top_k: int = Field(default=5, ge=0, le=50)
+    """The most items of retrieved knowledge. 0 switches its retrieval off."""
     episodic_top_k: int = Field(default=5, ge=0, le=50)
+    """The most snippets of past conversations. 0 switches their retrieval off."""
     relevance_floor: float = Field(default=0.2, ge=0, le=1)
+    """The least cosine similarity of knowledge and snippets to the message."""
+    procedural_floor: float = Field(default=0.5, ge=0, le=1)
+    """The least cosine similarity of a skill to a message that matches none of its triggers."""
     retrieved_tokens: int = Field(default=2_000, ge=0, le=100_000)
     """Cap of the knowledge and episode blocks together."""
     retrieved: RetrievedPlace = RetrievedPlace.BEFORE_HISTORY

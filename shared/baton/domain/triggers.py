@@ -54,6 +54,11 @@ def matching(triggers: Sequence[str], text: str) -> str | None:
     return next((trigger for trigger in triggers if matches(trigger, text)), None)
 
 
+def is_phrase(trigger: str) -> bool:
+    """Return whether the trigger is a phrase, and not a pattern."""
+    return _META.search(trigger) is None
+
+
 def as_compared(trigger: str) -> str:
     """Return a normal form, which is equal for phrases that differ in case or spacing only.
 

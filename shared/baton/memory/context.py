@@ -19,6 +19,7 @@ from baton.memory.history_window import (
     slide,
 )
 from baton.memory.message_prompts import as_prompts
+from baton.memory.system_prompt import system_prompt
 from baton.memory.token_estimates import REPLY_TOKENS, message_tokens, total_tokens
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
@@ -70,7 +71,7 @@ class AssembledContext:
 
 def history_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCounter) -> int:
     """Return the tokens left for the history after the system prompt and the current message, at least 0."""
-    fixed = message_tokens(agent.system_prompt, counter) + current_tokens + REPLY_TOKENS
+    fixed = message_tokens(system_prompt(agent), counter) + current_tokens + REPLY_TOKENS
     return max(0, agent.memory.max_working_memory_tokens - fixed)
 
 
@@ -106,7 +107,9 @@ def assemble(
     whole = max(0, memory.max_working_memory_tokens - reserved)
     known = _summary(_stored_summary(history, window) or summary) if memory.summary else []
     others = [*blocks.steady, *known, *blocks.retrieved, *blocks.changing]
-    fixed = message_tokens(agent.system_prompt, counter) + total_tokens(others, counter) + current_tokens + REPLY_TOKENS
+    fixed = (
+        message_tokens(system_prompt(agent), counter) + total_tokens(others, counter) + current_tokens + REPLY_TOKENS
+    )
     rules = window_rules(agent, max(0, whole - fixed), handoff)
     end = history[-1].ordinal + 1 if history else 0
     windowed = slide(exchanges(history, is_cut=rules.is_cut), window, rules, end=end)
@@ -119,7 +122,7 @@ def assemble(
         shows_calls=shows_calls,
         masked_below=windowed.window.masked_below,
     )
-    head = _marked([Prompt(Role.SYSTEM, agent.system_prompt), *blocks.steady, *known])
+    head = _marked([Prompt(Role.SYSTEM, system_prompt(agent)), *blocks.steady, *known])
     tail = [*blocks.changing, *as_prompts(current, agent.id, shows_calls=shows_calls)]
     if memory.retrieved is RetrievedPlace.BEFORE_MESSAGE:
         tail[:0] = blocks.retrieved

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.history_window import session_of, window_of
@@ -16,6 +17,7 @@ from baton.domain.thread import Thread
 from baton.gather_all import gather_all
 from baton.memory.context import history_budget, reading_budget
 from baton.memory.history_reading import ReadHistory, read_history
+from baton.memory.recalled import NOTHING_FOUND, Found
 from baton.turns.turn_services import TurnServices
 
 CLOCK_SKEW = timedelta(seconds=1)
@@ -29,8 +31,8 @@ class ThreadSnapshot:
     history: ReadHistory
     """The messages before the question that the active agent's prompt may hold."""
     conversation: RunningConversation
-    skills: Sequence[Skill]
-    """The main agent's skills that may apply to the run."""
+    found: Found
+    """What is remembered about the message, and the main agent's skills that it matches."""
 
 
 async def read_thread(
@@ -40,18 +42,20 @@ async def read_thread(
     agent: AgentDefinition,
     question: StoredMessage,
     unfinished: Sequence[StoredMessage] = (),
+    *,
+    recalls: bool = True,
 ) -> ThreadSnapshot:
-    """Read history, conversation and skills concurrently.
+    """Read history and conversation, and recall what belongs to the message, concurrently.
 
-    ``unfinished`` is the exchange that the run continues; it is empty for a new ``question``. Raises
-    ``StoreUnavailable``.
+    ``unfinished`` is the exchange that the run continues; it is empty for a new ``question``. ``recalls`` is False for
+    a run that asks no model. Raises ``StoreUnavailable``.
     """
-    history, conversation, skills = await gather_all(
+    history, conversation, found = await gather_all(
         _history(services, scope, thread, agent, question, unfinished),
         services.conversations.load(thread, scope),
-        _skills(services, scope, thread, question),
+        _recall(services, scope, thread, agent, question, unfinished) if recalls else _nothing_found(),
     )
-    return ThreadSnapshot(history, conversation, skills)
+    return ThreadSnapshot(history, conversation, found)
 
 
 async def _history(
@@ -74,6 +78,26 @@ async def _history(
         token_budget=budget(agent, tokens, services.agents.counter),
         before=unfinished[0].ordinal if unfinished else None,
     )
+
+
+async def _recall(
+    services: TurnServices,
+    scope: Scope,
+    thread: Thread,
+    agent: AgentDefinition,
+    question: StoredMessage,
+    unfinished: Sequence[StoredMessage],
+) -> Found:
+    """Return what is found for the user's message; nothing for an action, which has none."""
+    asked = next((each for each in (question, *reversed(unfinished)) if each.role is Role.USER), None)
+    if asked is None or agent.remote is not None:
+        return NOTHING_FOUND
+    skills = partial(_skills, services, scope, thread, question)
+    return await services.agents.recall.recall(scope, agent, asked.text, skills=skills)
+
+
+async def _nothing_found() -> Found:
+    return NOTHING_FOUND
 
 
 async def _skills(services: TurnServices, scope: Scope, thread: Thread, question: StoredMessage) -> Sequence[Skill]:

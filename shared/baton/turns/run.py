@@ -23,6 +23,7 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCallRecord
 from baton.gather_all import gather_all
 from baton.handoffs.conversation_tracker import ConversationTracker
+from baton.memory.inspection import Inspection
 from baton.memory.message_range import messages_between
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
@@ -83,6 +84,7 @@ class RunExecution:
         self._question = opening_message(self._request, lease.thread, run, services, self._answered)
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
+        self._inspection = Inspection()
         self._unfinished: Sequence[StoredMessage] = ()
         """The interrupted exchange that this run continues; empty if there is none."""
 
@@ -92,6 +94,7 @@ class RunExecution:
         Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
         begun: list[asyncio.Future[Any]] = []
+        lease = self._holder.lease
         try:
             known, left = await self._find_earlier_attempt() if self._run.attempt > 1 else (None, None)
             if known is not None and (left is not None or known.digest != self._request.digest):
@@ -109,7 +112,9 @@ class RunExecution:
             if result is None:
                 result = await self._answer(snapshot)
             assert result is not None  # noqa: S101 - without an opening to wait for, it always begins
-            return RunOutcome(await self._committing().commit(result), was_told=True)
+            finished = await self._committing().commit(result)
+            await self._services.inspector.keep(lease.scope, lease.thread_id, self._run.run_id, self._inspection)
+            return RunOutcome(finished, was_told=True)
         finally:
             self._outbox.stop()
             self._writes.stop()
@@ -192,7 +197,15 @@ class RunExecution:
             first, end = self._answered.first_ordinal, lease.thread.next_ordinal
             self._unfinished = await messages_between(services.store, lease.scope, lease.thread, first, end)
         snapshot, _, self._journal = await gather_all(
-            read_thread(services, self._scope, self._thread, self._agent, self._question, self._unfinished),
+            read_thread(
+                services,
+                self._scope,
+                self._thread,
+                self._agent,
+                self._question,
+                self._unfinished,
+                recalls=not self._is_given_up,
+            ),
             asyncio.shield(watchers),
             calls_before(services.agents.records, lease, self._run),
         )
@@ -228,7 +241,7 @@ class RunExecution:
         Returns None if ``opening`` finds the record of an earlier attempt.
         """
         stop, opened = asyncio.Event(), asyncio.Event()
-        self._writes = Writes()
+        self._writes, self._inspection = Writes(), Inspection()
         dialogue = Dialogue(self._dialogue_input(snapshot, stop, opened))
         keeper = LeaseKeeper(
             self._holder,
@@ -309,6 +322,7 @@ class RunExecution:
             opened=opened,
             writes=self._writes,
             journal=self._journal,
+            inspection=self._inspection,
         )
         return DialogueInput(
             context=context,
@@ -317,7 +331,7 @@ class RunExecution:
             agent=agent,
             tracker=ConversationTracker(snapshot.conversation),
             request=self._request,
-            skills=snapshot.skills,
+            found=snapshot.found,
             opening=self._question,
             history=snapshot.history,
             unfinished=self._unfinished,
@@ -340,10 +354,14 @@ class RunExecution:
 
         ERROR: the run is given up. CANCELLED: the user cancelled it while it waited.
         """
-        if self._call.gives_up or self._run.attempt >= MAX_ATTEMPTS:
+        if self._is_given_up:
             return OutcomeType.ERROR
         is_cancelled = self._run.run_id in self._outbox.delivery.cancelled_runs
         return OutcomeType.CANCELLED if is_cancelled else None
+
+    @property
+    def _is_given_up(self) -> bool:
+        return self._call.gives_up or self._run.attempt >= MAX_ATTEMPTS
 
     # Commit and deliver
 

@@ -11,6 +11,7 @@ from baton.domain.lease_times import LeaseTimes
 from baton.handoffs.active_skills import ActiveSkills
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
+from baton.memory.inspector import Inspector
 from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.stream_log import StreamLog
@@ -32,6 +33,7 @@ class TurnServices:
     conversations: ConversationStates
     forks: Forks
     active_skills: ActiveSkills
+    inspector: Inspector
     lease_times: LeaseTimes
     queue: Callable[[], TurnQueue]
     """Returns the queue. Only runs that ask for a summary need it, and the function for dead turns has none."""

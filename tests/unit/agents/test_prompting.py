@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from baton.agents.prompting import MAX_SKILL_TOKENS
 from baton.agents.workflow_notes import MAX_TOLD
 from baton.domain.interrupt import InterruptAnswer
 from baton.domain.skill import Skill, SkillDraft, SkillStep
+from baton.memory.selecting import MAX_SKILL_TOKENS
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance
 from tests.harness.harness import Harness

@@ -168,6 +168,12 @@ class Sweep:
             case ["episode_id"]:
                 episodes = (await client.get("/v1/episodes", params={"limit": 100})).json()["items"]
                 values = [(each["id"],) for each in episodes] + [(each,) for each in others]
+            case ["thread_id", "run_id"]:
+                values = []
+                for thread_id in self.harness.threads.values():
+                    listed = await client.get(f"/v1/threads/{quote(thread_id, safe='')}/turns", params={"limit": 100})
+                    runs = [turn["runId"] for turn in listed.json().get("items", [])]
+                    values += [(thread_id, each) for each in [*runs, *others]]
             case ["thread_id", "task_id"]:
                 values = []
                 for thread_id in self.harness.threads.values():
@@ -248,7 +254,7 @@ def _filled(route: str, values: Query) -> str:
 
 
 def _id(item: Json) -> str:
-    return str(item.get("id") or item["taskId"])
+    return str(item.get("id") or item.get("taskId") or item["runId"])
 
 
 def _listed(answer: httpx.Response) -> list[Json]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from local.demo_model.engine import Call
@@ -102,3 +104,49 @@ def test_a_specialist_that_the_script_does_not_know_hands_back(said: str) -> Non
 def test_it_sums_up_for_a_specialist() -> None:
     told = "user: Hello\nassistant: Hi!\nuser: I want to create a skill."
     assert ask(DEMO, told, task="handoff_summary").text == "User wants to create a skill."
+
+
+# Past conversations
+
+MISO = {"kind": "message", "date": "2026-03-14", "source": "the user said", "role": "user", "text": "My cat is Miso."}
+FACT = {"kind": "fact", "date": "2026-03-15", "source": "noted", "role": None, "text": "The user likes tea."}
+CHUNK = {"kind": "chunk", "date": "2026-01-02", "source": "Handbook", "role": None, "text": "Tea is at five."}
+ON_THE_DAY = "On 2026-03-14 you told me: “My cat is Miso.”"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "What is my cat called?",
+        "What's my cat?",
+        "What did I tell you about my cat?",
+        "Do you remember my cat",
+        "What is my name?",
+        "What did I ask you to remember?",
+        "How old is Miso?",
+    ],
+)
+def test_it_answers_from_what_is_recalled(said: str) -> None:
+    assert ask(DEMO, said, recalled__1=json.dumps(MISO)).text == ON_THE_DAY
+
+
+def test_it_tells_everything_that_is_recalled_with_its_date() -> None:
+    recalled = {f"recalled__{number}": json.dumps(each) for number, each in enumerate((MISO, FACT, CHUNK), start=1)}
+    assert ask(DEMO, "And what about tea?", **recalled).text.split("\n\n") == [
+        ON_THE_DAY,
+        "From our conversation of 2026-03-15: The user likes tea.",
+        "According to Handbook (2026-01-02): “Tea is at five.”",
+    ]
+
+
+def test_what_this_conversation_tells_comes_before_the_past() -> None:
+    said = ["My cat is Rex.", "!", "What is my cat?"]
+    assert ask(DEMO, *said, recalled__1=json.dumps(MISO)).text == "Your cat is Rex."
+
+
+def test_a_statement_is_not_answered_from_the_past() -> None:
+    assert "2026" not in ask(DEMO, "My cat is fine.", recalled__1=json.dumps(MISO)).text
+
+
+def test_recalled_data_that_was_cut_is_not_known() -> None:
+    assert "offline demo model" in ask(DEMO, "Blue elephants?", recalled__1='{"kind": "mess').text

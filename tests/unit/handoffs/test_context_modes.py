@@ -346,7 +346,7 @@ async def test_a_message_that_stands_for_its_summary_is_quoted_too() -> None:
 
 def with_room_for(harness: HandoffHarness, tokens: int) -> None:
     """Give the specialist's prompts so much room beside its tools."""
-    memory = {"max_working_memory_tokens": tokens}
+    memory = {"max_working_memory_tokens": tokens, "semantic_top_k": 0, "episodic_top_k": 0}
     harness.catalog.definitions["helper"] = AgentDefinition.model_validate({**HELPER.model_dump(), "memory": memory})
 
 

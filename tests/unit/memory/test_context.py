@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ag_ui.core import DataSource, ImagePart, TextPart
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baton.domain.agent import AgentDefinition
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import ToolCall
@@ -25,7 +27,7 @@ from baton.memory.token_estimates import (
     prompt_tokens,
 )
 from baton.ports.chat_model import Prompt
-from tests.fakes.agent_catalog import agent
+from tests.fakes import agent_catalog
 from tests.fakes.clock import NOON
 
 
@@ -40,6 +42,11 @@ COUNTER = WordCounter()
 ROLES = (Role.USER, Role.ASSISTANT, Role.TOOL)
 
 run_sizes = st.lists(st.lists(st.integers(0, 400), min_size=1, max_size=4), max_size=12)
+
+
+def agent(*, memory: dict[str, Any] | None = None, **fields: str) -> AgentDefinition:
+    """Return an agent without retrieval, so that its system prompt is its own alone."""
+    return agent_catalog.agent(memory={"semantic_top_k": 0, "episodic_top_k": 0, **(memory or {})}, **fields)
 
 
 def conversation(runs: Sequence[Sequence[int]]) -> list[StoredMessage]:

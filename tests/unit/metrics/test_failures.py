@@ -21,7 +21,14 @@ from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.composition.metrics import write_metrics
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import ModelError, ModelRateLimited, StoreUnavailable, ThreadBusy, Unauthorized
+from baton.domain.errors import (
+    ModelError,
+    ModelRateLimited,
+    SearchUnavailable,
+    StoreUnavailable,
+    ThreadBusy,
+    Unauthorized,
+)
 from baton.domain.events import custom, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.message import Role
@@ -198,6 +205,20 @@ async def a_remote_agent_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(AgentFailed):
         async for _ in client.stream(defined("http://127.0.0.1:9"), a_task("Hello")):
             pass
+
+
+@failure(Metric.RECALLS_INCOMPLETE)
+async def a_search_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness(recalls=True)
+    harness.search.failure = SearchUnavailable()
+    await harness.say()
+
+
+@failure(Metric.CONTEXTS_NOT_KEPT)
+async def a_record_of_the_inspector_that_cannot_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    harness.contexts.failure = StoreUnavailable()
+    await harness.say()
 
 
 @failure(Metric.SKILLS_NOT_PUBLISHED)

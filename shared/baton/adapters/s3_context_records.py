@@ -1,0 +1,57 @@
+"""The Context Inspector's records in S3, compressed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from baton.adapters.aws import call, error_code
+from baton.domain.errors import StoreUnavailable
+from baton.domain.identity import Scope
+from baton.off_loop import off_loop
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+LEVEL = 5
+"""Compression level. The messages of one run repeat each other, so even low levels make a tenth of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class S3ContextRecords:
+    """``ContextRecords`` below ``<tenant>/<thread>/contexts/``, next to everything else of the thread."""
+
+    client: S3Client
+    bucket: str
+
+    async def put(self, scope: Scope, thread_id: str, run_id: str, record: bytes) -> None:
+        body = await off_loop(len(record), gzip.compress, record, LEVEL, mtime=0)
+        await call(
+            self.client.put_object,
+            Bucket=self.bucket,
+            Key=_key(scope, thread_id, run_id),
+            Body=body,
+            ContentType="application/gzip",
+        )
+
+    async def get(self, scope: Scope, thread_id: str, run_id: str) -> bytes | None:
+        try:
+            answer = await call(self.client.get_object, Bucket=self.bucket, Key=_key(scope, thread_id, run_id))
+        except ClientError as error:
+            if error_code(error) in ("NoSuchKey", "404"):
+                return None
+            raise
+        body: bytes = await call(answer["Body"].read)
+        try:
+            return await off_loop(len(body), gzip.decompress, body)
+        except (OSError, EOFError):
+            raise StoreUnavailable("A stored record is damaged. Please report this to the operator.") from None
+
+
+def _key(scope: Scope, thread_id: str, run_id: str) -> str:
+    # Clients choose run ids, which may contain anything printable.
+    return f"{scope.tenant_id}/{thread_id}/contexts/{hashlib.sha256(run_id.encode()).hexdigest()}.json.gz"

@@ -1,0 +1,99 @@
+"""The shapes of turns and of the Context Inspector's records."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from baton.api.schemas import Usage
+from baton.domain.served import RUN_ID, TIMESTAMP, Served, Timestamp
+from baton.memory.recalled import BlockKind
+
+
+class Turn(Served):
+    """One turn: a message and its answer."""
+
+    run_id: str = Field(examples=[RUN_ID])
+    message_id: str = Field(description="The message that it answers.", examples=["m-1"])
+    attempt: int = Field(examples=[1])
+    status: Literal["running", "interrupted", "success", "cancelled", "error", "interrupt"] = Field(
+        description="`running`, or `interrupted` where its worker has died, while it is in progress; then its outcome.",
+        examples=["success"],
+    )
+    agent_id: str | None = Field(description="Who spoke last.", examples=["assistant"])
+    started_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
+    ended_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
+    usage: Usage
+
+
+class _Recorded(Served):
+    """A shape that is stored as it is served."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
+class ContextItem(_Recorded):
+    """One item of a block, in the prompt or left out of it."""
+
+    id: str = Field(examples=["9f3c:fact:1"])
+    kind: str = Field(description="What it is: a message, a fact, a chunk, a skill.", examples=["fact"])
+    title: str = Field(description="Its source.", examples=["noted"])
+    text: str = Field(examples=["The user's cat is called Miso."])
+    date: str | None = Field(examples=[TIMESTAMP])
+    score: float | None = Field(description="Fused, from 0 to 1; it ranks the items.", examples=[0.83])
+    signals: dict[str, float] = Field(
+        description="Raw scores: cosine similarity for `meaning`, BM25 for `words`, by view.",
+        examples=[{"turn.meaning": 0.61, "turn.words": 4.2}],
+    )
+    tokens: int = Field(description="In the prompt; 0 for an item that was left out.", examples=[21])
+    included: bool
+    reason: str | None = Field(description="Why it was left out.", examples=["below the relevance floor: 0.130 < 0.2"])
+
+
+class ContextBlock(_Recorded):
+    """One block of a prompt, also if it is empty."""
+
+    kind: BlockKind
+    agent_id: str = Field(description="Whose prompt.", examples=["assistant"])
+    task_id: str | None = Field(description="The sub-task, for an agent that was consulted.", examples=[None])
+    tokens: int = Field(examples=[64])
+    duration_ms: int | None = Field(description="Of its retrieval, if there was one.", examples=[38])
+    error: str | None = Field(description="Why it found nothing, or only by words.", examples=[None])
+    items: list[ContextItem]
+
+
+class ContextCall(_Recorded):
+    """One call of a model, in the order in which they began."""
+
+    agent_id: str = Field(examples=["assistant"])
+    task_id: str | None = Field(examples=[None])
+    model: str | None = Field(examples=["gpt-4.1"])
+    began_at: str = Field(examples=[TIMESTAMP])
+    messages: list[dict[str, Any]] = Field(
+        description="As they were sent: role, content, toolCalls, toolCallId. Files stand as references.",
+        examples=[[{"role": "system", "content": "You are Assistant."}, {"role": "user", "content": "Hello"}]],
+    )
+    tools: list[str] = Field(description="Names of the tools that it might call.", examples=[["ask_knowledge"]])
+    estimated_tokens: int = Field(examples=[418])
+    input_tokens: int | None = Field(description="The provider's count; null if it gave none.", examples=[412])
+    output_tokens: int | None = Field(examples=[58])
+    error: str | None = Field(description="The code of the failure that ended it.", examples=[None])
+
+
+class Context(_Recorded):
+    """What a turn's models were sent, and why."""
+
+    run_id: str = Field(examples=[RUN_ID])
+    budget: int | None = Field(
+        description="Tokens for the whole prompt of the agent that began; null if none did.", examples=[16000]
+    )
+    redacted: bool = Field(description="Whether personal data was removed from the texts.")
+    cut: list[str] = Field(description="What was cut to keep the record within 2 MiB.", examples=[[]])
+    blocks: list[ContextBlock] = Field(
+        description="In the order of the prompt: system, procedure, knowledge, episodes, history, current; for each "
+        "agent that spoke or was consulted."
+    )
+    calls: list[ContextCall]
+    calls_left_out: int = Field(examples=[0])

@@ -1,0 +1,76 @@
+"""Turns of a thread, and the Context Inspector's records of them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from baton.api.authentication import Caller
+from baton.api.paths import RunId, ThreadId
+from baton.api.problems import responses
+from baton.api.schemas import Listing
+from baton.api.services import Services
+from baton.api.threads import Cursor, Limit
+from baton.api.threads_access import readable_thread
+from baton.api.turn_schemas import Context, Turn
+from baton.domain.cursors import decode_ordinal, encode_ordinal
+from baton.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    ThreadUnavailable,
+    TokenExpired,
+    Unauthorized,
+)
+from baton.domain.identity import Permission
+from baton.domain.inspection_policy import InspectorMode
+from baton.sessions.turn_listing import turns_of
+
+ABSENT = {
+    InspectorMode.ALL: "There is no record of such a turn, although all are recorded now (BATON_INSPECTOR is all).",
+    InspectorMode.SAMPLE: "There is no record of such a turn. Only a sample is recorded (BATON_INSPECTOR is sample).",
+    InspectorMode.OFF: "There is no record of such a turn. None are recorded at present (BATON_INSPECTOR is off).",
+}
+
+MAX_AUDITED = 256
+"""Characters of a run's id in the audit."""
+
+router = APIRouter(prefix="/threads/{thread_id}/turns", tags=["threads"])
+
+
+@router.get(
+    "",
+    summary="List turns",
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
+)
+async def list_turns(
+    thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
+) -> Listing[Turn]:
+    """Return the turns of this conversation, newest first, including the one in progress.
+
+    A page may have fewer items than `limit`, or none, and still have a `nextCursor`.
+    """
+    before = decode_ordinal(cursor) if cursor else None
+    thread = await readable_thread(services, caller, thread_id)
+    turns, next_before = await turns_of(services.store, caller, thread, limit=limit, before=before)
+    return Listing[Turn](items=turns, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
+
+
+@router.get(
+    "/{run_id}/context",
+    summary="Inspect a turn's context",
+    responses=responses(Unauthorized, TokenExpired, Forbidden, ThreadUnavailable, NotFound, InvalidRequest),
+)
+async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, services: Services) -> Context:
+    """Return what each memory contributed to a turn, and the exact messages that its models were sent.
+
+    Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each reading is audited.
+    """
+    caller.require(Permission.CONTEXT_INSPECT, "context.read")
+    thread = await readable_thread(services, caller, thread_id)
+    record = await services.inspector.read(caller, thread.id, run_id)
+    outcome = "allowed" if record is not None else "not_found"
+    detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
+    await services.audit.record(caller, "context.read", thread_id=thread.id, outcome=outcome, detail=detail)
+    if record is None:
+        raise NotFound(ABSENT[services.inspector.mode])
+    return Context.model_validate(record)

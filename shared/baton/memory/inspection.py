@@ -1,0 +1,206 @@
+"""The Context Inspector's record of a run: what each memory contributed, and what the models were sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.message import Content, Role, StoredMessage, part_as_json
+from baton.domain.times import iso
+from baton.domain.usage import Usage
+from baton.memory.context import AssembledContext
+from baton.memory.recalled import BlockKind, Recalled, RecalledBlock, RecalledItem
+from baton.memory.token_estimates import REPLY_TOKENS, prompt_tokens
+from baton.ports.chat_model import Prompt, ToolSpec
+from baton.ports.token_counter import TokenCounter
+
+MAX_CALLS = 200
+"""Model calls of a run that are recorded. It is more than one agent may make (``ToolLimits.model_calls``)."""
+
+
+@dataclass(slots=True)
+class ModelCall:
+    """One call of a model."""
+
+    agent_id: str
+    task_id: str | None
+    """The sub-task that it was made in; None if the run's own agent made it."""
+    model: str | None
+    prompts: tuple[Prompt, ...]
+    tools: tuple[ToolSpec, ...]
+    began_at: datetime
+    usage: Usage | None = None
+    """The provider's count; None if it reported none, or the call did not end."""
+    error: str | None = None
+    """The code of the failure that ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentContext:
+    """The prompt with which an agent began."""
+
+    agent: AgentDefinition
+    task_id: str | None
+    context: AssembledContext
+    recalled: Recalled
+    changing: Sequence[Prompt] = ()
+    """The notes in the prompt that change from turn to turn."""
+
+
+@dataclass(slots=True)
+class Inspection:
+    """What is noted of a run while it goes on. Only references are kept; everything else is done after the run."""
+
+    contexts: list[AgentContext] = field(default_factory=list)
+    calls: list[ModelCall] = field(default_factory=list)
+    calls_left_out: int = 0
+
+    def begin_agent(self, begun: AgentContext) -> None:
+        """Note the prompt of an agent."""
+        self.contexts.append(begun)
+
+    def begin_call(self, call: ModelCall) -> ModelCall:
+        """Note a call, and return it for its usage."""
+        if len(self.calls) < MAX_CALLS:
+            self.calls.append(call)
+        else:
+            self.calls_left_out += 1
+        return call
+
+
+def context_record(inspection: Inspection, run_id: str, counter: TokenCounter) -> dict[str, Any]:
+    """Return the record as JSON values."""
+    sizes: dict[int, int] = {}
+    own = next((each for each in inspection.contexts if each.task_id is None), None)
+    return {
+        "runId": run_id,
+        "budget": own.context.budget if own is not None else None,
+        "redacted": False,
+        "cut": [],
+        "blocks": [block for each in inspection.contexts for block in _blocks(each, counter)],
+        "calls": [_call(call, counter, sizes) for call in inspection.calls],
+        "callsLeftOut": inspection.calls_left_out,
+    }
+
+
+def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
+    """Return all blocks of a prompt in their order, also the empty ones."""
+    context = begun.context
+    apart = {id(prompt) for prompt in (*begun.recalled.prompts, *begun.changing)}
+    system = [*(each for each in context.prompts[: context.head] if id(each) not in apart), *begun.changing]
+    current = [each for each in context.prompts[context.current_from :] if id(each) not in apart]
+    history = [
+        *(_message_item(each, "over the budget") for exchange in context.pruned for each in exchange.messages),
+        *(_message_item(each, None) for exchange in context.included for each in exchange.messages),
+    ]
+    blocks = [
+        RecalledBlock(BlockKind.SYSTEM, tuple(_prompt_item(each, counter) for each in system)),
+        *begun.recalled.blocks,
+        RecalledBlock(BlockKind.HISTORY, tuple(history)),
+        RecalledBlock(BlockKind.CURRENT, tuple(_prompt_item(each, counter) for each in current)),
+    ]
+    return [_block(block, begun) for block in blocks]
+
+
+def _block(block: RecalledBlock, begun: AgentContext) -> dict[str, Any]:
+    tokens = block.tokens or sum(item.tokens for item in block.included)
+    return {
+        "kind": block.kind.value,
+        "agentId": begun.agent.id,
+        "taskId": begun.task_id,
+        "tokens": tokens,
+        "durationMs": round(block.duration.total_seconds() * 1000) if block.duration is not None else None,
+        "error": block.error,
+        "items": [_item(item) for item in block.items],
+    }
+
+
+def _item(item: RecalledItem) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "title": item.title,
+        "text": item.text,
+        "date": iso(item.at) if item.at is not None else None,
+        "score": round(item.score, 4) if item.score is not None else None,
+        "signals": {name: round(score, 4) for name, score in item.signals.items()},
+        "tokens": item.tokens,
+        "included": item.included,
+        "reason": item.reason,
+    }
+
+
+def _message_item(message: StoredMessage, reason: str | None) -> RecalledItem:
+    title = message.agent_name or message.role.value
+    tokens = message.tokens if reason is None else 0
+    return RecalledItem(
+        message.id, title, message.text, message.timestamp, None, {}, tokens, reason, message.role.value
+    )
+
+
+def _prompt_item(prompt: Prompt, counter: TokenCounter) -> RecalledItem:
+    tokens = prompt_tokens(prompt, counter)
+    return RecalledItem("", prompt.role.value, _text(prompt.content), None, None, {}, tokens, None, prompt.role.value)
+
+
+def _call(call: ModelCall, counter: TokenCounter, sizes: dict[int, int]) -> dict[str, Any]:
+    tools = sum(counter.count(f"{each.name} {each.description} {each.parameters}") for each in call.tools)
+    return {
+        "agentId": call.agent_id,
+        "taskId": call.task_id,
+        "model": call.model,
+        "beganAt": iso(call.began_at),
+        "messages": [_message(prompt) for prompt in call.prompts],
+        "tools": [each.name for each in call.tools],
+        "estimatedTokens": _estimate(call.prompts, counter, sizes) + tools,
+        "inputTokens": call.usage.input_tokens if call.usage is not None else None,
+        "outputTokens": call.usage.output_tokens if call.usage is not None else None,
+        "error": call.error,
+    }
+
+
+def _estimate(prompts: Sequence[Prompt], counter: TokenCounter, sizes: dict[int, int]) -> int:
+    """Return the estimated tokens. Calls share most of their messages, of which each is counted once."""
+    total = REPLY_TOKENS
+    for prompt in prompts:
+        if id(prompt) not in sizes:
+            sizes[id(prompt)] = prompt_tokens(prompt, counter)
+        total += sizes[id(prompt)]
+    return total
+
+
+def _message(prompt: Prompt) -> dict[str, Any]:
+    """Return a message as the model's endpoint gets it; files stand as the references that they were sent as."""
+    role = Role.SYSTEM if prompt.role is Role.CONTEXT else prompt.role
+    message: dict[str, Any] = {"role": role.value, "content": _content(prompt.content)}
+    if prompt.name is not None:
+        message["name"] = prompt.name
+    if prompt.tool_calls:
+        message["toolCalls"] = [
+            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in prompt.tool_calls
+        ]
+    if prompt.tool_call_id is not None:
+        message["toolCallId"] = prompt.tool_call_id
+    return message
+
+
+def _content(content: Content) -> Any:
+    if isinstance(content, str):
+        return content
+    parts = []
+    for part in content:
+        body = part_as_json(part)
+        source = body.get("source")
+        if isinstance(source, dict) and source.get("type") == "data":
+            source["value"] = f"[{len(source['value'])} characters of base64]"
+        parts.append(body)
+    return parts
+
+
+def _text(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(getattr(part, "text", f"[{part.type}]") for part in content)

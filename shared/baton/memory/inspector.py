@@ -1,0 +1,71 @@
+"""The Context Inspector: keeps a run's record after its end, and reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.identity import Scope
+from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
+from baton.domain.metrics import Metric, count
+from baton.memory.inspection import Inspection, context_record
+from baton.memory.record_redaction import Redact, redacted
+from baton.memory.record_size import bounded
+from baton.off_loop import LARGE, off_loop
+from baton.ports.context_records import ContextRecords
+from baton.ports.token_counter import TokenCounter
+
+logger = Logger(child=True)
+
+KEEPING_SECONDS = 3.0
+"""How long a worker may take to keep a record once the run has ended."""
+
+
+class Inspector:
+    """Keeps the records that the policy asks for."""
+
+    def __init__(
+        self,
+        records: ContextRecords,
+        counter: TokenCounter,
+        policy: InspectionPolicy,
+        redactor: Callable[[], Redact] | None = None,
+    ) -> None:
+        """``redactor`` makes what redacts one record. Without one, a policy that wants redaction leaves texts out."""
+        self._records = records
+        self._counter = counter
+        self._policy = policy
+        self._redactor = redactor
+
+    async def keep(self, scope: Scope, thread_id: str, run_id: str, inspection: Inspection) -> None:
+        """Keep the record of an ended run, if the policy asks for it. A failure is logged and counted, not raised."""
+        if not self._policy.records(run_id):
+            return
+        try:
+            async with asyncio.timeout(KEEPING_SECONDS):
+                # In a thread, because counting and writing JSON take milliseconds, and other turns may be running.
+                record = await off_loop(LARGE, context_record, inspection, run_id, self._counter)
+                if self._policy.redacts:
+                    record = await redacted(record, self._redactor() if self._redactor is not None else None)
+                body = await off_loop(LARGE, bounded, record)
+                await self._records.put(scope, thread_id, run_id, body)
+        except Exception:
+            count(Metric.CONTEXTS_NOT_KEPT)
+            logger.exception("context not kept", thread_id=thread_id, run_id=run_id)
+
+    async def read(self, scope: Scope, thread_id: str, run_id: str) -> dict[str, Any] | None:
+        """Return a run's record; None if there is none. Raises ``StoreUnavailable``."""
+        body = await self._records.get(scope, thread_id, run_id)
+        if body is None:
+            return None
+        record: dict[str, Any] = await off_loop(len(body), json.loads, body)
+        return record
+
+    @property
+    def mode(self) -> InspectorMode:
+        """Return which turns are recorded at present."""
+        return self._policy.mode

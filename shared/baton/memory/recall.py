@@ -1,0 +1,238 @@
+"""The read phase: find episodes, knowledge and procedures for a message, in parallel and under one deadline."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import BatonError, WrongDimension
+from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
+from baton.domain.search import Vector
+from baton.domain.skill import Skill
+from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, Retrieval, SkillMatch, SkillRetrieval
+from baton.memory.retrievals import find_episodes, find_knowledge
+from baton.memory.skill_matching import SkillVectors, by_trigger
+from baton.ports.embedder import Embedder
+from baton.ports.search_index import SearchIndex
+
+logger = Logger(child=True)
+
+DEADLINE = timedelta(milliseconds=800)
+EMBEDDING_SHARE = 0.6
+"""The share of the deadline after which a slow embedding is given up, so that a search by words still has time."""
+MAX_QUERY = 8_000
+"""Characters of a message that are embedded and searched. What it is about stands at its beginning."""
+CANCELLING_SECONDS = 0.05
+"""How long the end of cancelled retrievals is waited for."""
+
+T = TypeVar("T")
+_Find = Callable[[Vector | None], Coroutine[Any, Any, tuple[FoundItem, ...]]]
+
+
+class Recall:
+    """Retrieves what is remembered. A retrieval that fails or is late finds nothing and says why; it raises nothing."""
+
+    def __init__(self, search: SearchIndex, embedder: Embedder, *, deadline: timedelta = DEADLINE) -> None:
+        self._search = search
+        self._embedder = embedder
+        self._deadline = deadline
+        self._skills = SkillVectors(embedder)
+
+    async def recall(
+        self,
+        scope: Scope,
+        agent: AgentDefinition,
+        text: str,
+        *,
+        skills: Callable[[], Coroutine[Any, Any, Sequence[Skill]]] | None = None,
+        earlier: Found = NOTHING_FOUND,
+        with_episodes: bool = True,
+    ) -> Found:
+        """Return what is found within the deadline for a message to ``agent``.
+
+        ``skills`` reads those that the agent may follow. It is waited for beyond the deadline, so that triggers match
+        whatever else is late. ``earlier`` is what was found for the same message before, for
+        another agent: its embedding and its episodes are used again. Raises only what reading ``skills`` raises.
+        """
+        query = text.strip()[:MAX_QUERY]
+        if not query:
+            return NOTHING_FOUND
+        reading = asyncio.ensure_future(skills()) if skills is not None else None
+        work = _Work(self._search, self._embedder, self._skills, scope, agent, query, self._deadline)
+        try:
+            found = await work.find(earlier if earlier.query == query else Found(query), reading, with_episodes)
+            if reading is None:
+                return found
+            triggered = by_trigger(await reading, text)
+        finally:
+            if reading is not None:
+                reading.cancel()
+        return replace(found, procedure=replace(found.procedure, matches=(*triggered, *found.procedure.matches)))
+
+
+class _Step(Generic[T]):
+    """One retrieval in progress."""
+
+    def __init__(self, work: Coroutine[Any, Any, tuple[T, ...]]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._ended: float | None = None
+        self.task = asyncio.ensure_future(work)
+        self.task.add_done_callback(self._end)
+
+    @property
+    def duration(self) -> timedelta:
+        """Return how long it took, or has taken so far."""
+        ended = self._ended if self._ended is not None else self._loop.time()
+        return timedelta(seconds=max(0.0, ended - self._began))
+
+    def outcome(self, deadline: timedelta) -> tuple[tuple[T, ...], str | None]:
+        """Return what it found, and why it found nothing if it failed or was late."""
+        if not self.task.done() or self.task.cancelled():
+            count(Metric.RECALLS_INCOMPLETE)
+            return (), f"took more than the deadline of {deadline / timedelta(milliseconds=1):g} ms"
+        failure = self.task.exception()
+        if failure is None:
+            return self.task.result(), None
+        count(Metric.RECALLS_INCOMPLETE)
+        if isinstance(failure, BatonError):
+            return (), f"{failure.code}: {failure.detail}"
+        logger.error("retrieval failed", exc_info=failure)
+        count(Metric.INTERNAL_FAULTS)
+        return (), "internal_error: it failed unexpectedly"
+
+    def _end(self, _: asyncio.Future[tuple[T, ...]]) -> None:
+        self._ended = self._loop.time()
+
+
+class _Work:
+    """The retrievals for one message."""
+
+    def __init__(
+        self,
+        search: SearchIndex,
+        embedder: Embedder,
+        skills: SkillVectors,
+        scope: Scope,
+        agent: AgentDefinition,
+        query: str,
+        deadline: timedelta,
+    ) -> None:
+        self._search = search
+        self._embedder = embedder
+        self._skill_vectors = skills
+        self._scope = scope
+        self._agent = agent
+        self._query = query
+        self._deadline = deadline
+        self._words_only: str | None = None
+        """Why the message was searched by its words only, if it was."""
+
+    async def find(self, earlier: Found, skills: asyncio.Future[Sequence[Skill]] | None, with_episodes: bool) -> Found:
+        """Run the retrievals, and return what they found before the deadline."""
+        memory = self._agent.memory
+        wants_episodes = with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
+        embedding = asyncio.ensure_future(self._embed(earlier.vector))
+        knowledge = episodes = procedure = None
+        if memory.semantic_top_k and memory.retrieved_tokens:
+            knowledge = _Step(self._find(self._find_knowledge, embedding))
+        if wants_episodes and not earlier.episodes.is_asked:
+            episodes = _Step(self._find(self._find_episodes, embedding))
+        if skills is not None:
+            procedure = _Step(self._nearest_skills(skills, embedding))
+        tasks: list[asyncio.Future[Any]] = [step.task for step in (knowledge, episodes, procedure) if step is not None]
+        try:
+            if tasks:
+                await asyncio.wait(tasks, timeout=self._deadline.total_seconds())
+        finally:
+            await _cancel([*tasks, embedding])
+        is_embedded = embedding.done() and not embedding.cancelled()
+        return Found(
+            query=self._query,
+            vector=embedding.result() if is_embedded else earlier.vector,
+            procedure=self._skill_retrieval(procedure) if procedure is not None else SkillRetrieval(),
+            knowledge=self._retrieval(knowledge) if knowledge is not None else Retrieval(),
+            episodes=self._retrieval(episodes)
+            if episodes is not None
+            else (earlier.episodes if wants_episodes else Retrieval()),
+        )
+
+    async def _embed(self, known: Vector | None) -> Vector | None:
+        """Return the embedding that serves all retrievals; None if there is none in time."""
+        if known is not None or not self._embedder.dimensions:
+            return known
+        seconds = EMBEDDING_SHARE * self._deadline.total_seconds()
+        try:
+            async with asyncio.timeout(seconds):
+                [vector] = await self._embedder.embed([self._query])
+            return vector
+        except TimeoutError:
+            self._words_only = f"the embedding took more than {seconds * 1000:g} ms: searched by words only"
+        except BatonError as error:
+            self._words_only = f"{error.code}: searched by words only"
+        except Exception:
+            logger.exception("embedding failed")
+            count(Metric.INTERNAL_FAULTS)
+            self._words_only = "internal_error: searched by words only"
+        count(Metric.RECALLS_INCOMPLETE)
+        return None
+
+    async def _find(self, find: _Find, embedding: asyncio.Future[Vector | None]) -> tuple[FoundItem, ...]:
+        """Search by words and meaning, or by words only if the index was made for another embedding model."""
+        vector = await asyncio.shield(embedding)
+        try:
+            return await find(vector)
+        except WrongDimension as error:
+            if vector is None:
+                raise
+            count(Metric.RECALLS_INCOMPLETE)
+            self._words_only = f"{error.code}: searched by words only"
+            return await find(None)
+
+    async def _find_knowledge(self, vector: Vector | None) -> tuple[FoundItem, ...]:
+        model = self._embedder.name
+        return await find_knowledge(self._search, self._scope, self._agent.id, self._query, vector, model)
+
+    async def _find_episodes(self, vector: Vector | None) -> tuple[FoundItem, ...]:
+        return await find_episodes(self._search, self._scope, self._query, vector, self._embedder.name)
+
+    async def _nearest_skills(
+        self, reading: asyncio.Future[Sequence[Skill]], embedding: asyncio.Future[Vector | None]
+    ) -> tuple[SkillMatch, ...]:
+        """Return the skills nearest by meaning; none if a trigger matches, because that decides."""
+        skills = await asyncio.shield(reading)
+        if not skills or by_trigger(skills, self._query):
+            return ()
+        vector = await asyncio.shield(embedding)
+        return await self._skill_vectors.nearest(skills, vector) if vector is not None else ()
+
+    def _retrieval(self, step: _Step[FoundItem]) -> Retrieval:
+        items, error = step.outcome(self._deadline)
+        return Retrieval(items, step.duration, error or self._words_only, is_asked=True)
+
+    def _skill_retrieval(self, step: _Step[SkillMatch]) -> SkillRetrieval:
+        matches, error = step.outcome(self._deadline)
+        return SkillRetrieval(matches, step.duration, error)
+
+
+async def _cancel(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    """Cancel what is still running. One that does not end at once is left to itself."""
+    for task in tasks:
+        task.add_done_callback(_take_exception)
+        task.cancel()
+    unfinished = [task for task in tasks if not task.done()]
+    if unfinished:
+        await asyncio.wait(unfinished, timeout=CANCELLING_SECONDS)
+
+
+def _take_exception(task: asyncio.Future[Any]) -> None:
+    """Mark a task's exception as seen; otherwise asyncio logs it."""
+    if not task.cancelled():
+        task.exception()

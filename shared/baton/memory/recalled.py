@@ -1,0 +1,179 @@
+"""What a retrieval finds for a message, and what of it a prompt gets: the shapes of recall."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from baton.domain.search import Vector
+from baton.domain.skill import Skill
+from baton.ports.chat_model import Prompt
+
+
+class BlockKind(StrEnum):
+    """The parts of a prompt, in their order."""
+
+    SYSTEM = "system"
+    PROCEDURE = "procedure"
+    KNOWLEDGE = "knowledge"
+    EPISODES = "episodes"
+    HISTORY = "history"
+    CURRENT = "current"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundItem:
+    """One thing that was found: a message, a fact or a summary of a past conversation, or a chunk of a document."""
+
+    id: str
+    kind: str
+    """``message``, ``fact``, ``summary`` or ``chunk``."""
+    title: str
+    """Its source: who said it, or the document's title."""
+    text: str
+    """The whole text, without its date."""
+    at: datetime
+    score: float
+    """The fused score, from 0 to 1. It ranks the items of one search and says nothing about relevance."""
+    signals: Mapping[str, float] = field(default_factory=dict)
+    """Raw scores of the search by "view.signal"."""
+    cosine: float | None = None
+    """The best cosine similarity to the message; None if the item was found by its words only."""
+    thread_id: str | None = None
+    message_ids: tuple[str, ...] = ()
+    """The messages of the thread that it consists of or was taken from; empty if they are not known."""
+    superseded_at: datetime | None = None
+    """When a later fact contradicted it; None while it is valid."""
+    superseded_by: str | None = None
+    """The id of that fact's item."""
+    role: str | None = None
+    """Who said a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What one retrieval found, best first."""
+
+    items: tuple[FoundItem, ...] = ()
+    duration: timedelta = timedelta()
+    error: str | None = None
+    """Why it found nothing, or why it searched by words only."""
+    is_asked: bool = False
+    """Whether anything was searched. A retrieval that an agent's file switches off is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillMatch:
+    """A skill, and how well it fits the message."""
+
+    skill: Skill
+    trigger: str | None
+    """The trigger that the message matches; None if the skill was compared by meaning."""
+    cosine: float | None = None
+
+    @property
+    def score(self) -> float:
+        """1 for a matching trigger, otherwise the cosine similarity, at least 0."""
+        return 1.0 if self.trigger is not None else max(0.0, self.cosine or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillRetrieval:
+    """The skills that were compared with a message, best first."""
+
+    matches: tuple[SkillMatch, ...] = ()
+    duration: timedelta = timedelta()
+    error: str | None = None
+
+    def followed(self, floor: float) -> tuple[SkillMatch, ...]:
+        """Return the skills to follow: all whose triggers match; without any, the most similar one above ``floor``."""
+        triggered = tuple(match for match in self.matches if match.trigger is not None)
+        if triggered:
+            return triggered
+        return tuple(match for match in self.matches[:1] if match.score >= floor)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything that was found for one message, before any of it is chosen."""
+
+    query: str = ""
+    vector: Vector | None = None
+    """The message's embedding; None if there is none."""
+    procedure: SkillRetrieval = SkillRetrieval()
+    knowledge: Retrieval = Retrieval()
+    episodes: Retrieval = Retrieval()
+
+
+NOTHING_FOUND = Found()
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledItem:
+    """An item with the decision on it."""
+
+    id: str
+    title: str
+    text: str
+    at: datetime | None
+    score: float | None
+    signals: Mapping[str, float]
+    tokens: int
+    """Tokens in the prompt; of an item that was dropped, 0."""
+    reason: str | None
+    """Why it was left out; None if it is in the prompt."""
+    kind: str = ""
+    role: str | None = None
+
+    @property
+    def included(self) -> bool:
+        return self.reason is None
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledBlock:
+    """One block of a prompt: what it holds, what was left out, and its messages. An empty one has no messages."""
+
+    kind: BlockKind
+    items: tuple[RecalledItem, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    tokens: int = 0
+    """Tokens of ``prompts``."""
+    duration: timedelta | None = None
+    error: str | None = None
+
+    @property
+    def included(self) -> Sequence[RecalledItem]:
+        """Return the items in the prompt."""
+        return [item for item in self.items if item.included]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The retrieved blocks of a prompt."""
+
+    procedure: RecalledBlock = RecalledBlock(BlockKind.PROCEDURE)
+    knowledge: RecalledBlock = RecalledBlock(BlockKind.KNOWLEDGE)
+    episodes: RecalledBlock = RecalledBlock(BlockKind.EPISODES)
+    skills: tuple[Skill, ...] = ()
+    """The skills in the procedure block."""
+
+    @property
+    def blocks(self) -> tuple[RecalledBlock, RecalledBlock, RecalledBlock]:
+        """Return the blocks in the order of the prompt."""
+        return self.procedure, self.knowledge, self.episodes
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """Return the messages of all blocks in their order; none if nothing was recalled."""
+        return tuple(prompt for block in self.blocks for prompt in block.prompts)
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of all messages."""
+        return sum(block.tokens for block in self.blocks)
+
+
+NOTHING_RECALLED = Recalled()

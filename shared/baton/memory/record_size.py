@@ -1,0 +1,82 @@
+"""Cutting an inspector record to a size that fits an HTTP answer, and saying what was cut."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+MAX_RECORD_BYTES = 2 * 1024 * 1024
+"""Bytes of a record as JSON. Lambda returns at most 6 MB."""
+TEXT_LIMITS = (65_536, 16_384, 4_096, 1_024, 256, 64)
+"""Characters of a text, from the first limit that is enough."""
+
+
+def bounded(record: dict[str, Any], most: int = MAX_RECORD_BYTES) -> bytes:
+    """Return the record as JSON of at most ``most`` bytes.
+
+    Long texts are cut first, evenly, then calls in the middle are left out, then items that were not used, then all of
+    them. ``cut`` in the record says which of these was done.
+    """
+    lengths = [len(text) for text in _texts(record)]
+    if sum(lengths) <= most:
+        body = _json(record)
+        if len(body) <= most:
+            return body
+    shorter: dict[str, Any] = record
+    for limit in TEXT_LIMITS:
+        # Writing all of a long record only to measure it could take seconds.
+        if limit != TEXT_LIMITS[-1] and sum(min(length, limit) for length in lengths) > most:
+            continue
+        shorter = {**_shortened(record, limit), "cut": [f"texts after {limit} characters"]}
+        body = _json(shorter)
+        if len(body) <= most:
+            return body
+    for what, step in (("calls in the middle", _without_middle), ("items that were left out", _without_dropped)):
+        shorter = {**step(shorter), "cut": [*shorter["cut"], what]}
+        body = _json(shorter)
+        if len(body) <= most:
+            return body
+    return _json({**shorter, "blocks": [], "calls": [], "cut": ["everything: the record is too large"]})
+
+
+def _without_middle(record: Mapping[str, Any]) -> dict[str, Any]:
+    calls = record["calls"]
+    if len(calls) <= 2:
+        return dict(record)
+    left_out = record.get("callsLeftOut", 0) + len(calls) - 2
+    return {**record, "calls": [calls[0], calls[-1]], "callsLeftOut": left_out}
+
+
+def _without_dropped(record: Mapping[str, Any]) -> dict[str, Any]:
+    blocks = [
+        {**block, "items": [item for item in block["items"] if item["included"]][-100:]} for block in record["blocks"]
+    ]
+    calls = [{**call, "messages": [*call["messages"][:20], *call["messages"][20:][-80:]]} for call in record["calls"]]
+    return {**record, "blocks": blocks, "calls": calls}
+
+
+def _shortened(value: Any, limit: int) -> Any:
+    """Return JSON values with every long text cut."""
+    if isinstance(value, str):
+        return value if len(value) <= limit else f"{value[:limit]}... [cut: {len(value)} characters]"
+    if isinstance(value, dict):
+        return {name: _shortened(each, limit) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_shortened(each, limit) for each in value]
+    return value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+
+
+def _json(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

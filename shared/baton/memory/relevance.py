@@ -1,0 +1,93 @@
+"""When a found text is relevant to a message, and when two texts say the same."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from baton.memory.recalled import FoundItem
+
+WORDS_FLOOR = 1 / 3
+"""The share of the message's words that a text must have if it was found by words only."""
+MAX_COMPARED = 20_000
+"""Characters of a text that are compared."""
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+STOP_WORDS = _words_of(
+    """
+    a about after again all also am an and any are as at be because been before being but by can could did do does
+    doing for from get give going had has have he her here hers him his how i if in into is it its just know let like
+    me mention mentioned more most my of on or our out over please recall remember remind said say says she should so
+    some tell that the their them then there these they this those to told too up us very was we were what when where
+    which who whom whose why will with would you your aber als am an auch auf aus bei bin bist das dass dein deine dem
+    den der des die dir du ein eine einem einen einer er es für hab habe haben hast hat ich ihr im in ist ja kann mein
+    meine mich mir mit nach noch oder sag sich sie sind so über und uns von war was wann warum wer wie wir wo zu zum
+    zur
+    """
+)
+"""Words that say nothing about the subject. Negations are not among them: they make a difference."""
+
+FILLERS = _words_of(
+    """
+    a an the also just please so well ein eine einen der die das bitte auch
+    """
+)
+"""Words that two texts may differ in and still say the same."""
+
+# Scripts without spaces between words: every character counts as a word.
+_ALONE = re.compile("([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
+
+
+def content_words(text: str) -> tuple[str, ...]:
+    """Return the case-folded words of a text in order, without stop words unless it has no others."""
+    words = _words(text[:MAX_COMPARED])
+    return tuple(word for word in words if word not in STOP_WORDS) or words
+
+
+def coverage(wanted: frozenset[str], text: str) -> float:
+    """Return the share of the ``wanted`` words that the text has, from 0 to 1; words of one stem count as one."""
+    if not wanted:
+        return 0.0
+    stems = {_stem(word) for word in content_words(text)}
+    return sum(_stem(word) in stems for word in wanted) / len(wanted)
+
+
+def irrelevance(item: FoundItem, wanted: frozenset[str], floor: float) -> str | None:
+    """Return why an item is not relevant; None if it is.
+
+    Its cosine similarity must reach ``floor``. An item that was found by words only has none: then it must have a third
+    of the message's words (``wanted``), or the share ``floor`` if that is more. Both signals are absolute, unlike the
+    fused score, whose best item always has a high one.
+    """
+    if item.cosine is not None:
+        return f"below the relevance floor: {item.cosine:.3f} < {floor:g}" if item.cosine < floor else None
+    share, least = coverage(wanted, item.text), max(floor, WORDS_FLOOR)
+    return f"too few of the message's words: {share:.2f} < {least:.2f}" if share < least else None
+
+
+@lru_cache(maxsize=512)
+def same_text_key(text: str) -> tuple[str, ...]:
+    """Return a key that is equal for texts that differ in case, spacing, punctuation or fillers only.
+
+    Any other word makes a difference, however alike the texts are otherwise: a number, a name, "not", "from" and "to".
+    """
+    words = tuple(word for word in _words(text) if word not in FILLERS)
+    return words or (text.strip(),)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'").replace("'", "")
+    return tuple(re.findall(r"\w+", _ALONE.sub(r" \1 ", folded)))
+
+
+def _stem(word: str) -> str:
+    """Return a word without common English endings: enough to count "cats" as "cat"."""
+    for ending in ("ings", "ing", "ies", "ied", "es", "ed", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word

@@ -1,0 +1,103 @@
+"""Retrieve episodes and knowledge: search the index, fuse the signals, and name the hits by source and date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from baton.domain.identity import Scope
+from baton.domain.search import IndexDocument, IndexName, SearchFilter, SearchQuery, Signal, Vector
+from baton.memory.episode_ranking import rank_episodes
+from baton.memory.fusion import Ranked, clause_weights, fuse
+from baton.memory.recalled import FoundItem
+from baton.ports.search_index import SearchIndex
+
+KNOWLEDGE_VIEWS = {"chunk": 1.0}
+"""The views of a document's chunks, with their weights."""
+MAX_FOUND = 40
+"""Messages, facts with summaries, or chunks from which a prompt's items are chosen. The inspector shows them all."""
+
+
+async def find_episodes(
+    search: SearchIndex, scope: Scope, query: str, vector: Vector | None, embedder: str
+) -> tuple[FoundItem, ...]:
+    """Return what past conversations of the user say about the message. Raises ``SearchUnavailable``.
+
+    ``embedder`` is the model that made ``vector``. Vectors of another model are not comparable with it.
+    """
+    ranking = await rank_episodes(search, scope, query, vector)
+    found = [*ranking.messages[:MAX_FOUND], *ranking.digests[:MAX_FOUND]]
+    return tuple(_episode_item(each, embedder) for each in found)
+
+
+async def find_knowledge(
+    search: SearchIndex, scope: Scope, agent_id: str, query: str, vector: Vector | None, embedder: str
+) -> tuple[FoundItem, ...]:
+    """Return what the agent's documents say about the message. Raises ``SearchUnavailable``."""
+    chosen = SearchFilter(agent_id=agent_id)
+    weights = clause_weights(KNOWLEDGE_VIEWS)
+    result = await search.search(scope, IndexName.KNOWLEDGE, SearchQuery(query, vector, tuple(weights), chosen))
+    return tuple(_knowledge_item(each, embedder) for each in fuse(result, weights)[:MAX_FOUND])
+
+
+def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
+    document = ranked.document
+    fields = document.fields
+    ids = [fields["message_id"]] if "message_id" in fields else fields.get("message_ids", ())
+    return FoundItem(
+        id=fields.get("fact_id") or document.id,
+        kind=document.kind,
+        title=_told_by(document.kind, fields),
+        text=_text(document),
+        at=document.at,
+        score=ranked.score,
+        signals=ranked.signals,
+        cosine=_cosine(ranked) if document.embedder == embedder else None,
+        thread_id=document.thread_id,
+        message_ids=tuple(ids),
+        superseded_at=_time(fields.get("superseded_at")),
+        superseded_by=fields.get("superseded_by"),
+        role=fields.get("role"),
+    )
+
+
+def _knowledge_item(ranked: Ranked, embedder: str) -> FoundItem:
+    document = ranked.document
+    return FoundItem(
+        id=document.id,
+        kind=document.kind,
+        title=str(document.fields.get("title") or document.source_id),
+        text=_text(document),
+        at=document.at,
+        score=ranked.score,
+        signals=ranked.signals,
+        cosine=_cosine(ranked) if document.embedder == embedder else None,
+    )
+
+
+def _cosine(ranked: Ranked) -> float | None:
+    """Return the best cosine similarity of its views; None if it was found by words only."""
+    suffix = f".{Signal.MEANING}"
+    return max((score for name, score in ranked.signals.items() if name.endswith(suffix)), default=None)
+
+
+def _told_by(kind: str, fields: Mapping[str, Any]) -> str:
+    """Return who said it, or what it is."""
+    if kind == "message":
+        return (
+            "the user said" if fields.get("role") == "user" else f"{fields.get('agent_name') or 'the assistant'} said"
+        )
+    return {"fact": "noted", "summary": "summary of a conversation"}.get(kind, kind)
+
+
+def _text(document: IndexDocument) -> str:
+    """Return the text to show: without its date, if the index keeps it so."""
+    text = document.fields.get("text")
+    if isinstance(text, str) and text:
+        return text
+    return next((view.text for view in document.views.values()), "")
+
+
+def _time(value: Any) -> datetime | None:
+    return datetime.fromisoformat(value) if isinstance(value, str) and value else None

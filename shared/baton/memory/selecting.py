@@ -1,0 +1,239 @@
+"""Choosing what of the found items a prompt gets: relevance, duplicates, the history, numbers and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from baton.domain.agent import MemorySettings
+from baton.domain.message import Role, StoredMessage
+from baton.domain.skill import Skill
+from baton.memory.quoting import KNOWLEDGE_HEAD, episode_line, episodes_head, excerpt, knowledge_line, skill_steps
+from baton.memory.recalled import (
+    BlockKind,
+    Found,
+    FoundItem,
+    Recalled,
+    RecalledBlock,
+    RecalledItem,
+    Retrieval,
+    SkillMatch,
+    SkillRetrieval,
+)
+from baton.memory.relevance import content_words, irrelevance, same_text_key
+from baton.memory.token_estimates import MESSAGE_FRAME_TOKENS
+from baton.ports.chat_model import Prompt
+from baton.ports.token_counter import TokenCounter
+
+MAX_SKILL_TOKENS = 4_000
+"""Tokens of all skills' steps together. A skill that does not fit is left out."""
+MAX_SKILLS = 3
+"""Skills in the prompt of one message."""
+MAX_QUERY_WORDS = 200
+"""Words of a message that are compared with found texts."""
+
+_Line = Callable[[FoundItem, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class SentHistory:
+    """The messages that a prompt contains anyway."""
+
+    thread_id: str = ""
+    message_ids: Collection[str] = field(default_factory=frozenset)
+
+    @classmethod
+    def of(cls, thread_id: str, messages: Iterable[StoredMessage]) -> SentHistory:
+        """Return the history of a prompt in a thread."""
+        return cls(thread_id, frozenset(message.id for message in messages))
+
+    def covers(self, item: FoundItem) -> bool:
+        """Return whether everything that the item consists of, or was taken from, is in the prompt."""
+        if item.thread_id != self.thread_id or not item.message_ids:
+            return False
+        return all(message_id in self.message_ids for message_id in item.message_ids)
+
+
+@dataclass(slots=True)
+class _Judged:
+    """An item on its way into a block."""
+
+    item: FoundItem
+    line: str = ""
+    tokens: int = 0
+    reason: str | None = None
+
+    def shown(self) -> RecalledItem:
+        item = self.item
+        tokens = self.tokens if self.reason is None else 0
+        return RecalledItem(
+            item.id, item.title, item.text, item.at, item.score, item.signals, tokens, self.reason, item.kind, item.role
+        )
+
+
+def select(
+    found: Found,
+    memory: MemorySettings,
+    counter: TokenCounter,
+    *,
+    today: date,
+    sent: SentHistory = SentHistory(),
+    follows_skills: bool = True,
+) -> Recalled:
+    """Choose what a prompt gets of what was found, by the agent's settings.
+
+    ``sent`` is the history of that prompt. Knowledge and episodes together have at most ``retrieved_tokens`` tokens,
+    their headings and frames included; the items with the best scores come first. Only relevant items are chosen, each
+    text once, at most ``semantic_top_k`` and ``episodic_top_k``. A block lists its items by date, so that the later
+    word stands last; an empty block has no prompt.
+    """
+    words = frozenset(content_words(found.query)[:MAX_QUERY_WORDS])
+    knowledge = _judged(found.knowledge, memory.semantic_top_k, memory, words, found.query, sent)
+    episodes = _judged(found.episodes, memory.episodic_top_k, memory, words, found.query, sent)
+    heads = {BlockKind.KNOWLEDGE: KNOWLEDGE_HEAD, BlockKind.EPISODES: episodes_head(today)}
+    lines: dict[BlockKind, _Line] = {BlockKind.KNOWLEDGE: knowledge_line, BlockKind.EPISODES: episode_line}
+    judged = {BlockKind.KNOWLEDGE: knowledge, BlockKind.EPISODES: episodes}
+    _fit(judged, heads, lines, memory.retrieved_tokens, words, counter)
+    procedure, skills = _procedure(found.procedure, memory, counter, follows_skills=follows_skills)
+    return Recalled(
+        procedure=procedure,
+        knowledge=_block(BlockKind.KNOWLEDGE, found.knowledge, knowledge, heads[BlockKind.KNOWLEDGE], counter),
+        episodes=_block(BlockKind.EPISODES, found.episodes, episodes, heads[BlockKind.EPISODES], counter),
+        skills=skills,
+    )
+
+
+def _judged(
+    retrieval: Retrieval,
+    top_k: int,
+    memory: MemorySettings,
+    words: frozenset[str],
+    query: str,
+    sent: SentHistory,
+) -> list[_Judged]:
+    """Return all items, best first, with the reasons of those that are left out whatever their tokens."""
+    judged = [_Judged(item) for item in sorted(retrieval.items, key=lambda item: (-item.score, item.id))]
+    for each in judged:
+        each.reason = irrelevance(each.item, words, memory.relevance_floor)
+        if each.reason is None and sent.covers(each.item):
+            each.reason = "already in the message history"
+        if each.reason is None and same_text_key(each.item.text) == same_text_key(query):
+            each.reason = "repeats the message"
+    _merge(judged)
+    relevant = {each.item.id: each for each in judged if each.reason is None}
+    for each in judged:
+        if each.reason is None and each.item.superseded_by in relevant:
+            each.reason = f"superseded by {each.item.superseded_by}"
+    chosen = [each for each in judged if each.reason is None]
+    for each in chosen[top_k:]:
+        each.reason = f"beyond the best {top_k}"
+    return judged
+
+
+def _merge(judged: list[_Judged]) -> None:
+    """Drop all but one of the items that say the same. The latest stays, with the best score among them."""
+    alike: dict[tuple[str, ...], list[_Judged]] = {}
+    for each in judged:
+        if each.reason is None:
+            alike.setdefault(same_text_key(each.item.text), []).append(each)
+    for group in alike.values():
+        kept = max(group, key=lambda each: (each.item.superseded_at is None, each.item.at, each.item.id))
+        best = max(each.item.score for each in group)
+        kept.item = replace(kept.item, score=best)
+        for each in group:
+            if each is not kept:
+                each.reason = f"duplicate of {kept.item.id}"
+    judged.sort(key=lambda each: (-each.item.score, each.item.id))
+
+
+def _fit(
+    judged: dict[BlockKind, list[_Judged]],
+    heads: dict[BlockKind, str],
+    lines: dict[BlockKind, _Line],
+    cap: int,
+    words: frozenset[str],
+    counter: TokenCounter,
+) -> None:
+    """Drop the items that exceed ``cap`` tokens together with the others, the lowest scores first."""
+    candidates = [(kind, each) for kind, items in judged.items() for each in items if each.reason is None]
+    candidates.sort(key=lambda pair: -pair[1].item.score)
+    used, opened = 0, set[BlockKind]()
+    for kind, each in candidates:
+        each.line = lines[kind](each.item, excerpt(each.item.text, words))
+        # The newline before a line may be a token of its own.
+        each.tokens = counter.count(each.line) + 1
+        head = 0 if kind in opened else counter.count(heads[kind]) + MESSAGE_FRAME_TOKENS
+        if used + head + each.tokens > cap:
+            each.reason = f"over the cap of {cap} tokens"
+            continue
+        used += head + each.tokens
+        opened.add(kind)
+
+
+def _block(
+    kind: BlockKind, retrieval: Retrieval, judged: Sequence[_Judged], head: str, counter: TokenCounter
+) -> RecalledBlock:
+    kept = sorted((each for each in judged if each.reason is None), key=lambda each: (each.item.at, each.item.id))
+    prompts: tuple[Prompt, ...] = ()
+    if kept:
+        prompts = (Prompt(Role.SYSTEM, "\n".join([head, *(each.line for each in kept)])),)
+    return RecalledBlock(
+        kind,
+        tuple(each.shown() for each in judged),
+        prompts,
+        tokens=counter.count(head) + MESSAGE_FRAME_TOKENS + sum(each.tokens for each in kept) if kept else 0,
+        duration=retrieval.duration if retrieval.is_asked else None,
+        error=retrieval.error,
+    )
+
+
+def _procedure(
+    retrieval: SkillRetrieval, memory: MemorySettings, counter: TokenCounter, *, follows_skills: bool
+) -> tuple[RecalledBlock, tuple[Skill, ...]]:
+    followed = set(map(id, retrieval.followed(memory.procedural_floor)[:MAX_SKILLS])) if follows_skills else set[int]()
+    room, items, prompts, skills = MAX_SKILL_TOKENS, [], [], []
+    for match in retrieval.matches:
+        prompt = Prompt(Role.SYSTEM, skill_steps(match.skill, match.trigger))
+        tokens = counter.count(str(prompt.content)) + MESSAGE_FRAME_TOKENS if id(match) in followed else 0
+        reason = None
+        if id(match) not in followed:
+            reason = _not_followed(match, memory, follows_skills=follows_skills)
+        elif tokens > room:
+            reason = f"over the cap of {MAX_SKILL_TOKENS} tokens"
+        else:
+            room -= tokens
+            prompts.append(prompt)
+            skills.append(match.skill)
+        items.append(_skill_item(match, tokens if reason is None else 0, reason))
+    block = RecalledBlock(
+        BlockKind.PROCEDURE,
+        tuple(items),
+        tuple(prompts),
+        tokens=MAX_SKILL_TOKENS - room,
+        duration=retrieval.duration,
+        error=retrieval.error,
+    )
+    return block, tuple(skills)
+
+
+def _not_followed(match: SkillMatch, memory: MemorySettings, *, follows_skills: bool) -> str:
+    if not follows_skills:
+        return "a specialist follows no skills of the main agent"
+    if match.trigger is not None:
+        return f"beyond the first {MAX_SKILLS}"
+    if match.score < memory.procedural_floor:
+        return f"below the floor for procedures: {match.score:.3f} < {memory.procedural_floor:g}"
+    return "another skill fits better"
+
+
+def _skill_item(match: SkillMatch, tokens: int, reason: str | None) -> RecalledItem:
+    skill = match.skill
+    signals: dict[str, float] = {}
+    if match.trigger is not None:
+        signals["trigger"] = 1.0
+    if match.cosine is not None:
+        signals["meaning"] = match.cosine
+    name = f"{skill.draft.name} (version {skill.version})"
+    text = f"{skill.draft.description} Trigger: {match.trigger}" if match.trigger else skill.draft.description
+    return RecalledItem(skill.slug, name, text, None, match.score, signals, tokens, reason, "skill")

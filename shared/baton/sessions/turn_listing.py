@@ -1,0 +1,96 @@
+"""The turns of a thread, read from its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from baton.domain.identity import Scope
+from baton.domain.message import StoredMessage
+from baton.domain.thread import Thread
+from baton.domain.usage import Usage
+from baton.ports.thread_store import ThreadStore
+
+PAGE = 100
+"""Messages of one read."""
+MAX_READS = 10
+"""Reads of one page of turns, unless a single turn has more messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSummary:
+    """One turn: when a message was answered, by whom, and how it ended."""
+
+    run_id: str
+    message_id: str
+    attempt: int
+    status: str
+    """``running`` or ``interrupted`` while it is in progress, otherwise its outcome."""
+    agent_id: str | None
+    """The agent that spoke last."""
+    started_at: datetime | None
+    ended_at: datetime | None
+    usage: Usage
+
+
+async def turns_of(
+    store: ThreadStore, scope: Scope, thread: Thread, *, limit: int, before: int | None
+) -> tuple[list[TurnSummary], int | None]:
+    """Return a page of the thread's turns, newest first, and the ``before`` of the next page, None on the last.
+
+    The first page begins with the run in progress. A page may have fewer turns than ``limit``, or none, and still be
+    followed by another, because messages that a fork has copied belong to no turn of it.
+    """
+    found = [_in_progress(thread)] if before is None and thread.run is not None else []
+    if len(found) >= limit:
+        return found, thread.next_ordinal or None
+    run: list[StoredMessage] = []
+    at, reads = before, 0
+    while True:
+        page = await store.read_messages(scope, thread, limit=PAGE, before=at)
+        reads += 1
+        for message in reversed(page.messages):
+            if run and message.run_id != run[-1].run_id:
+                found += _ended(run)
+                if len(found) >= limit or reads > MAX_READS:
+                    return found, run[-1].ordinal
+                run = []
+            run.append(message)
+        at = page.next_before
+        if at is None:
+            return [*found, *_ended(run)], None
+
+
+def _ended(run: Sequence[StoredMessage]) -> list[TurnSummary]:
+    """Return the turn of a run's messages, newest first; nothing if they were copied from another thread."""
+    if not run or run[0].end is None:
+        return []
+    last, first = run[0], run[-1]
+    return [
+        TurnSummary(
+            run_id=last.run_id,
+            message_id=first.id,
+            attempt=last.attempt,
+            status=run[0].end.outcome.value,
+            agent_id=last.agent_id,
+            started_at=first.timestamp,
+            ended_at=last.timestamp,
+            usage=run[0].end.usage,
+        )
+    ]
+
+
+def _in_progress(thread: Thread) -> TurnSummary:
+    run = thread.run
+    assert run is not None  # noqa: S101 - the caller has checked
+    return TurnSummary(
+        run_id=run.run_id,
+        message_id=run.message_id,
+        attempt=run.attempt,
+        status=run.status.value,
+        agent_id=thread.active_agent_id,
+        started_at=None,
+        ended_at=None,
+        usage=Usage(),
+    )

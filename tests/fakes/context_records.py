@@ -1,0 +1,26 @@
+"""The Context Inspector's records, in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from baton.domain.identity import Scope
+
+
+@dataclass
+class FakeContextRecords:
+    """``ports.context_records.ContextRecords``. ``records``: (tenant, thread, run) -> JSON."""
+
+    records: dict[tuple[str, str, str], bytes] = field(default_factory=dict)
+    failure: Exception | None = None
+    """What every method raises."""
+
+    async def put(self, scope: Scope, thread_id: str, run_id: str, record: bytes) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.records[scope.tenant_id, thread_id, run_id] = record
+
+    async def get(self, scope: Scope, thread_id: str, run_id: str) -> bytes | None:
+        if self.failure is not None:
+            raise self.failure
+        return self.records.get((scope.tenant_id, thread_id, run_id))

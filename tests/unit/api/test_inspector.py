@@ -1,0 +1,223 @@
+"""The Context Inspector: what it records of a turn, who may read it, and that it never stands in a turn's way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton.composition.app import build
+from baton.domain.errors import StoreUnavailable
+from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
+from baton.memory.inspection import Inspection
+from baton.memory.record_size import MAX_RECORD_BYTES, bounded
+from tests.harness.harness import Harness
+from tests.harness.remembered import remember
+from tests.unit.api.served import Served
+
+INSPECT = "context:inspect"
+QUESTION = "What is my cat called?"
+
+
+@pytest.fixture
+async def served() -> Served:
+    """A user who was answered from a past conversation."""
+    harness = Harness(recalls=True)
+    await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
+    await remember(harness.search, harness.embedder, harness.ada, "It rains.")
+    served = Served(harness)
+    await harness.say("m1", "Hello")
+    await harness.say("m2", QUESTION)
+    harness.audit.records.clear()
+    return served
+
+
+def path(served: Served, message_id: str = "m2") -> str:
+    harness = served.harness
+    return f"/threads/{harness.thread_id}/turns/{harness.request(message_id).run_id}/context"
+
+
+def block(record: dict[str, Any], kind: str) -> dict[str, Any]:
+    [found] = [each for each in record["blocks"] if each["kind"] == kind]
+    return found  # type: ignore[no-any-return]
+
+
+async def test_a_record_holds_what_was_found_and_what_was_dropped_and_why(served: Served) -> None:
+    record = (await served.get(path(served), INSPECT)).raise_for_status().json()
+    assert [each["kind"] for each in record["blocks"]] == [
+        "system",
+        "procedure",
+        "knowledge",
+        "episodes",
+        "history",
+        "current",
+    ]
+    episodes = block(record, "episodes")
+    cat, rain = episodes["items"]
+    assert (cat["text"], cat["included"], cat["reason"]) == ("My cat is called Miso.", True, None)
+    assert cat["date"] == "2026-03-14T09:26:00.000Z"
+    assert 0.2 <= cat["signals"]["turn.meaning"] <= 1
+    assert cat["signals"]["turn.words"] > 0
+    assert cat["tokens"] > 0
+    assert episodes["tokens"] > cat["tokens"]
+    assert episodes["durationMs"] >= 0
+    assert (rain["included"], rain["tokens"]) == (False, 0)
+    assert rain["reason"].startswith("below the relevance floor")
+
+
+async def test_a_record_holds_the_exact_messages_and_both_counts_of_their_tokens(served: Served) -> None:
+    record = (await served.get(path(served), INSPECT)).json()
+    [call] = record["calls"]
+    asked = served.harness.model.asked[-1]
+    assert [(each["role"], each["content"]) for each in call["messages"]] == asked.contents
+    assert (call["agentId"], call["model"]) == ("assistant", "test-model")
+    assert (call["inputTokens"], call["outputTokens"]) == (10, 2)
+    assert call["estimatedTokens"] > sum(len(str(content).split()) for _, content in asked.contents)
+    assert [item["text"] for item in block(record, "history")["items"]] == ["Hello", "Hello there."]
+    assert [item["text"] for item in block(record, "current")["items"]] == [QUESTION]
+
+
+async def test_each_reading_is_audited(served: Served) -> None:
+    await served.get(path(served), INSPECT)
+    [read] = served.harness.audit.records
+    assert (read.action, read.outcome, read.scope.user_id) == ("context.read", "allowed", "ada")
+    assert read.detail == {"runId": served.harness.request("m2").run_id, "userId": "ada"}
+
+
+async def test_without_the_permission_nobody_reads_a_record(served: Served) -> None:
+    answer = await served.get(path(served))
+    assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+    [denied] = served.harness.audit.records
+    assert (denied.action, denied.outcome) == ("context.read", "denied")
+
+
+async def test_another_users_record_takes_the_permission_to_read_threads_as_well(served: Served) -> None:
+    assert (await served.get(path(served), INSPECT, user="eve")).status_code == 404
+    answer = await served.get(path(served), INSPECT, "thread:read_all", user="boss")
+    assert answer.status_code == 200
+    assert served.harness.audit.records[-1].detail["userId"] == "ada"
+
+
+async def test_a_record_that_is_not_there_is_refused_with_the_setting(served: Served) -> None:
+    answer = await served.get(f"/threads/{served.harness.thread_id}/turns/none%2Fsuch/context", INSPECT)
+    assert answer.status_code == 404
+    assert "BATON_INSPECTOR is all" in answer.json()["detail"]
+
+
+async def test_turns_are_listed_newest_first_with_how_they_ended(served: Served) -> None:
+    turns, cursor = await served.items(f"/threads/{served.harness.thread_id}/turns")
+    assert cursor is None
+    assert [turn["messageId"] for turn in turns] == ["m2", "m1"]
+    assert turns[0] | {"runId": None, "startedAt": None, "endedAt": None} == {
+        "runId": None,
+        "messageId": "m2",
+        "attempt": 1,
+        "status": "success",
+        "agentId": "assistant",
+        "startedAt": None,
+        "endedAt": None,
+        "usage": {"inputTokens": 10, "outputTokens": 2, "totalTokens": 12},
+    }
+
+
+async def test_turns_can_be_paged(served: Served) -> None:
+    for number in range(3, 8):
+        await served.harness.say(f"m{number}")
+    seen: list[str] = []
+    cursor: str | None = None
+    while True:
+        params = {"cursor": cursor} if cursor else {}
+        turns, cursor = await served.items(f"/threads/{served.harness.thread_id}/turns", limit=2, **params)
+        seen += [turn["messageId"] for turn in turns]
+        if cursor is None:
+            break
+    assert seen == [f"m{number}" for number in range(7, 0, -1)]
+
+
+# What is recorded
+
+
+async def test_a_record_that_cannot_be_kept_does_not_fail_the_turn() -> None:
+    harness = Harness(recalls=True)
+    harness.contexts.failure = StoreUnavailable()
+    assert (await harness.say()).types[-1] == "RUN_FINISHED"
+
+
+@pytest.mark.parametrize(
+    ("policy", "recorded"),
+    [
+        (InspectionPolicy(InspectorMode.OFF), 0),
+        (InspectionPolicy(InspectorMode.ALL), 20),
+        (InspectionPolicy(InspectorMode.SAMPLE, 0), 0),
+        (InspectionPolicy(InspectorMode.SAMPLE, 1), 20),
+    ],
+)
+async def test_the_setting_decides_which_turns_are_recorded(policy: InspectionPolicy, recorded: int) -> None:
+    harness = Harness()
+    harness.ports.inspection_policy = policy
+    harness.turns = build(harness.ports).turns
+    for number in range(20):
+        await harness.say(f"m{number}")
+    assert len(harness.contexts.records) == recorded
+
+
+def test_a_sample_is_about_its_share_and_the_same_for_every_attempt() -> None:
+    policy = InspectionPolicy(InspectorMode.SAMPLE, 0.3)
+    chosen = [policy.records(f"run-{number}") for number in range(2_000)]
+    assert 500 < sum(chosen) < 700
+    assert chosen == [policy.records(f"run-{number}") for number in range(2_000)]
+
+
+async def test_redaction_covers_every_text_of_a_record() -> None:
+    harness = Harness(recalls=True)
+    await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
+    harness.ports.inspection_policy = InspectionPolicy(redacts=True)
+    app = build(harness.ports)
+    app.inspector._redactor = lambda: _hide
+    harness.turns = app.turns
+    await harness.say(content="What is my cat called? Miso?")
+    [body] = harness.contexts.records.values()
+    assert b"Miso" not in body
+    assert b"M***" in body
+
+
+async def test_a_deployment_that_cannot_redact_records_no_texts() -> None:
+    harness = Harness()
+    harness.ports.inspection_policy = InspectionPolicy(redacts=True)
+    harness.turns = build(harness.ports).turns
+    await harness.say(content="My number is 4711")
+    [body] = harness.contexts.records.values()
+    assert b"4711" not in body
+    assert b"[left out: 17 characters]" in body
+
+
+@pytest.mark.parametrize("size", [10, 1_000_000, 5_000_000])
+def test_a_record_keeps_within_its_size_and_says_what_was_cut(size: int) -> None:
+    message = {"role": "user", "content": "x" * size}
+    call = {"messages": [message] * 3}
+    item = {"included": False, "text": "y" * size}
+    record = {"cut": [], "blocks": [{"items": [item] * 50}], "calls": [call] * 5, "callsLeftOut": 0}
+    body = bounded(record)
+    assert len(body) <= MAX_RECORD_BYTES
+    assert (b'"cut":[]' in body) == (size == 10)
+
+
+def test_a_record_of_very_many_items_is_cut_too() -> None:
+    items = [{"included": bool(number % 2), "text": "some text " * 5} for number in range(60_000)]
+    calls = [{"messages": [{"content": "hm"}] * 30_000}] * 40
+    body = bounded({"cut": [], "blocks": [{"items": items}], "calls": calls, "callsLeftOut": 0})
+    assert len(body) <= MAX_RECORD_BYTES
+    assert b"items that were left out" in body
+
+
+async def test_a_run_without_a_model_call_has_a_record_of_nothing() -> None:
+    harness = Harness()
+    inspector = harness.app.inspector
+    await inspector.keep(harness.ada, "t", "r", Inspection())
+    record = await inspector.read(harness.ada, "t", "r")
+    assert record is not None
+    assert (record["blocks"], record["calls"]) == ([], [])
+
+
+async def _hide(text: str) -> str | None:
+    return text.replace("Miso", "M***") if "Miso" in text else None

@@ -1,0 +1,351 @@
+"""Recall in a turn: what the model gets, whose it is, and that nothing that fails or is slow stops the turn."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
+from baton.domain.identity import Scope
+from baton.domain.search import IndexName, Vector
+from baton.domain.skill import Skill, SkillDraft, SkillStep
+from baton.domain.tool_call import ToolCall
+from baton.memory.quoting import MEMORY_RULES
+from tests.fakes.chat_model import Answer
+from tests.fakes.embedder import FakeEmbedder
+from tests.harness.handoffs import HandoffHarness, transfer
+from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.remembered import learn, remember
+
+QUESTION = "What is my cat called?"
+TOLD = '- 2026-03-14: the user said: "My cat is called Miso."'
+
+
+async def remembering() -> Harness:
+    """A harness that recalls, and whose user has told of a cat in a past conversation."""
+    harness = Harness(recalls=True)
+    await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
+    return harness
+
+
+def prompts(harness: Harness) -> list[tuple[str, Any]]:
+    return harness.model.asked[-1].contents
+
+
+def told(harness: Harness) -> str:
+    """Everything that the model was sent last."""
+    return "\n".join(str(content) for _, content in prompts(harness))
+
+
+async def context(harness: Harness, run_id: str | None = None) -> dict[str, Any]:
+    """The inspector's record of a run, by default of the only one."""
+    records = [json.loads(body) for body in harness.contexts.records.values()]
+    [record] = [record for record in records if run_id in (None, record["runId"])]
+    return record
+
+
+async def blocks(harness: Harness) -> dict[str, dict[str, Any]]:
+    return {block["kind"]: block for block in (await context(harness))["blocks"]}
+
+
+# What the model gets
+
+
+async def test_the_answer_is_made_from_a_dated_snippet_of_the_past() -> None:
+    harness = await remembering()
+    await harness.say(content=QUESTION)
+    roles = [role for role, _ in prompts(harness)]
+    assert roles == ["system", "system", "user"]
+    assert str(prompts(harness)[1][1]).endswith(f"Today is {harness.clock.now().date()}.\n{TOLD}")
+
+
+async def test_the_blocks_stand_in_their_order() -> None:
+    harness = await remembering()
+    await teach(harness, "Cats", "what is my cat called")
+    await learn(harness.search, harness.embedder, harness.ada, "assistant", "A cat is called by its name.")
+    await harness.say("m1", "Hello")
+    await harness.say("m2", QUESTION)
+    contents = [str(content) for _, content in prompts(harness)]
+    assert contents[0] == f"Be brief.\n\n{MEMORY_RULES}"
+    starts = [
+        "The message matches the skill 'Cats'",
+        "Retrieved knowledge",
+        "Snippets of past",
+        "Hello",
+        "Hello there.",
+    ]
+    assert [content.startswith(start) for content, start in zip(contents[1:], starts, strict=False)] == [True] * 5
+    assert contents[-1] == QUESTION
+
+
+async def test_the_rules_for_what_is_remembered_are_the_same_in_every_turn() -> None:
+    harness = await remembering()
+    await harness.say("m1", QUESTION)
+    await harness.say("m2", "Something else entirely")
+    first, second = (asked.contents[0] for asked in harness.model.asked)
+    assert first == second
+    assert TOLD not in told(harness)
+
+
+async def test_a_message_embeds_once_whatever_it_is_compared_with() -> None:
+    harness = await remembering()
+    await learn(harness.search, harness.embedder, harness.ada, "assistant", "Cats sleep.")
+    await teach(harness, "Feeding", "feed the animals")
+    harness.embedder.embedded.clear()
+    await harness.say(content=QUESTION)
+    assert harness.embedder.embedded.count(QUESTION) == 1
+    assert {index for _, index, _ in harness.search.searches} == {IndexName.EPISODES, IndexName.KNOWLEDGE}
+
+
+async def test_an_agent_can_switch_each_retrieval_off() -> None:
+    quiet = ASSISTANT.model_copy(
+        update={"memory": ASSISTANT.memory.model_copy(update={"semantic_top_k": 0, "episodic_top_k": 0})}
+    )
+    harness = Harness(recalls=True, assistant=quiet)
+    await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
+    await harness.say(content=QUESTION)
+    assert harness.search.searches == []
+    assert prompts(harness) == [("system", "Be brief."), ("user", QUESTION)]
+
+
+async def test_what_stands_in_the_history_is_not_recalled() -> None:
+    harness = Harness(recalls=True)
+    said = await harness.say("m1", "My cat is called Miso.")
+    assert said.finished is not None
+    where = {"thread_id": harness.thread_id, "message_id": said.finished.messages[0].id}
+    await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.", **where)
+    await harness.say("m2", QUESTION)
+    assert told(harness).count("My cat is called Miso.") == 1
+    record = await context(harness, harness.request("m2").run_id)
+    [item] = next(block["items"] for block in record["blocks"] if block["kind"] == "episodes")
+    assert item["reason"] == "already in the message history"
+
+
+async def test_the_model_is_told_what_was_recalled_as_data_too() -> None:
+    harness = await remembering()
+    await harness.say(content=QUESTION)
+    recalled = dict(harness.model.asked[-1].settings.metadata["recalled.1"])
+    assert recalled.pop("text") == "My cat is called Miso."
+    assert recalled == {"kind": "message", "date": "2026-03-14", "source": "the user said", "role": "user"}
+
+
+# Whose it is
+
+
+@pytest.mark.parametrize("owner", [Scope("acme", "bob"), Scope("rival", "ada")])
+async def test_nobody_recalls_what_another_user_or_tenant_has_said(owner: Scope) -> None:
+    harness = Harness(recalls=True)
+    await remember(harness.search, harness.embedder, owner, "My cat is called Miso.")
+    await learn(harness.search, harness.embedder, Scope("rival", "ada"), "assistant", "The cat is called Miso.")
+    await harness.say(content=QUESTION)
+    assert "Miso" not in told(harness)
+    assert harness.contexts.records
+    assert all("Miso" not in body.decode() for body in harness.contexts.records.values())
+
+
+async def test_agents_have_their_own_knowledge() -> None:
+    harness = Harness(recalls=True)
+    await learn(harness.search, harness.embedder, harness.ada, "librarian", "The cat is called Miso.")
+    await harness.say(content=QUESTION)
+    assert "Miso" not in told(harness)
+
+
+async def test_a_specialist_that_takes_over_uses_the_same_embedding_and_its_own_knowledge() -> None:
+    harness = HandoffHarness()
+    for name in ("maker", "assistant"):
+        definition = harness.catalog.definitions[name]
+        harness.catalog.definitions[name] = definition.model_copy(update={"memory": ASSISTANT.memory})
+        await learn(harness.search, harness.embedder, harness.ada, name, f"The {name} knows that the cat is Miso.")
+    await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
+    harness.model.script(transfer(), "Miso it is.")
+    await harness.say(content=QUESTION)
+    assert "The maker knows" in told(harness)
+    assert "The assistant knows" not in told(harness)
+    assert TOLD in told(harness)
+    assert harness.embedder.embedded.count(QUESTION) == 1
+    assert [index for _, index, _ in harness.search.searches].count(IndexName.EPISODES) == 1
+
+
+async def test_a_consulted_agent_gets_its_knowledge_and_nothing_of_the_users_conversations() -> None:
+    expert = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Be exact.")
+    asking = ASSISTANT.model_copy(update={"sub_agents": ("expert",)})
+    harness = Harness(recalls=True, assistant=asking, others=(expert,))
+    await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
+    await learn(harness.search, harness.embedder, harness.ada, "expert", "What a cat is called is up to her.")
+    harness.model.script(Answer.calling(call("ask_expert", message=QUESTION)), "It comes.", "Miso comes.")
+    await harness.say(content=QUESTION)
+    consulted = harness.model.asked[1]
+    everything = "\n".join(str(content) for _, content in consulted.contents)
+    assert "What a cat is called is up to her." in everything
+    assert "Miso" not in everything
+    calls = (await context(harness))["calls"]
+    assert [each["agentId"] for each in calls] == ["assistant", "expert", "assistant"]
+    assert calls[1]["taskId"] is not None
+
+
+# What fails or is slow
+
+
+def broken_search(harness: Harness) -> None:
+    harness.search.failure = SearchUnavailable()
+
+
+def crashing_search(harness: Harness) -> None:
+    harness.search.failure = RuntimeError("a fault of ours")
+
+
+def slow_search(harness: Harness) -> None:
+    harness.search.seconds = 60
+
+
+@pytest.mark.parametrize(
+    ("breaks", "error"),
+    [
+        (broken_search, "search_unavailable: "),
+        (crashing_search, "internal_error: "),
+        (slow_search, "took more than the deadline of 100 ms"),
+    ],
+)
+async def test_a_turn_goes_on_without_a_search_that_fails_or_is_slow(breaks: Any, error: str) -> None:
+    harness = await remembering()
+    with_deadline(harness, 100)
+    breaks(harness)
+    said = await harness.say(content=QUESTION)
+    assert (said.types[-1], said.text) == ("RUN_FINISHED", "Hello there.")
+    assert TOLD not in told(harness)
+    found = await blocks(harness)
+    assert found["episodes"]["error"].startswith(error)
+    assert found["knowledge"]["error"].startswith(error)
+    assert found["episodes"]["items"] == []
+
+
+async def test_without_an_embedder_the_message_is_searched_by_its_words() -> None:
+    harness = await remembering()
+    harness.embedder.failure = EmbedderUnavailable()
+    await harness.say(content=QUESTION)
+    assert TOLD in told(harness)
+    assert (await blocks(harness))["episodes"]["error"] == "embedder_unavailable: searched by words only"
+
+
+async def test_a_slow_embedder_leaves_time_for_a_search_by_words() -> None:
+    harness = await remembering()
+    with_deadline(harness, 200)
+    harness.embedder.seconds = 60
+    await harness.say(content=QUESTION)
+    assert TOLD in told(harness)
+    assert (await blocks(harness))["episodes"]["error"] == "the embedding took more than 120 ms: searched by words only"
+
+
+async def test_an_index_of_another_dimension_is_searched_by_words() -> None:
+    harness = await remembering()
+    harness.embedder.dimensions = 8
+    await harness.say(content=QUESTION)
+    assert TOLD in told(harness)
+    assert (await blocks(harness))["episodes"]["error"] == "wrong_dimension: searched by words only"
+
+
+async def test_vectors_of_another_model_say_nothing_about_relevance() -> None:
+    harness = await remembering()
+    harness.embedder.name = "another-model"
+    await harness.say(content="Unrelated words entirely")
+    [item] = (await blocks(harness))["episodes"]["items"]
+    assert item["reason"].startswith("too few of the message's words")
+
+
+async def test_embedding_that_is_switched_off_is_no_error() -> None:
+    harness = await remembering()
+    harness.embedder.dimensions = 0
+    await harness.say(content=QUESTION)
+    assert TOLD in told(harness)
+    assert (await blocks(harness))["episodes"]["error"] is None
+
+
+async def test_a_run_that_is_stopped_while_it_recalls_leaves_nothing_behind() -> None:
+    harness = await remembering()
+    harness.search.seconds = 60
+    turn = asyncio.ensure_future(harness.say(content=QUESTION))
+    await asyncio.sleep(0.05)
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not [task for task in others if "find_episodes" in repr(task) or "_find" in repr(task)]
+
+
+@pytest.mark.parametrize("content", ["OR AND NOT (", '"', "ä" * 10_000, "*:*", "私の猫の名前は何ですか", "\u0000?"])
+async def test_any_message_can_be_recalled_for(content: str) -> None:
+    harness = await remembering()
+    said = await harness.say(content=content)
+    assert said.types[-1] == "RUN_FINISHED"
+
+
+async def test_an_attempt_after_a_crash_recalls_again() -> None:
+    harness = await remembering()
+    harness.model.script(Answer(("never",), gate=asyncio.Event()))
+    dead = asyncio.ensure_future(harness.say(content=QUESTION))
+    await harness.model_is_asked()
+    dead.cancel()
+    await asyncio.gather(dead, return_exceptions=True)
+    harness.clock.advance(60)
+    said = await harness.say(content=QUESTION)
+    assert said.types[-1] == "RUN_FINISHED"
+    assert TOLD in told(harness)
+    assert len(harness.contexts.records) == 1
+
+
+# Skills
+
+
+async def teach(harness: Harness, name: str, trigger: str, description: str = "Says what cats are called.") -> None:
+    draft = SkillDraft(name, description, (trigger,), (SkillStep("Say the name."),))
+    made = await harness.skills.put(harness.ada, Skill(draft, "acme", "assistant", "bob", harness.clock.now()))
+    await harness.skills.activate(harness.ada, "assistant", made.slug, version=made.version)
+
+
+class Meanings(FakeEmbedder):
+    """An embedder to which two texts mean the same."""
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        return [self.vector("say names" if "name" in text or "called" in text else text) for text in texts]
+
+
+async def test_a_skill_is_found_by_its_meaning_where_no_trigger_matches() -> None:
+    harness = Harness(recalls=True)
+    harness.embedder.__class__ = Meanings
+    await teach(harness, "Naming", "tell me names")
+    await harness.say("m1", "How is the cat called?")
+    assert "The message matches the skill 'Naming' (version 1, by its meaning)" in told(harness)
+    await harness.say("m2", "What is the weather like?")
+    assert "Naming" not in told(harness)
+
+
+async def test_a_version_of_a_skill_is_embedded_once() -> None:
+    harness = Harness(recalls=True)
+    await teach(harness, "Naming", "tell me names")
+    for number in range(3):
+        await harness.say(f"m{number}", f"How is the cat called, {number}?")
+    assert harness.embedder.embedded.count("tell me names") == 1
+
+
+async def test_triggers_match_even_if_everything_else_is_slow() -> None:
+    harness = await remembering()
+    with_deadline(harness, 50)
+    harness.search.seconds = harness.embedder.seconds = 60
+    await teach(harness, "Cats", "cat called")
+    await harness.say(content=QUESTION)
+    assert "The message matches the skill 'Cats'" in told(harness)
+
+
+def with_deadline(harness: Harness, milliseconds: float) -> None:
+    """Let the harness recall for so long at most."""
+    harness.app.recall._deadline = timedelta(milliseconds=milliseconds)
+
+
+def call(name: str, **arguments: Any) -> ToolCall:
+    return ToolCall("c1", name, json.dumps(arguments))
