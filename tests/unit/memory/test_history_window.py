@@ -113,7 +113,8 @@ def read_from(stored: Sequence[StoredMessage], window: HistoryWindow, budget: in
 
 
 def speaker(tokens: int, **memory: object) -> AgentDefinition:
-    fields = {"max_working_memory_tokens": tokens, "retrieved": "before_message", **memory}
+    no_rules = {"semantic_top_k": 0, "episodic_top_k": 0}
+    fields = {"max_working_memory_tokens": tokens, "retrieved": "before_message", **no_rules, **memory}
     return agent(system_prompt="You help.", memory=fields)
 
 

@@ -81,6 +81,7 @@ async def test_an_episode_gets_summary_facts_and_documents(harness: Harness) -> 
 
 async def test_what_is_summarized_and_indexed_has_no_personal_data(harness: Harness) -> None:
     await session(harness, *MOVED)
+    harness.embedder.embedded.clear()  # a turn embeds its question as it is
     harness.model.script("Ada is at ada@example.com.", facts(told("Call Ada at +41 44 668 18 00.")))
     episode = await run(harness)
     assert episode.summary == "Ada is at [email]."
