@@ -105,7 +105,7 @@ class HistorySummaries:
             raise
         except (BatonError, TimeoutError) as failure:
             logger.warning("history not summarised", thread_id=due.thread_id, reason=type(failure).__name__)
-            count(Metric.MODEL_FAILURES)
+            count(Metric.SUMMARIES_FAILED)
             return ""
         return summary.strip()
 
