@@ -8,7 +8,7 @@ from tests.e2e.fixtures import NewUser
 async def test_a_turns_context_can_be_inspected_by_whoever_may(new_user: NewUser) -> None:
     inspector, reader = new_user("ada", "context:inspect"), new_user("ada")
     answer = await inspector.ask("Hello")
-    thread = f"/v1/threads/{answer['sessionId']}"
+    thread = f"/threads/{answer['sessionId']}"
 
     [turn] = (await reader.get(f"{thread}/turns")).raise_for_status().json()["items"]
     assert (turn["runId"], turn["status"], turn["agentId"]) == (answer["runId"], "success", "assistant")
