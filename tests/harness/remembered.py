@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,17 +27,22 @@ async def remember(
     thread_id: str | None = None,
     document_id: str | None = None,
     is_embedded: bool = True,
+    neighbours: Mapping[str, str] | None = None,
     **fields: Any,
 ) -> IndexDocument:
-    """Put a message, a fact or a summary of a past conversation into the index."""
+    """Put a message, a fact or a summary of a past conversation into the index.
+
+    ``neighbours`` are the texts of other views of a message.
+    """
     dated = f"{at.date()}: {text}"
     view = IndexedText(dated, embedder.vector(dated) if is_embedded else None)
+    around = {name: IndexedText(text, embedder.vector(text)) for name, text in (neighbours or {}).items()}
     told = {"message_id": f"m-{uuid.uuid4()}", "role": "user"} if kind == MESSAGE else {}
     document = IndexDocument(
         id=document_id or str(uuid.uuid4()),
         source_id=f"episode-{at.date()}",
         kind=kind,
-        views={TURN if kind == MESSAGE else DIGEST: view},
+        views={TURN if kind == MESSAGE else DIGEST: view, **around},
         at=at,
         thread_id=thread_id or str(uuid.uuid4()),
         embedder=embedder.name if is_embedded else None,

@@ -252,9 +252,15 @@ class App:
     def inspector(self) -> Inspector:
         """Keeps and reads the Context Inspector's records."""
         from baton.memory.inspector import Inspector
+        from baton.privacy.redaction import Redactor
 
         ports = self.ports
-        return Inspector(ports.context_records, ports.counter, ports.inspection_policy)
+        return Inspector(
+            ports.context_records,
+            ports.counter,
+            ports.inspection_policy,
+            redactor=lambda: Redactor(ports.pii_detector).redact,
+        )
 
     # Sessions, handoffs and events
 

@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from baton.domain.identity import Scope
+from baton.domain.message import Role
 from baton.domain.search import IndexDocument, IndexName, SearchFilter, SearchQuery, Signal, Vector
+from baton.memory.episode_documents import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
 from baton.memory.episode_ranking import rank_episodes
 from baton.memory.fusion import Ranked, clause_weights, fuse
 from baton.memory.recalled import FoundItem
@@ -77,18 +79,23 @@ def _knowledge_item(ranked: Ranked, embedder: str) -> FoundItem:
 
 
 def _cosine(ranked: Ranked) -> float | None:
-    """Return the best cosine similarity of its views; None if it was found by words only."""
-    suffix = f".{Signal.MEANING}"
-    return max((score for name, score in ranked.signals.items() if name.endswith(suffix)), default=None)
+    """Return the cosine similarity of an item's own text; None if it was found by words only.
+
+    Other views hold its neighbours too, and would make every "Thank you" relevant that stands beside something
+    relevant. Only a user's message counts together with the one before it: an answer such as "Miso." has its meaning
+    from the question.
+    """
+    document = ranked.document
+    views = [PAIR] if document.kind == MESSAGE and document.fields.get("role") == Role.USER else []
+    names = [f"{view}.{Signal.MEANING}" for view in (TURN, DIGEST, *KNOWLEDGE_VIEWS, *views)]
+    return max((ranked.signals[name] for name in names if name in ranked.signals), default=None)
 
 
 def _told_by(kind: str, fields: Mapping[str, Any]) -> str:
     """Return who said it, or what it is."""
-    if kind == "message":
-        return (
-            "the user said" if fields.get("role") == "user" else f"{fields.get('agent_name') or 'the assistant'} said"
-        )
-    return {"fact": "noted", "summary": "summary of a conversation"}.get(kind, kind)
+    if kind == MESSAGE:
+        return "the user said" if fields.get("role") == Role.USER else "the assistant said"
+    return {FACT: "noted", SUMMARY: "summary of a conversation"}.get(kind, kind)
 
 
 def _text(document: IndexDocument) -> str:

@@ -16,6 +16,7 @@ from baton.domain.identity import Scope
 from baton.domain.search import IndexName, Vector
 from baton.domain.skill import Skill, SkillDraft, SkillStep
 from baton.domain.tool_call import ToolCall
+from baton.memory.episode_documents import PAIR, WINDOW
 from baton.memory.quoting import MEMORY_RULES
 from tests.fakes.chat_model import Answer
 from tests.fakes.embedder import FakeEmbedder
@@ -133,6 +134,23 @@ async def test_the_model_is_told_what_was_recalled_as_data_too() -> None:
     recalled = dict(harness.model.asked[-1].settings.metadata["recalled.1"])
     assert recalled.pop("text") == "My cat is called Miso."
     assert recalled == {"kind": "message", "date": "2026-03-14", "source": "the user said", "role": "user"}
+
+
+@pytest.mark.parametrize(("role", "recalled"), [("user", True), ("assistant", False)])
+async def test_only_an_answer_of_the_user_is_relevant_for_the_question_before_it(role: str, recalled: bool) -> None:
+    harness = Harness(recalls=True)
+    about = "What is my cat called? Miso."
+    await remember(harness.search, harness.embedder, harness.ada, "Miso.", role=role, neighbours={PAIR: about})
+    await harness.say(content=QUESTION)
+    assert ('"Miso."' in told(harness)) == recalled
+
+
+async def test_a_message_is_not_relevant_for_those_around_it() -> None:
+    harness = Harness(recalls=True)
+    around = {WINDOW: "My cat is called Miso. Fine."}
+    await remember(harness.search, harness.embedder, harness.ada, "Fine.", neighbours=around)
+    await harness.say(content=QUESTION)
+    assert '"Fine."' not in told(harness)
 
 
 # Whose it is
