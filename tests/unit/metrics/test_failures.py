@@ -47,6 +47,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
 from tests.harness.handoffs import advance, calling
 from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.sessions import close, make_episode
 from tests.harness.sockets import Socketed
 from tests.infrastructure.stack import Stack as Template
 from tests.infrastructure.stack import read_template
@@ -257,6 +258,15 @@ async def a_closing_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None
     await harness.say()
     harness.clock.advance(1800)
     assert (await harness.sweeper.sweep(seconds=5)).closed == 1
+
+
+@failure(Metric.EPISODES_INCOMPLETE)
+async def an_episode_that_is_not_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    harness.search.failure = SearchUnavailable()
+    await harness.say()
+    await close(harness)
+    assert (await make_episode(harness, failing=True)).missing
 
 
 @failure(Metric.AUDIT_RECORDS_LOST)
