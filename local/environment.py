@@ -26,6 +26,7 @@ DEVELOPERS_CHOICE = (
     "BATON_LEASE_SECONDS",
     "BATON_LIGHT_MODEL",
     "BATON_MODEL_METADATA",
+    "BATON_MODEL_CACHE_HINTS",
     "BATON_SEARCH_URL",
     "BATON_TOKEN_ISSUERS",
     "BATON_TOOL_PACKAGES",
@@ -103,6 +104,8 @@ def variables(
         "AWS_ENDPOINT_URL_SQS": queues_endpoint,
         "BATON_SEARCH_URL": search_url,
         "BATON_STAGE": "local",
+        # The sentence encoder works in threads of its own. The library's would wait for each other in busy loops.
+        "OPENBLAS_NUM_THREADS": "1",
         "POWERTOOLS_METRICS_DISABLED": "true",
         "POWERTOOLS_TRACE_DISABLED": "true",
         "TIKTOKEN_CACHE_DIR": str(ROOT / "layers" / "tokenizer"),

@@ -146,6 +146,10 @@ class ModelSettings(_Settings):
     """For fast, simple tasks such as the summary of a handoff. The chat model if absent."""
     sends_metadata: bool = Field(default=False, validation_alias="BATON_MODEL_METADATA")
     """Whether each request tells the endpoint which agent asks and where its workflow stands."""
+    cache_hints: Literal["auto", "key", "breakpoints", "none"] = Field(
+        default="auto", validation_alias="BATON_MODEL_CACHE_HINTS"
+    )
+    """What requests tell the endpoint's prompt cache. ``auto``: a key where the endpoint is OpenAI's own."""
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
 
 

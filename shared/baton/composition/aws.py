@@ -304,9 +304,13 @@ class AwsPorts:
 
         def openai() -> ChatModel:
             from baton.adapters.openai import OpenAIChatModel
+            from baton.adapters.openai.cache_hints import hints_for
 
             return OpenAIChatModel(
-                api_key=self.model_key, base_url=settings.base_url, sends_metadata=settings.sends_metadata
+                api_key=self.model_key,
+                base_url=settings.base_url,
+                sends_metadata=settings.sends_metadata,
+                cache_hints=hints_for(settings.base_url, settings.cache_hints),
             )
 
         return DeferredChatModel(openai)
