@@ -16,7 +16,7 @@ from local.demo_model.templates import Render, TemplateProblem, condition, text,
 MESSAGE, RESULT = "message", "result"
 """The scenes in which a rule is looked up first: when the user has spoken, and when tools have answered."""
 VARIABLES = frozenset(
-    "agent task skill unfinished workflow said earlier answers before attachments results tools".split()  # noqa: SIM905
+    "agent task data skill unfinished workflow said earlier answers before attachments results tools".split()  # noqa: SIM905
 )
 """What templates may use besides the script's values and what patterns have found."""
 

@@ -46,6 +46,7 @@ class Situation:
             **{name: str(told.get(name, "")) for name in ("agent", "task")},
             **{name: _fields(told.get(name)) for name in ("skill", "unfinished", "workflow")},
             "said": text_of(asked) if asked else "",
+            "data": _fields(_parsed(text_of(asked))) if asked and told.get("task") else {},
             "earlier": earlier,
             "answers": answers,
             "before": _since_the_user(before),

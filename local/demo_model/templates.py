@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -83,6 +84,8 @@ def _environment() -> ImmutableSandboxedEnvironment:
         lstrip_blocks=True,
     )
     env.filters["calculated"] = calculated
+    env.filters["json"] = lambda found: json.dumps(found, ensure_ascii=False)
+    env.tests["saying"] = lambda found, pattern: re.search(pattern, str(found), re.IGNORECASE) is not None
     env.filters["escaped"] = lambda found: re.escape(str(found))
     return env
 

@@ -3,12 +3,16 @@
 import json
 import logging
 import re
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 logger = logging.getLogger("local.state_machines")
+
+AT_ONCE = 4
+"""Tasks that run at the same time, of all executions. Others wait, so that requests of users are answered meanwhile."""
 
 Invoke = Callable[[str, Any], Any]
 """(function name, event) -> the function's result; raises the function's exceptions."""
@@ -31,11 +35,14 @@ def executed(invoke: Invoke) -> Iterator[None]:
 
 
 def _invocation(invoke: Invoke) -> Callable[..., dict[str, Any]]:
+    slots = threading.BoundedSemaphore(AT_ONCE)
+
     def invoked(parameters: dict[str, Any], region: str, state_credentials: object) -> dict[str, Any]:
         """Answer like Lambda's Invoke. An exception becomes the error object of Lambda's runtime."""
         name = _name(parameters["FunctionName"])
         try:
-            answer = json.loads(json.dumps(invoke(name, json.loads(parameters["Payload"]))))
+            with slots:
+                answer = json.loads(json.dumps(invoke(name, json.loads(parameters["Payload"]))))
         except Exception as problem:  # noqa: BLE001  a function may raise anything; the state machine deals with it
             logger.warning("%s failed in a state machine: %s: %s", name, type(problem).__name__, problem)
             error = {

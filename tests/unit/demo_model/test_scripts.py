@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from local.demo_model.app import SCRIPT, create_app
 from local.demo_model.engine import Call
 from local.demo_model.script import VARIABLES, Rule, Script, ScriptError
-from tests.unit.demo_model.playing import answered, ask, called, engine
+from tests.unit.demo_model.playing import answered, ask, called, engine, shipped
 from tests.unit.docs.pages import ROOT, blocks, table
 
 GUIDE = ROOT / "docs" / "how-to" / "script-the-demo-model.md"
@@ -79,3 +80,25 @@ def test_the_guide_lists_every_field_and_variable() -> None:
 
 def test_the_script_that_ships_is_whole() -> None:
     assert "message" in Script.read(SCRIPT).scenes
+
+
+MESSAGES = [
+    {"n": 1, "date": "2026-03-14", "weekday": "Saturday", "role": "user", "text": 'I moved to "Bern" <today>.'},
+    {"n": 2, "date": "2026-03-14", "weekday": "Saturday", "role": "assistant", "text": "I see."},
+    {"n": 3, "date": "2026-03-14", "weekday": "Saturday", "role": "user", "text": "What is my name?"},
+]
+
+
+def test_the_script_that_ships_summarizes_sessions_that_have_ended() -> None:
+    told = ask(shipped(), json.dumps({"messages": MESSAGES}), task="episode_summary").text
+    assert told.startswith('On 2026-03-14 the user said: “I moved to "Bern" <today>.” and “What is my name?”.')
+    parts = ask(shipped(), json.dumps({"summaries": ["One.", "Two."]}), task="episode_summary").text
+    assert parts == "One. Two."
+
+
+def test_the_script_that_ships_lists_what_users_said_about_themselves_as_facts() -> None:
+    told = json.loads(ask(shipped(), json.dumps({"messages": MESSAGES}), task="episode_facts").text)
+    text = 'The user said: “I moved to "Bern" <today>.”'
+    assert told == {"facts": [{"text": text, "date": "2026-03-14", "sources": [1]}]}
+    assert json.loads(ask(shipped(), '{"messages": []}', task="episode_facts").text) == {"facts": []}
+    assert json.loads(ask(shipped(), '{"facts": [], "others": []}', task="fact_changes").text) == {"pairs": []}
