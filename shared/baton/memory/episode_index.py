@@ -14,7 +14,7 @@ from baton.memory.episode_messages import EpisodeMessages, is_remembered
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 
-BATCH = 16
+BATCH = 8
 """Messages whose documents are made, embedded and written at once. Vectors take tens of kilobytes a message."""
 
 

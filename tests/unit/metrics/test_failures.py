@@ -21,7 +21,14 @@ from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.composition.metrics import write_metrics
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import ModelError, ModelRateLimited, StoreUnavailable, ThreadBusy, Unauthorized
+from baton.domain.errors import (
+    ModelError,
+    ModelRateLimited,
+    SearchUnavailable,
+    StoreUnavailable,
+    ThreadBusy,
+    Unauthorized,
+)
 from baton.domain.events import custom, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.message import Role
@@ -40,6 +47,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
 from tests.harness.handoffs import advance, calling
 from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.sessions import close, make_episode
 from tests.harness.sockets import Socketed
 from tests.infrastructure.stack import Stack as Template
 from tests.infrastructure.stack import read_template
@@ -236,6 +244,15 @@ async def a_closing_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None
     await harness.say()
     harness.clock.advance(1800)
     assert (await harness.sweeper.sweep(seconds=5)).closed == 1
+
+
+@failure(Metric.EPISODES_INCOMPLETE)
+async def an_episode_that_is_not_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    harness.search.failure = SearchUnavailable()
+    await harness.say()
+    await close(harness)
+    assert (await make_episode(harness, failing=True)).missing
 
 
 @failure(Metric.AUDIT_RECORDS_LOST)

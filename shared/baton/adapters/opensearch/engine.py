@@ -42,12 +42,6 @@ class EngineError(SearchUnavailable):
         return f"OpenSearch answered {self.engine_status} {self.kind}: {self.reason[:500]}"
 
 
-class EngineRefusal(EngineError):
-    """OpenSearch does not take the request, however often it is repeated."""
-
-    retryable = False
-
-
 class Engine:
     """One OpenSearch. The library is loaded, and a client made, by the first request of an event loop."""
 
@@ -180,9 +174,8 @@ def _engine_error(problem: Any) -> EngineError:
 def error_of(status: Any, error: Any) -> EngineError:
     """Return the error for the ``error`` part of an answer or of an item of it."""
     code = status if isinstance(status, int) else 0
-    made = EngineRefusal if 400 <= code < 500 and code not in (408, 429) else EngineError
     if not isinstance(error, Mapping):
-        return made(code, "", str(error))
+        return EngineError(code, "", str(error))
     causes = [error, *error.get("root_cause", ()), error.get("caused_by") or {}]
     reason = "; ".join(dict.fromkeys(str(cause["reason"]) for cause in causes if cause.get("reason")))
-    return made(code, str(error.get("type", "")), reason)
+    return EngineError(code, str(error.get("type", "")), reason)
