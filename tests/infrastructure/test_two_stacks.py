@@ -28,6 +28,7 @@ OF_ONE_STACK = {
     "AWS::DynamoDB::Table",
     "AWS::IAM::Policy",
     "AWS::IAM::Role",
+    "AWS::IAM::RolePolicy",
     "AWS::Lambda::Alias",
     "AWS::Lambda::EventInvokeConfig",
     "AWS::Lambda::EventSourceMapping",

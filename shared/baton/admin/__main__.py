@@ -27,6 +27,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _run(given: argparse.Namespace) -> list[dict[str, Any]]:
+    try:
+        return await _result(given)
+    finally:
+        await search_commands.close()
+
+
+async def _result(given: argparse.Namespace) -> list[dict[str, Any]]:
     if given.command == "migrate":
         return await search_commands.migrate()
     if given.command == "reindex":

@@ -60,6 +60,11 @@ async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
     return [_shown(found if found.is_sound else await check.repair(found)) for found in await check.verify(tenants)]
 
 
+async def close() -> None:
+    """Close the connections to OpenSearch of the running event loop."""
+    await deployed_ports().opensearch.close()
+
+
 def index_check() -> IndexCheck:
     """Return the check of this deployment's index."""
     ports, app = deployed_ports(), deployed()

@@ -1,19 +1,26 @@
 """Engines come up, answer, and surely end."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
 from local.engines.kept_objects import KeptObjects
 from local.engines.moto import MotoServer
+from local.engines.opensearch import OpenSearch
 from local.engines.process import ChildProcess, start_on_free_port
 from local.errors import EngineFailed
 from local.settings import default_cache_dir
@@ -132,3 +139,29 @@ def test_a_child_ends_when_we_or_its_guard_are_killed(victim: str) -> None:
         assert eventually(lambda: gone(child))
         assert eventually(lambda: gone(guard))
         we.kill()
+
+
+def _serves(process: psutil.Process, folder: Path) -> bool:
+    """Whether this is the engine itself, and not its guard, with data in ``folder``."""
+    return process.name() == "java" and any(str(folder) in part for part in process.cmdline())
+
+
+def test_opensearch_keeps_its_data_is_restarted_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    def call(method: str, path: str) -> Any:
+        with urllib.request.urlopen(urllib.request.Request(url + path, method=method), timeout=30) as answer:  # noqa: S310
+            return json.loads(answer.read())
+
+    before = {path.name for path in Path(tempfile.gettempdir()).glob("baton-opensearch-*")}
+    restarted = threading.Event()
+    engine = OpenSearch(default_cache_dir(), tmp_path / "search", restarted=restarted.set)
+    url = engine.start()
+    try:
+        call("PUT", "/kept")  # an index builds every analyzer there is
+        [java] = [each for each in psutil.Process().children(recursive=True) if _serves(each, tmp_path)]
+        java.kill()
+        assert restarted.wait(60)
+        assert list(call("GET", "/kept")) == ["kept"]
+    finally:
+        engine.stop()
+    assert {path.name for path in Path(tempfile.gettempdir()).glob("baton-opensearch-*")} <= before
+    assert any((tmp_path / "search").iterdir())

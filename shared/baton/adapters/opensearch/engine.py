@@ -22,7 +22,9 @@ REQUEST_SECONDS = 30.0
 REFUSALS = 4
 """Attempts at a request that is refused with 429, with pauses of 0.1, 0.2 and 0.4 s between them."""
 FIRST_PAUSE_SECONDS = 0.1
-AWS_HOST = re.compile(r"\.(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:es|aos|on)\.")
+AWS_HOST = re.compile(
+    r"^https://[a-z0-9.-]+\.(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:es\.amazonaws\.com|on\.aws)(?:\.cn)?(?:/|$)"
+)
 """``search-name-id.eu-central-1.es.amazonaws.com``, and ``...aos.eu-central-1.on.aws`` for dual-stack domains."""
 
 
@@ -38,12 +40,6 @@ class EngineError(SearchUnavailable):
 
     def __str__(self) -> str:
         return f"OpenSearch answered {self.engine_status} {self.kind}: {self.reason[:500]}"
-
-
-class EngineRefusal(EngineError):
-    """OpenSearch does not take the request, however often it is repeated."""
-
-    retryable = False
 
 
 class Engine:
@@ -148,13 +144,19 @@ def _load(url: str) -> Callable[[], AsyncOpenSearch]:
 
 def _signer(url: str) -> Any:
     """Return a signer for a domain of AWS, otherwise None."""
-    found = AWS_HOST.search(url) or re.search(r"\.aos\.(?P<region>[a-z0-9-]+)\.on\.aws", url)
-    if found is None:
+    region = region_of(url)
+    if region is None:
         return None
     import boto3
     from opensearchpy import AWSV4SignerAsyncAuth
 
-    return AWSV4SignerAsyncAuth(boto3.Session().get_credentials(), found["region"], "es")
+    return AWSV4SignerAsyncAuth(boto3.Session().get_credentials(), region, "es")
+
+
+def region_of(url: str) -> str | None:
+    """Return the region of a domain of AWS by its own host name, None for any other host."""
+    found = AWS_HOST.search(url)
+    return found["region"] if found else None
 
 
 def _params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,9 +174,8 @@ def _engine_error(problem: Any) -> EngineError:
 def error_of(status: Any, error: Any) -> EngineError:
     """Return the error for the ``error`` part of an answer or of an item of it."""
     code = status if isinstance(status, int) else 0
-    made = EngineRefusal if 400 <= code < 500 and code not in (408, 429) else EngineError
     if not isinstance(error, Mapping):
-        return made(code, "", str(error))
+        return EngineError(code, "", str(error))
     causes = [error, *error.get("root_cause", ()), error.get("caused_by") or {}]
     reason = "; ".join(dict.fromkeys(str(cause["reason"]) for cause in causes if cause.get("reason")))
-    return made(code, str(error.get("type", "")), reason)
+    return EngineError(code, str(error.get("type", "")), reason)
