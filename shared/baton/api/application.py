@@ -20,6 +20,7 @@ from baton.api import (
     forks,
     health,
     messages,
+    personal_data,
     problems,
     run_records,
     runs,
@@ -72,7 +73,7 @@ def create_app(
         allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
         max_age=3600,
     )
-    nouns = (runs, messages, threads, run_records, controls, forks, workflows, files, audit, agents)
+    nouns = (runs, messages, threads, run_records, controls, forks, workflows, files, audit, agents, personal_data)
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")
     app.include_router(health.router)

@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from baton.agents.approvals import Approvals
 from baton.composition.app import App
 from baton.entry.controls import Controls
+from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
@@ -19,10 +20,12 @@ from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.files import Files
 from baton.ports.handoffs import HandoffStore
+from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.workflows import WorkflowStore
+from baton.privacy.export import Exports
 from baton.turns.turns import Turns
 
 
@@ -45,6 +48,9 @@ class ApiServices:
     agents: AgentRegistry
     files: Files
     audit: AuditLog
+    forget_calls: ForgetCalls
+    exports: Exports
+    retentions: Retentions
     clock: Clock
 
     @classmethod
@@ -67,6 +73,9 @@ class ApiServices:
             agents=app.agents,
             files=ports.files,
             audit=ports.audit,
+            forget_calls=app.forget_calls,
+            exports=app.exports,
+            retentions=ports.retentions,
             clock=ports.clock,
         )
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from baton.entry.actions import Actions
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
+    from baton.privacy.forgetting import Forgetting
+    from baton.privacy.retention import RetentionRuns
     from baton.turns.closing import EpisodeWriter
 
 
@@ -58,6 +60,16 @@ def dead_turns() -> QueuedTurns:
 def closing() -> EpisodeWriter:
     """Return the writer of ended sessions' episodes."""
     return deployed().episode_writer
+
+
+def forgetting() -> Forgetting:
+    """Return what carries out requests to forget."""
+    return deployed().forgetting
+
+
+def retention_runs() -> RetentionRuns:
+    """Return the starter of retention runs."""
+    return deployed().retention_runs
 
 
 def sweeper() -> Sweeper:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from baton.composition.ports import Ports
     from baton.entry.actions import Actions
     from baton.entry.controls import Controls
+    from baton.entry.forget_requests import ForgetCalls
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
     from baton.outbox.replay import Replays
+    from baton.privacy.export import Exports
+    from baton.privacy.forgetting import Forgetting
+    from baton.privacy.retention import RetentionRuns
     from baton.sessions.endings import Endings
     from baton.sessions.sessions import Sessions
     from baton.turns.closing import Closer, EpisodeWriter
@@ -72,14 +76,17 @@ class App:
         from baton.entry.queued_turns import QueuedTurns
 
         ports = self.ports
-        return QueuedTurns(self.turns, self.closer, ports.connections, ports.queue_records, ports.clock)
+        return QueuedTurns(
+            self.turns, self.closer, ports.connections, ports.queue_records, ports.clock, ports.forget_requests
+        )
 
     @cached_property
     def dead_turns(self) -> QueuedTurns:
         """Ends turns of the dead-letter queue. No other worker receives their records any more."""
         from baton.entry.queued_turns import QueuedTurns
 
-        return QueuedTurns(self.turns, self.closer, self.ports.connections, None, self.ports.clock)
+        ports = self.ports
+        return QueuedTurns(self.turns, self.closer, ports.connections, None, ports.clock, ports.forget_requests)
 
     @cached_property
     def controls(self) -> Controls:
@@ -103,6 +110,52 @@ class App:
 
         ports = self.ports
         return Sweeper(ports.idle, ports.store, self.endings, self.controls, ports.episodes, self.sessions, ports.clock)
+
+    # Personal data
+
+    @cached_property
+    def forget_calls(self) -> ForgetCalls:
+        """Takes requests to forget."""
+        from baton.entry.forget_requests import ForgetCalls
+
+        ports = self.ports
+        return ForgetCalls(ports.store, ports.forget_requests, ports.forgettings, ports.audit, ports.clock)
+
+    @cached_property
+    def forgetting(self) -> Forgetting:
+        """Carries out requests to forget."""
+        from baton.privacy.forgetting import Forgetting, Waits
+
+        ports = self.ports
+        return Forgetting(
+            ports.forget_requests,
+            ports.erasure,
+            ports.objects,
+            ports.search,
+            ports.live,
+            ports.audit,
+            ports.retentions,
+            ports.clock,
+            Waits(zombies=ports.forget_wait_seconds),
+        )
+
+    @cached_property
+    def retention_runs(self) -> RetentionRuns:
+        """Starts the enforcement of retention."""
+        from baton.privacy.retention import RetentionRuns
+
+        ports = self.ports
+        return RetentionRuns(ports.retentions, ports.forget_requests, ports.forgettings, ports.clock)
+
+    @cached_property
+    def exports(self) -> Exports:
+        """Hands out what is stored of a user."""
+        from baton.privacy.export import Exports
+
+        ports = self.ports
+        return Exports(
+            ports.store, ports.records, ports.handoffs, ports.workflows, ports.episodes, ports.audit, ports.clock
+        )
 
     # Turns
 

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from baton.ports.connections import Connections
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
+    from baton.ports.erasure import Erasure, ObjectErasure
     from baton.ports.files import Files
+    from baton.ports.forget_requests import Forgettings, ForgetRequests
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
     from baton.ports.queue_records import QueueRecords
+    from baton.ports.retentions import Retentions
     from baton.ports.run_records import RunRecords
     from baton.ports.search_index import SearchIndex
     from baton.ports.skills import SkillStore
@@ -114,6 +117,38 @@ class Ports(Protocol):
     @property
     def embedder(self) -> Embedder:
         """The embedding model."""
+        ...
+
+    # Forgetting
+
+    @property
+    def erasure(self) -> Erasure:
+        """Removal of threads and users from the table."""
+        ...
+
+    @property
+    def objects(self) -> ObjectErasure:
+        """Removal of objects from the bucket."""
+        ...
+
+    @property
+    def forget_requests(self) -> ForgetRequests:
+        """Requests to forget."""
+        ...
+
+    @property
+    def retentions(self) -> Retentions:
+        """How long tenants keep things."""
+        ...
+
+    @property
+    def forgettings(self) -> Forgettings:
+        """The pipeline that forgets."""
+        ...
+
+    @property
+    def forget_wait_seconds(self) -> float:
+        """The wait before the second sweep."""
         ...
 
     # Queues and connections
