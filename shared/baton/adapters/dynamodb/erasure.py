@@ -165,7 +165,8 @@ class DynamoErasure:
         counts: Counter[str] = Counter()
         for listing in keys.audit_listings(scope):
             async for page in self._table.query(listing, last=f"{to_millis(before):015d}", limit=100, index=LISTING):
-                items = await self._table.get_many([{"PK": item["PK"], "SK": item["SK"]} for item in page])
+                found = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
+                items = await self._table.get_many(found) if found else []
                 # A handoff's record holds the handoff, which a conversation in use still needs.
                 old = [item for item in items if "ordinal" not in item]
                 await self._in_turn([self._table.delete({"PK": item["PK"], "SK": item["SK"]}) for item in old])
