@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from local.demo_model.sentence_encoder import DIMENSIONS
+from local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from local.errors import TemplateProblem
 from local.settings import ROOT
 from local.stack import FunctionDefinition
@@ -77,6 +79,12 @@ def variables(
         for name, model in (("BATON_CHAT_MODEL", DEMO_MODEL), ("BATON_LIGHT_MODEL", f"{DEMO_MODEL}-light")):
             merged[name] = chosen.get(name, model)
         merged["BATON_MODEL_METADATA"] = "true"  # the demo model knows nothing of a conversation but what it is given
+    if "BATON_EMBEDDING_MODEL" not in chosen:
+        merged |= {
+            "BATON_EMBEDDING_MODEL": EMBEDDING_MODEL,
+            "BATON_EMBEDDING_DIMENSIONS": str(DIMENSIONS),
+            "BATON_EMBEDDING_BASE_URL": demo,
+        }
     return merged | {
         "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,

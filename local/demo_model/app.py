@@ -1,14 +1,15 @@
-"""The demo model's HTTP API: ``POST /chat/completions`` and ``GET /models``, as OpenAI's."""
+"""The demo model's HTTP API: ``POST /chat/completions``, ``POST /embeddings`` and ``GET /models``, as OpenAI's."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
 import os
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -19,14 +20,19 @@ from baton.adapters.token_counter import TiktokenCounter
 from local.demo_model.completion import Completion
 from local.demo_model.engine import Engine
 from local.demo_model.script import Script, ScriptError
+from local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
+from local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from local.demo_model.situation import Situation
-from local.demo_model.wire import ChatRequest
+from local.demo_model.wire import ChatRequest, EmbeddingRequest
+
+if TYPE_CHECKING:
+    from local.demo_model.sentence_network import Array
 
 logger = logging.getLogger("local.demo_model")
 
 LIGHT = "baton-demo-light"
 """The quick one, for what nobody reads along: it answers without a pause."""
-MODELS = ("baton-demo", LIGHT)
+MODELS = ("baton-demo", LIGHT, EMBEDDING_MODEL)
 DEFAULT_DELAY_MS = 25
 
 SCRIPT = Path(__file__).parent / "script.yaml"
@@ -41,6 +47,7 @@ def create_app(environ: Mapping[str, str] = os.environ) -> FastAPI:
     """
     app = FastAPI(title="Baton's offline demo model (a stand-in that plays a script)", docs_url=None, redoc_url=None)
     engine = Engine(Script.read(Path(environ.get("BATON_DEMO_SCRIPT") or SCRIPT)))
+    encoder = SentenceEncoder()
     counter = TiktokenCounter(Path(environ.get("TIKTOKEN_CACHE_DIR") or _TOKENIZER))
 
     @app.exception_handler(RequestValidationError)
@@ -84,7 +91,35 @@ def create_app(environ: Mapping[str, str] = os.environ) -> FastAPI:
         include_usage = request.stream_options is not None and request.stream_options.include_usage
         return StreamingResponse(_events(completion, include_usage, delay), media_type="text/event-stream")
 
+    @app.post("/embeddings")
+    async def embeddings(request: EmbeddingRequest) -> JSONResponse:
+        if request.model != EMBEDDING_MODEL:
+            return _error(404, f"The model '{request.model}' does not exist.", param="model")
+        if request.dimensions not in (None, DIMENSIONS):
+            return _error(400, f"The model's vectors have {DIMENSIONS} dimensions.", param="dimensions")
+        encoded = await encoder.encode(request.texts)
+        write = _base64 if request.encoding_format == "base64" else _floats
+        return JSONResponse(
+            {
+                "object": "list",
+                "model": EMBEDDING_MODEL,
+                "data": [
+                    {"object": "embedding", "index": place, "embedding": write(vector)}
+                    for place, vector in enumerate(encoded.vectors)
+                ],
+                "usage": {"prompt_tokens": encoded.tokens, "total_tokens": encoded.tokens},
+            }
+        )
+
     return app
+
+
+def _base64(vector: Array) -> str:
+    return base64.b64encode(vector.tobytes()).decode()
+
+
+def _floats(vector: Array) -> list[float]:
+    return [float(number) for number in vector]
 
 
 async def _events(completion: Completion, include_usage: bool, delay: float) -> AsyncIterator[str]:

@@ -1,10 +1,37 @@
-"""The shapes of Chat Completions that the demo model takes."""
+"""The shapes of Chat Completions and of the Embeddings API that the demo model takes."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+MAX_TEXTS = 2_048
+"""Texts of one request for embeddings, as OpenAI allows."""
+
+
+class EmbeddingRequest(BaseModel):
+    """A request to ``POST /embeddings``."""
+
+    model: str = Field(min_length=1)
+    input: str | list[str] = Field(min_length=1)
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = None
+
+    @field_validator("input")
+    @classmethod
+    def _has_texts(cls, given: str | list[str]) -> str | list[str]:
+        texts = [given] if isinstance(given, str) else given
+        if len(texts) > MAX_TEXTS:
+            raise ValueError(f"must not be more than {MAX_TEXTS} texts")
+        if not all(texts):
+            raise ValueError("must not be an empty text")
+        return given
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts as a list."""
+        return [self.input] if isinstance(self.input, str) else self.input
 
 
 class StreamOptions(BaseModel):

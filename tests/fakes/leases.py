@@ -154,6 +154,7 @@ class FakeLeases:
             status=ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE,
             last_activity_at=now,
             pending=commit.pending,
+            windows=commit.windows if commit.windows is not None else thread.windows,
             conversation=commit.conversation if commit.conversation is not None else thread.conversation,
         )
         row.next_seq, row.committed_fence = commit.last_seq + 1, lease.fence

@@ -32,7 +32,7 @@ _Owner = tuple[IndexName, str, str]
 
 @dataclass
 class FakeSearchIndex:
-    """``ports.search_index.SearchIndex``. Words are compared by tf-idf."""
+    """``ports.search_index.SearchIndex``. Words are compared by BM25, whole."""
 
     dimensions: int = DIMENSIONS
     documents: dict[_Owner, dict[str, IndexDocument]] = field(default_factory=dict)
@@ -124,12 +124,15 @@ def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexD
         ]
     words = {name: Counter(_words(view.text)) for name, view in views.items()}
     spread = Counter(word for counted in words.values() for word in counted)
+    mean = sum(counted.total() for counted in words.values()) / max(1, len(words))
     return [
         Candidate(name, score)
         for name, counted in words.items()
         if (
             score := sum(
-                math.log(1 + len(views) / spread[word]) * counted[word] / (counted[word] + 1.2)
+                math.log(1 + len(views) / spread[word])
+                * counted[word]
+                / (counted[word] + 0.3 + 0.9 * counted.total() / mean)
                 for word in set(_words(query.text))
                 if word in counted
             )

@@ -28,7 +28,8 @@ class FakeThreadStore(FakeLeases):
         messages = self._messages[lease.scope.tenant_id, lease.thread_id]
         if message.ordinal in messages and messages[message.ordinal][0] > lease.fence:
             raise LeaseLost
-        kept = replace(message, timestamp=from_millis(to_millis(message.timestamp)), fence=lease.fence)
+        stored_at = from_millis(to_millis(message.timestamp))
+        kept = replace(message, timestamp=stored_at, fence=lease.fence, summaries={})
         messages[message.ordinal] = (lease.fence, kept)
 
     # What readers see
@@ -83,10 +84,10 @@ class FakeThreadStore(FakeLeases):
         return [row.shown(self._now()) for row in rows[:limit]], _encode(age(rows[limit - 1])) if more else None
 
     async def recent_messages(
-        self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None
+        self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
     ) -> Sequence[StoredMessage]:
         found: list[StoredMessage] = []
-        for message in self._below(scope, thread, before)[::-1]:
+        for message in self._below(scope, thread, before)[first_ordinal:][::-1]:
             found.append(message)
             token_budget -= message.tokens
             if token_budget < 0:
@@ -113,6 +114,12 @@ class FakeThreadStore(FakeLeases):
                 break
             ordinal += 1
         return found
+
+    async def put_summary(self, scope: Scope, thread: Thread, *, ordinal: int, agent_id: str, summary: str) -> None:
+        messages = self._messages[scope.tenant_id, thread.id]
+        if ordinal in messages:
+            fence, message = messages[ordinal]
+            messages[ordinal] = (fence, replace(message, summaries={**message.summaries, agent_id: summary}))
 
     def _below(self, scope: Scope, thread: Thread, before: int | None) -> list[StoredMessage]:
         top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)

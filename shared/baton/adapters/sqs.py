@@ -42,7 +42,7 @@ class SqsTurnQueue:
                 QueueUrl=self.queue_url,
                 MessageBody=message.model_dump_json(by_alias=True),
                 # The tenant comes from the authorizer's context, so no client can queue into another tenant's thread.
-                MessageGroupId=f"{scope.tenant_id}#{message.thread_id}",
+                MessageGroupId=f"{scope.tenant_id}#{message.group}",
                 # This drops retries of the SDK only. A message that a client repeats reaches the worker.
                 MessageDeduplicationId=message.request_id,
             )

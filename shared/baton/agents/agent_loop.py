@@ -31,14 +31,10 @@ from baton.domain.skill import Skill
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import Usage
-from baton.memory.context import (
-    MESSAGE_FRAME_TOKENS,
-    REPLY_TOKENS,
-    AssembledContext,
-    answer_tokens,
-    fit,
-    prompt_tokens,
-)
+from baton.memory.context import AssembledContext
+from baton.memory.growing_turn import fit
+from baton.memory.history_window import WindowedHistory
+from baton.memory.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
 from baton.off_loop import off_loop
 from baton.outbox.text_batches import batched
 from baton.ports.agent_client import AgentReport
@@ -81,6 +77,9 @@ class AgentLoop:
         self._skills: Sequence[Skill] = ()
         self._head = self._current_from = 0
         self._prompt_budget = 0
+        self._history: WindowedHistory | None = None
+        self._dropped = 0
+        """Exchanges that the growing turn has pushed out of the history."""
         self._usage = Usage()
         self._is_limited = bool(kit.missing)
         self._ends_conversation = False
@@ -115,19 +114,17 @@ class AgentLoop:
             transfer=self._transfer,
             returns=self._returns,
             ends_conversation=self._ends_conversation,
+            history=self._history.without_oldest(self._dropped) if self._history is not None else None,
         )
 
-    async def begin(
-        self, context: AssembledContext, notes: Sequence[Prompt] = (), *, skills: Sequence[Skill] = ()
-    ) -> None:
-        """Set the prompt; ``notes`` follow the system prompt, ``skills`` are those that they describe."""
+    async def begin(self, context: AssembledContext, *, skills: Sequence[Skill] = ()) -> None:
+        """Set the prompt; ``skills`` are those that it describes."""
         self._skills = skills
-        self._prompts = [*context.prompts[:1], *notes, *context.prompts[1:]]
-        self._head = 1 + len(notes)
-        self._current_from = context.current_from + len(notes)
+        self._prompts = list(context.prompts)
+        self._head, self._current_from = context.head, context.current_from
         self._prompt_budget = context.budget
-        counter = self._context.services.counter
-        if context.tokens + sum(prompt_tokens(note, counter) for note in notes) > context.budget:
+        self._history = context.history
+        if context.tokens > context.budget:
             await self._fit()  # otherwise the stored counts prove that it fits, without counting the history again
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
@@ -244,10 +241,12 @@ class AgentLoop:
             for call in calls
             if call not in self._waiting
         ]
+        self._prompts[-1] = replace(self._prompts[-1], ends_prefix=True)  # a turn that has called may call again
         await self._fit()
 
     async def _fit(self) -> None:
         """Prune the prompts to the budget. They grow with results; a continued exchange may be too long at once."""
+        before, end = self._prompts, self._current_from
         self._prompts, self._current_from = await off_loop(
             sum(map(_length, self._prompts)),
             fit,
@@ -257,6 +256,8 @@ class AgentLoop:
             budget=self._prompt_budget,
             counter=self._context.services.counter,
         )
+        dropped = before[self._head : self._head + end - self._current_from]
+        self._dropped += sum(not index or prompt.role is Role.USER for index, prompt in enumerate(dropped))
 
     async def _results(self, calls: Sequence[ToolCall], approved: Collection[str]) -> AsyncGenerator[BaseEvent, None]:
         result_ids = {call.id: self._transcript.new_id() for call in calls}

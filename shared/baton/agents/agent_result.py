@@ -8,6 +8,7 @@ from baton.agents.call_outcome import Transfer
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
+from baton.memory.history_window import WindowedHistory
 from baton.ports.agent_client import AgentReport
 
 
@@ -30,5 +31,7 @@ class AgentResult:
     returns: AgentReport | None = None
     """Its report, if it hands the conversation back."""
     ends_conversation: bool = False
+    history: WindowedHistory | None = None
+    """The message history as its last prompt had it; None for an agent that got none."""
     remote_task_id: str | None = None
     """The task that a remote agent goes on with at the user's next message."""

@@ -27,7 +27,8 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall, ToolCallRecord
 from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
 from baton.domain.usage import Usage
-from baton.memory.context import CUT_NOTE, AssembledContext
+from baton.memory.context import AssembledContext
+from baton.memory.message_prompts import CUT_NOTE
 from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask
 from baton.ports.chat_model import Prompt, TextDelta
 from baton.ports.thread_store import Lease
@@ -147,7 +148,8 @@ class Consultations:
         loop = AgentLoop(context, agent, kit, transcript, task_id=task.id)
         question = Prompt(Role.USER, task.message)
         budget = max(0, agent.memory.max_working_memory_tokens - kit.tokens(services.counter))
-        await loop.begin(AssembledContext((Prompt(Role.SYSTEM, agent.system_prompt), question), 0, (), (), 1, budget))
+        system = Prompt(Role.SYSTEM, agent.system_prompt)
+        await loop.begin(AssembledContext((system, question), tokens=0, head=1, current_from=1, budget=budget))
         try:
             async with contextlib.aclosing(loop.events()) as events:
                 async for _ in events:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from baton.agents.tool_kit import ToolKit
 from baton.agents.workflow_notes import workflow_note
@@ -10,8 +10,8 @@ from baton.domain.message import Role
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.skill import Skill, matched
 from baton.domain.skill_markdown import numbered_steps
-from baton.memory.context import prompt_tokens
 from baton.memory.handoff_context import handoff_notes
+from baton.memory.token_estimates import prompt_tokens
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
@@ -32,35 +32,37 @@ def followed_skills(conversation: RunningConversation, skills: Sequence[Skill], 
     return matched(skills, text)[:MAX_SKILLS] if conversation.handoff is None else ()
 
 
-def notes_for(
-    conversation: RunningConversation, kit: ToolKit, followed: Followed, counter: TokenCounter
-) -> list[Prompt]:
-    """Return the notes after the system prompt of the active agent."""
-    return [*_notes(conversation, kit, followed, counter)]
+def steady_notes(conversation: RunningConversation) -> list[Prompt]:
+    """Return the notes that stay the same as long as the agent is active."""
+    return handoff_notes(conversation.handoff) if conversation.handoff is not None else []
 
 
-def _notes(
-    conversation: RunningConversation, kit: ToolKit, followed: Followed, counter: TokenCounter
-) -> Iterator[Prompt]:
-    if conversation.handoff is None:
-        room = MAX_SKILL_TOKENS
-        for skill, trigger in followed:
-            note = Prompt(Role.SYSTEM, _steps(skill, trigger))
-            needed = prompt_tokens(note, counter)
-            if needed <= room:
-                room -= needed
-                yield note
-    else:
-        yield from handoff_notes(conversation.handoff)
+def skill_notes(followed: Followed, counter: TokenCounter) -> list[Prompt]:
+    """Return the steps of the skills that a message matches, as many as fit ``MAX_SKILL_TOKENS``."""
+    notes: list[Prompt] = []
+    room = MAX_SKILL_TOKENS
+    for skill, trigger in followed:
+        note = Prompt(Role.SYSTEM, _steps(skill, trigger))
+        needed = prompt_tokens(note, counter)
+        if needed <= room:
+            room -= needed
+            notes.append(note)
+    return notes
+
+
+def changing_notes(conversation: RunningConversation, kit: ToolKit) -> list[Prompt]:
+    """Return the notes that may change with every turn: the workflow's state and the tools that are missing."""
+    notes: list[Prompt] = []
     if conversation.definition is not None and conversation.workflow is not None:
-        yield Prompt(Role.SYSTEM, workflow_note(conversation.definition, conversation.workflow))
+        notes.append(Prompt(Role.SYSTEM, workflow_note(conversation.definition, conversation.workflow)))
     if kit.missing:
         missing = "; ".join(f"{each.origin} ({each.reason})" for each in kit.missing)
         told = (
             f"Some of your tools cannot be used at the moment: {missing}. Do without them. The user is told that you "
             "are limited: do not apologise for it."
         )
-        yield Prompt(Role.SYSTEM, told)
+        notes.append(Prompt(Role.SYSTEM, told))
+    return notes
 
 
 def _steps(skill: Skill, trigger: str) -> str:

@@ -123,7 +123,9 @@ async def tool_kit(
         offers += [Offer(spec) for spec in builtin_tools(agent, conversation)]
         offers += [Offer(_ask_spec(asked), agent=asked) for asked in agents.sub_agents(scope, agent)]
     offers += [Offer(tool.spec, tool=tool) for tool in outside.tools if can_wait or not tool.requires_approval]
-    return ToolKit({offer.spec.name: offer for offer in offers}, outside.missing)
+    by_name = {offer.spec.name: offer for offer in offers}
+    # Prompts begin with the tools, and a prompt cache holds what is the same from its first token on.
+    return ToolKit({name: by_name[name] for name in sorted(by_name)}, outside.missing)
 
 
 def _ask_spec(agent: AgentDefinition) -> ToolSpec:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
+    from baton.memory.history_summary import HistorySummaries
     from baton.outbox.replay import Replays
     from baton.privacy.export import Exports
     from baton.privacy.forgetting import Forgetting
@@ -77,7 +78,13 @@ class App:
 
         ports = self.ports
         return QueuedTurns(
-            self.turns, self.closer, ports.connections, ports.queue_records, ports.clock, ports.forget_requests
+            self.turns,
+            self.closer,
+            self.history_summaries,
+            ports.connections,
+            ports.queue_records,
+            ports.clock,
+            ports.forget_requests,
         )
 
     @cached_property
@@ -86,7 +93,9 @@ class App:
         from baton.entry.queued_turns import QueuedTurns
 
         ports = self.ports
-        return QueuedTurns(self.turns, self.closer, ports.connections, None, ports.clock, ports.forget_requests)
+        return QueuedTurns(
+            self.turns, self.closer, self.history_summaries, ports.connections, None, ports.clock, ports.forget_requests
+        )
 
     @cached_property
     def controls(self) -> Controls:
@@ -181,6 +190,14 @@ class App:
         return EpisodeWriter(self.ports.store, self.ports.episodes)
 
     @cached_property
+    def history_summaries(self) -> HistorySummaries:
+        """Summarises what has left the message history of an agent."""
+        from baton.memory.history_summary import HistorySummaries
+
+        ports = self.ports
+        return HistorySummaries(ports.store, ports.model, ports.light_model, ports.files)
+
+    @cached_property
     def turn_services(self) -> TurnServices:
         """The services that a turn uses."""
         from baton.turns.turn_services import TurnServices
@@ -197,6 +214,7 @@ class App:
             forks=self.forks,
             active_skills=self.active_skills,
             lease_times=ports.lease_times,
+            queue=lambda: ports.queue,
         )
 
     @cached_property

@@ -7,6 +7,7 @@ because the authorizer and the sockets must not load the libraries of the model 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from baton.ports.tools import Tools
     from baton.ports.turn_queue import TurnQueue
     from baton.ports.workflows import WorkflowStore
+    from baton.settings import ModelSettings
 
 
 class AwsPorts:
@@ -177,7 +179,17 @@ class AwsPorts:
             from baton.adapters.no_embedder import NoEmbedder
 
             return NoEmbedder()
-        raise NotImplementedError(f"BATON_EMBEDDING_MODEL names a model that nothing calls yet: {settings.model}")
+        from baton.adapters.deferred_embedder import DeferredEmbedder
+
+        model, dimensions = settings.model, settings.dimensions
+
+        def openai() -> Embedder:
+            from baton.adapters.openai.embedder import OpenAIEmbedder
+
+            base_url = settings.base_url or self.model_settings.base_url
+            return OpenAIEmbedder(model, dimensions, counter=self.counter, api_key=self.model_key, base_url=base_url)
+
+        return DeferredEmbedder(openai, model, dimensions)
 
     # Forgetting
 
@@ -274,20 +286,33 @@ class AwsPorts:
     def deferred_model(self) -> DeferredChatModel:
         """The model's client. Its library is loaded at the first call, or by ``load``."""
         from baton.adapters.deferred_model import DeferredChatModel
-        from baton.settings import ModelSettings
 
-        settings = ModelSettings()
-
-        async def key_from_secret() -> str:
-            return await asyncio.to_thread(self.secrets.get, settings.key_secret or "")
+        settings = self.model_settings
 
         def openai() -> ChatModel:
             from baton.adapters.openai import OpenAIChatModel
 
-            key = settings.key.get_secret_value() if settings.key is not None else key_from_secret
-            return OpenAIChatModel(api_key=key, base_url=settings.base_url, sends_metadata=settings.sends_metadata)
+            return OpenAIChatModel(
+                api_key=self.model_key, base_url=settings.base_url, sends_metadata=settings.sends_metadata
+            )
 
         return DeferredChatModel(openai)
+
+    @cached_property
+    def model_settings(self) -> ModelSettings:
+        """The settings of the model endpoint."""
+        from baton.settings import ModelSettings
+
+        return ModelSettings()
+
+    @property
+    def model_key(self) -> str | Callable[[], Awaitable[str]]:
+        """The key of the model endpoint, or what reads it from the secret."""
+        key = self.model_settings.key
+        return self._key_from_secret if key is None else key.get_secret_value()
+
+    async def _key_from_secret(self) -> str:
+        return await asyncio.to_thread(self.secrets.get, self.model_settings.key_secret or "")
 
     @cached_property
     def model(self) -> ChatModel:
@@ -295,23 +320,18 @@ class AwsPorts:
 
     @cached_property
     def default_model(self) -> str:
-        from baton.settings import ModelSettings
-
-        return ModelSettings().chat_model
+        return self.model_settings.chat_model
 
     @cached_property
     def light_model(self) -> str:
-        from baton.settings import ModelSettings
-
-        return ModelSettings().light_model or self.default_model
+        return self.model_settings.light_model or self.default_model
 
     @cached_property
     def counter(self) -> TiktokenCounter:
         """The counter of tokens. Its vocabulary is loaded with the first text, or by ``load``."""
         from baton.adapters.token_counter import TiktokenCounter
-        from baton.settings import ModelSettings
 
-        return TiktokenCounter(ModelSettings().tokenizer_dir)
+        return TiktokenCounter(self.model_settings.tokenizer_dir)
 
     @cached_property
     def outside(self) -> Outside:

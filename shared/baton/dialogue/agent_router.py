@@ -17,6 +17,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelError, WorkflowUnavailable
 from baton.domain.handoff import HandoffDefinition, HandoffOutcome
 from baton.domain.handoff_rules import Refusal, busy, declared_handoff, may_hand_off, triggered
+from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.metrics import Metric, count
 from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.triggers import exit_locale, matching
@@ -40,6 +41,10 @@ class RouterResult:
     """The usage of all models."""
     forked: ForkedExchange | None
     """The exchange in the specialist's fork, which has yet to be written there."""
+    windows: tuple[HistoryWindow, ...]
+    """Where the histories of the main and the active agent begin after the run."""
+    summary_due: SummaryDue | None
+    """What is to be summarised for the active agent."""
 
 
 class AgentRouter:
@@ -66,6 +71,8 @@ class AgentRouter:
             has_answered=self._has_answered or self._handoffs.has_spoken,
             usage=agents.usage + self._handoffs.usage,
             forked=agents.forked,
+            windows=agents.windows,
+            summary_due=agents.summary_due,
         )
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:

@@ -14,21 +14,22 @@ from baton.agents.agent_result import AgentResult
 from baton.agents.approvals import refusals
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.consult import Consultations
-from baton.agents.prompting import CONTINUING, followed_skills, notes_for
+from baton.agents.prompting import CONTINUING, changing_notes, followed_skills, skill_notes, steady_notes
 from baton.agents.tool_kit import ToolKit, tool_kit
 from baton.agents.transcript import Transcript
+from baton.dialogue.agent_histories import AgentHistories
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.merging import merged
 from baton.dialogue.remote_agent_runner import RemoteAgentRunner
 from baton.domain.errors import InterruptUnavailable
 from baton.domain.handoff import ContextMode, HandoffRequest
+from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
-from baton.memory.context import AssembledContext, assemble, history_budget
-from baton.memory.handoff_context import granted
+from baton.memory.context import AssembledContext, Blocks, assemble
 from baton.ports.chat_model import Prompt
 
 
@@ -54,6 +55,10 @@ class RunnerResult:
     """The usage of their models and of consulted agents."""
     forked: ForkedExchange | None
     """The exchange in the specialist's fork, which has yet to be written there."""
+    windows: tuple[HistoryWindow, ...] = ()
+    """Where the histories of the main and the active agent begin from now on."""
+    summary_due: SummaryDue | None = None
+    """What is to be summarised for the active agent."""
 
     @property
     def last(self) -> AgentResult | None:
@@ -71,6 +76,7 @@ class AgentRunner:
         self._input = given
         self._context = context
         self._tracker = given.tracker
+        self._histories = AgentHistories(given)
         self._services = context.services
         self._text = given.asked.text if given.asked is not None else ""
         self._consultations = Consultations(context)
@@ -80,7 +86,8 @@ class AgentRunner:
         """Return the results of all agents so far."""
         agents = tuple(each.result for each in self._running)
         usage = sum((each.usage for each in agents), self._consultations.usage)
-        return RunnerResult(agents, usage, self._forked)
+        histories = self._histories
+        return RunnerResult(agents, usage, self._forked, histories.windows(agents), histories.summary_due(agents))
 
     async def run_active(self) -> AsyncGenerator[BaseEvent, None]:
         """Yield the events of the active agent's answer, in this thread or in its fork."""
@@ -141,9 +148,13 @@ class AgentRunner:
                 current = (*self._input.unfinished, *self._input.transcript.messages)
             # An approved call may have advanced the workflow.
             followed = followed_skills(self._tracker.current, self._input.skills, self._text)
-            notes = notes_for(self._tracker.current, kit, followed, self._services.counter)
-            context = await self._assembled(kit, current)
-            await loop.begin(context, notes, skills=[skill for skill, _ in followed])
+            blocks = Blocks(
+                steady=steady_notes(self._tracker.current),
+                retrieved=skill_notes(followed, self._services.counter),
+                changing=changing_notes(self._tracker.current, kit),
+            )
+            context = await self._assembled(kit, current, blocks)
+            await loop.begin(context, skills=[skill for skill, _ in followed])
         if not self._context.stop.is_set():
             async with contextlib.aclosing(agent.events()) as events:
                 async for event in events:
@@ -152,7 +163,7 @@ class AgentRunner:
             self._note_task(agent.result.remote_task_id)
 
     async def _remote_runner(self, handoff: HandoffRequest, transcript: Transcript) -> RemoteAgentRunner:
-        history = [message for message in await self._history() if message.is_said]
+        history = [message for message in (await self._histories.read()).messages if message.is_said]
         is_forked = handoff.context_mode is ContextMode.FORKED
         granted_here = set(handoff.recent_messages)
         earlier = [
@@ -180,34 +191,25 @@ class AgentRunner:
         consult = self._consultations.ask
         return AgentLoop(self._context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)
 
-    async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage]) -> AssembledContext:
+    async def _assembled(self, kit: ToolKit, current: Sequence[StoredMessage], blocks: Blocks) -> AssembledContext:
         """Return the assembled prompts of the active agent."""
         conversation, counter = self._tracker.current, self._services.counter
-        history, reserved = await self._history(), kit.tokens(counter)
-        made = assemble(conversation.agent, history, current, counter, reserved=reserved, handoff=conversation.handoff)
+        history, reserved = await self._histories.read(), kit.tokens(counter)
+        made = assemble(
+            conversation.agent,
+            history.messages,
+            current,
+            counter,
+            reserved=reserved,
+            handoff=conversation.handoff,
+            window=self._histories.window,
+            summary=history.summary,
+            blocks=blocks,
+        )
         if self._input.asked is not None or conversation.workflow is None:
             return made
         asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
         return replace(made, prompts=(*made.prompts, asked))
-
-    async def _history(self) -> Sequence[StoredMessage]:
-        """Return the earlier messages that the active agent may see."""
-        given, conversation = self._input, self._tracker.current
-        handoff = conversation.handoff
-        if handoff is None:
-            return given.history
-        history = given.history
-        if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(self._input.opening):
-            return await self._input.services.forks.history(
-                self._context.scope, handoff, token_budget=conversation.agent.memory.max_working_memory_tokens
-            )
-        if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(self._input.opening):
-            # The history was read with the main agent's budget, which may be smaller than this agent's.
-            budget = history_budget(conversation.agent, given.opening.tokens, self._services.counter)
-            history = await self._input.services.store.recent_messages(
-                self._context.scope, given.thread, token_budget=budget
-            )
-        return granted(handoff, history)
 
     async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
         """Make the approved calls, and give the model the refusals of the others.

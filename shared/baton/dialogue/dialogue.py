@@ -25,6 +25,7 @@ from baton.domain.errors import (
     TurnTimeout,
 )
 from baton.domain.events import run_error, run_finished, run_started, state_snapshot, thread_closed
+from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, StoredMessage
 from baton.domain.metrics import Metric, count
@@ -32,7 +33,7 @@ from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange
-from baton.memory.context import NOT_CARRIED_OUT
+from baton.memory.message_prompts import NOT_CARRIED_OUT
 
 logger = Logger(child=True)
 
@@ -59,6 +60,10 @@ class DialogueResult:
     error: BatonError | None = None
     forked: ForkedExchange | None = None
     """The exchange in the specialist's fork, which has yet to be written there."""
+    windows: tuple[HistoryWindow, ...] = ()
+    """Where the histories of the main and the active agent begin after the run."""
+    summary_due: SummaryDue | None = None
+    """What is to be summarised for the active agent after the run."""
 
     @property
     def outcome(self) -> OutcomeType:
@@ -128,6 +133,8 @@ class Dialogue:
             is_cancelled=self._is_cancelled,
             error=error or self._error,
             forked=routed.forked,
+            windows=routed.windows,
+            summary_due=routed.summary_due,
         )
         if result.outcome is not OutcomeType.SUCCESS:
             return result

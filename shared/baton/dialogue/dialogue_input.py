@@ -14,6 +14,7 @@ from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 from baton.handoffs.conversation_tracker import ConversationTracker
+from baton.memory.history_reading import ReadHistory
 from baton.requests.turn_requests import ActionRequest, ConversationAction, TurnRequest
 
 
@@ -31,8 +32,8 @@ class DialogueInput:
     request: TurnRequest
     opening: StoredMessage
     """The first message of the run: the user's, the result of a call that waited, or the placeholder of an action."""
-    history: Sequence[StoredMessage]
-    """The messages before the question."""
+    history: ReadHistory
+    """The messages before the question that the active agent's prompt may hold."""
     unfinished: Sequence[StoredMessage]
     """The interrupted exchange that the run continues; empty if there is none."""
     transcript: Transcript

@@ -78,7 +78,7 @@ class HandoffEvents:
             for event in self.tell_redefined(resumed.changed):
                 yield event
         if wanted.summary is None:
-            summary, usage = await summarised(self._context, given.history, self._text)
+            summary, usage = await summarised(self._context, given.history.messages, self._text)
             self._usage += usage
             self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
 
@@ -104,7 +104,7 @@ class HandoffEvents:
             context_mode=handoff.context_mode,
             context_summary=wanted.summary or self._text[:MAX_SUMMARY],
             recent_messages=(
-                *granted_ids(handoff.context_mode, handoff.recent_messages, given.history),
+                *granted_ids(handoff.context_mode, handoff.recent_messages, given.history.messages),
                 # In a run after an approval the user's message is not the first message.
                 *([given.asked.id] if given.asked is not None and given.asked is not given.opening else []),
             ),

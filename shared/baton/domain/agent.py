@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import (
@@ -43,8 +44,16 @@ class ModelChoice(Definition):
     """The longest wait for the model before the run ends with ``model_timeout``."""
 
 
+class RetrievedPlace(StrEnum):
+    """Where the retrieved blocks stand in a prompt."""
+
+    BEFORE_HISTORY = "before_history"
+    BEFORE_MESSAGE = "before_message"
+    """Right before the message. The history is then the same from turn to turn, so that a prompt cache holds it."""
+
+
 class MemorySettings(Definition):
-    """Token budgets of the parts of a prompt."""
+    """Token budgets of the parts of a prompt, and how the history leaves it."""
 
     max_working_memory_tokens: int = Field(default=16_000, ge=500, le=1_000_000)
     """Budget of the whole prompt: system prompt, retrieved blocks, history and current message."""
@@ -53,6 +62,13 @@ class MemorySettings(Definition):
     relevance_floor: float = Field(default=0.2, ge=0, le=1)
     retrieved_tokens: int = Field(default=2_000, ge=0, le=100_000)
     """Cap of the knowledge and episode blocks together."""
+    retrieved: RetrievedPlace = RetrievedPlace.BEFORE_HISTORY
+    """Where the procedure, the knowledge and the past conversations stand: before the history or before the message."""
+    summary: bool = True
+    """Whether the light model keeps a summary of the messages that have left the history."""
+    whole_tool_results: int | None = Field(default=5, ge=0, le=1_000)
+    """The newest results of tools that stay whole when the history is cut. Of older ones the length is told. ``null``
+    keeps all of them."""
 
 
 class Timeouts(Definition):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -157,6 +158,8 @@ class StoredMessage:
     """The fence of the lease under which it was written, set when it is read; otherwise 0."""
     end: RunEnd | None = field(default=None)
     """Set on the last message of a run."""
+    summaries: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Summaries of everything before this message, by the id of the agent that they are for; set when it is read."""
 
     @property
     def text(self) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
+from baton.domain.history_window import SummaryDue
 from baton.domain.identity import Scope
 from baton.domain.interrupt import AnswerStatus
 from baton.domain.thread import LeaseMark
@@ -36,6 +37,11 @@ class _Queued(BaseModel):
     """Epoch seconds at which the connection's token expires. Nothing is posted to it afterwards."""
     request_id: str
     thread_id: str
+
+    @property
+    def group(self) -> str:
+        """What it is queued behind: the other records of its thread."""
+        return self.thread_id
 
     @property
     def scope(self) -> Scope:
@@ -87,7 +93,18 @@ class QueuedTakeover(_Queued):
     """The worker's lease, which has expired or whose holder gave no sign of life."""
 
 
-Queued = QueuedMessage | QueuedAnswer | QueuedAction | QueuedClose | QueuedTakeover
+class QueuedSummary(_Queued):
+    """A request to summarise messages that have left an agent's history, or will soon."""
+
+    action: Literal["summarise"] = "summarise"
+    due: SummaryDue
+
+    @property
+    def group(self) -> str:
+        return f"{self.thread_id}#summary"
+
+
+Queued = QueuedMessage | QueuedAnswer | QueuedAction | QueuedClose | QueuedTakeover | QueuedSummary
 
 _QUEUED: TypeAdapter[Queued] = TypeAdapter(Annotated[Queued, Field(discriminator="action")])
 

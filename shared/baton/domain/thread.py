@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from baton.domain.conversation_state import ConversationState
+from baton.domain.history_window import HistoryWindow
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.usage import Usage
 
@@ -74,6 +75,8 @@ class Thread:
     """The first message of the current session, or of the next one."""
     pending: PendingInterrupts | None = None
     """The interrupts of the last run. A message cancels them."""
+    windows: tuple[HistoryWindow, ...] = ()
+    """Where the histories of the main and the active agent begin, unless at the first message."""
     lease: LeaseMark | None = field(default=None, compare=False)
     """The current or expired lease; None if the last one was released."""
 

@@ -1,4 +1,4 @@
-"""Run queued turns, and end those that failed too often."""
+"""Run queued turns and other work of threads, and end turns that failed too often."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from baton.domain.queued import (
     QueuedAnswer,
     QueuedClose,
     QueuedMessage,
+    QueuedSummary,
     QueuedTakeover,
     RecordDelivery,
     parse_queued,
 )
 from baton.domain.times import from_millis
+from baton.memory.history_summary import HistorySummaries
 from baton.outbox.delivery import send_to
 from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import Clock
@@ -48,6 +50,7 @@ class QueuedTurns:
         self,
         turns: Turns,
         closer: Closer,
+        summaries: HistorySummaries,
         connections: Connections,
         records: QueueRecords | None,
         clock: Clock,
@@ -55,6 +58,7 @@ class QueuedTurns:
     ) -> None:
         self._turns = turns
         self._closer = closer
+        self._summaries = summaries
         self._connections = connections
         self._records = records
         self._clock = clock
@@ -103,6 +107,9 @@ class QueuedTurns:
             await self._turns.finish_interrupted(
                 queued.scope, queued.thread_id, presumed_dead=queued.lease, record=record
             )
+            return
+        if isinstance(queued, QueuedSummary):
+            await self._summaries.write(queued.scope, queued.due)
             return
         await self._turns.answer(
             queued.scope,

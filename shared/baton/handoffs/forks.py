@@ -22,8 +22,8 @@ from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.message_range import messages_between
 from baton.leases.acquiring import acquire_when_free, waiting
 from baton.leases.holding import holding
-from baton.memory.context import message_tokens
 from baton.memory.handoff_context import said
+from baton.memory.token_estimates import message_tokens
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.thread_store import (
@@ -98,10 +98,12 @@ class Forks:
         await self._audit.record(scope, "thread.fork", thread_id=parent.id, outcome="forked", detail=detail)
         return await self._store.get_thread(scope, lease.thread_id)
 
-    async def history(self, scope: Scope, handoff: HandoffRequest, *, token_budget: int) -> Sequence[StoredMessage]:
-        """Return the newest messages of a specialist's fork within ``token_budget``."""
+    async def history(
+        self, scope: Scope, handoff: HandoffRequest, *, token_budget: int, first_ordinal: int = 0
+    ) -> Sequence[StoredMessage]:
+        """Return the newest messages of a specialist's fork from ``first_ordinal`` on, within ``token_budget``."""
         child = await self._store.get_thread(scope, fork_id(handoff))
-        return await self._store.recent_messages(scope, child, token_budget=token_budget)
+        return await self._store.recent_messages(scope, child, token_budget=token_budget, first_ordinal=first_ordinal)
 
     async def extend(self, scope: Scope, exchange: ForkedExchange) -> None:
         """Write an exchange into its fork and create the fork if needed. A repetition changes nothing.

@@ -48,6 +48,8 @@ class Prompt:
     """The calls of an assistant message. The result of each call must follow before any other message."""
     tool_call_id: str | None = None
     """The call that a tool message answers. Without it, the message is sent as text of the user."""
+    ends_prefix: bool = field(default=False, compare=False)
+    """Whether later prompts are likely to begin with everything up to here, for endpoints that cache what is marked."""
 
 
 @dataclass(frozen=True, slots=True)

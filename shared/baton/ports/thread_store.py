@@ -9,6 +9,7 @@ from typing import Protocol
 
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
+from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
@@ -116,6 +117,8 @@ class Commit:
     """The interrupts that the thread waits for from now on; None clears earlier ones."""
     conversation: ConversationState | None = None
     """The new conversation state; None if it has not changed."""
+    windows: tuple[HistoryWindow, ...] | None = None
+    """The new windows of agents' histories; None if they have not changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +239,20 @@ class ThreadStore(Protocol):
         ...
 
     async def recent_messages(
-        self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None
+        self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
     ) -> Sequence[StoredMessage]:
         """Return the newest messages below the pointer (or ``before``) whose tokens fit the budget, in order.
 
-        One more message that does not fit is included, which shows that there are more.
+        None is older than ``first_ordinal``. One more message that does not fit is included, which shows that there are
+        more.
+        """
+        ...
+
+    async def put_summary(self, scope: Scope, thread: Thread, *, ordinal: int, agent_id: str, summary: str) -> None:
+        """Store an agent's summary of everything before a committed message, with that message.
+
+        Messages are read with it. It needs no lease, because it changes nothing that a turn has written, and a later
+        summary of the same messages is as good. Does nothing if the message is gone.
         """
         ...
 

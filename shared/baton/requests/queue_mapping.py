@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from baton.domain.content import content_as_json, content_from_json
-from baton.domain.identity import Scope, ThreadRef, derived_run_id
+from baton.domain.history_window import SummaryDue
+from baton.domain.identity import Scope, ThreadRef, derived_record_id, derived_run_id
 from baton.domain.interrupt import InterruptAnswer
-from baton.domain.queued import QueuedAction, QueuedAnswer, QueuedMessage
+from baton.domain.queued import QueuedAction, QueuedAnswer, QueuedMessage, QueuedSummary
 from baton.requests.parsing import answer_request
 from baton.requests.turn_requests import ActionRequest, ConversationAction, MessageRequest, TurnRequest
 
@@ -70,6 +71,20 @@ def queued_action(
         may_create=request.thread.may_create,
         message_id=request.message_id,
         workflow_id=request.about,
+    )
+
+
+def queued_summary(scope: Scope, thread_id: str, due: SummaryDue) -> QueuedSummary:
+    """Make the queue record of a summary that is due. The queue drops repetitions for some minutes."""
+    return QueuedSummary(
+        tenant_id=scope.tenant_id,
+        user_id=scope.user_id,
+        permissions=(),
+        connection_id=None,
+        connection_expires_at=0,
+        request_id=derived_record_id(thread_id, "summary", f"{due.thread_id} {due.agent_id} {due.below}"),
+        thread_id=thread_id,
+        due=due,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ag_ui.core import BaseEvent
+from aws_lambda_powertools import Logger
 
 from baton.agents.approvals import interrupts_of, pending_interrupts
 from baton.agents.consult import settle_tasks
@@ -17,6 +18,7 @@ from baton.domain.episode import EndReason, EpisodeRef, ended_session
 from baton.domain.errors import BatonError, error_from_code
 from baton.domain.events import RunStamp
 from baton.domain.handoff import HandoffOutcome
+from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, RunEnd, StoredMessage
@@ -28,8 +30,11 @@ from baton.gather_all import gather_all
 from baton.outbox.event_log import restored
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Commit, TurnRecord
+from baton.requests.queue_mapping import queued_summary
 from baton.turns.lease_keeper import LeaseHolder
 from baton.turns.turn_services import TurnServices
+
+logger = Logger(child=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ class RunCommit:
         if run.attempt > 1:
             await settle_tasks(self.services.agents, lease, run, self.journal)
             await self.services.conversations.undo(lease, self.question, end.change)
-        finished = await self._move_pointer(messages, end, ended, pending)
+        finished = await self._move_pointer(messages, end, ended, pending, windows=result.windows)
         count_failure(result.error)
         self.outbox.send_numbered(final)
         await self.outbox.drain()
@@ -94,6 +99,8 @@ class RunCommit:
             await self.services.live.clear_cancel(lease.scope, lease.thread_id, run.run_id)
         if ended is not None:
             await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+        if result.summary_due is not None:
+            await self._ask_for_summary(result.summary_due)
         return finished
 
     async def adopt(self, known: TurnRecord, messages: Sequence[StoredMessage]) -> FinishedRun:
@@ -175,12 +182,22 @@ class RunCommit:
             change=conversation.change,
         )
 
+    async def _ask_for_summary(self, due: SummaryDue) -> None:
+        """Queue the summary. If that fails, the next run asks for it again."""
+        thread, scope = self._thread, self.holder.lease.scope
+        try:
+            await self.services.queue().send(scope, queued_summary(scope, thread.id, due))
+        except BatonError as failure:
+            logger.warning("summary not queued", thread_id=thread.id, reason=failure.code)
+
     async def _move_pointer(
         self,
         messages: tuple[StoredMessage, ...],
         end: RunEnd,
         ended: EpisodeRef | None,
         pending: PendingInterrupts | None,
+        *,
+        windows: tuple[HistoryWindow, ...] | None = None,
     ) -> FinishedRun:
         """Make ``messages`` part of the thread in one write, then refresh the connections to deliver to."""
         conversation = None
@@ -197,6 +214,7 @@ class RunCommit:
             ended=ended,
             pending=pending,
             conversation=conversation,
+            windows=windows if windows != self._thread.windows else None,
         )
         await self.services.store.commit(self.holder.lease, commit)
         self.holder.has_committed()
@@ -215,6 +233,7 @@ class RunCommit:
             last_activity_at=messages[-1].timestamp,
             pending=pending,
             conversation=conversation or before.conversation,
+            windows=before.windows if commit.windows is None else commit.windows,
         )
         return FinishedRun(thread, messages)
 

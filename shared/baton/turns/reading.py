@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.history_window import session_of, window_of
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 from baton.gather_all import gather_all
-from baton.memory.context import history_budget
+from baton.memory.context import history_budget, reading_budget
+from baton.memory.history_reading import ReadHistory, read_history
 from baton.turns.turn_services import TurnServices
 
 CLOCK_SKEW = timedelta(seconds=1)
@@ -24,8 +26,8 @@ CLOCK_SKEW = timedelta(seconds=1)
 class ThreadSnapshot:
     """The state of a thread that a run reads before it answers."""
 
-    history: Sequence[StoredMessage]
-    """The messages before the question, as many as fit a prompt."""
+    history: ReadHistory
+    """The messages before the question that the active agent's prompt may hold."""
     conversation: RunningConversation
     skills: Sequence[Skill]
     """The main agent's skills that may apply to the run."""
@@ -59,14 +61,17 @@ async def _history(
     agent: AgentDefinition,
     question: StoredMessage,
     unfinished: Sequence[StoredMessage],
-) -> Sequence[StoredMessage]:
+) -> ReadHistory:
     if thread.next_ordinal == 0:
-        return ()
+        return ReadHistory()
     tokens = question.tokens + sum(message.tokens for message in unfinished)
-    return await services.store.recent_messages(
+    budget = history_budget if agent.remote is not None else reading_budget
+    return await read_history(
+        services.store,
         scope,
         thread,
-        token_budget=history_budget(agent, tokens, services.agents.counter),
+        window_of(thread.windows, agent.id, session_of(thread.conversation.handoff)),
+        token_budget=budget(agent, tokens, services.agents.counter),
         before=unfinished[0].ordinal if unfinished else None,
     )
 

@@ -216,7 +216,7 @@ class RunExecution:
         already is excluded, because a model call costs money.
         """
         is_first = self._run.attempt == 1 and isinstance(self._request, MessageRequest) and not self._call.gives_up
-        return is_first and all(message.id != self._request.message_id for message in snapshot.history)
+        return is_first and all(message.id != self._request.message_id for message in snapshot.history.messages)
 
     # Answer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from baton.agents.agent_services import AgentServices
@@ -14,6 +15,7 @@ from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
+from baton.ports.turn_queue import TurnQueue
 from baton.sessions.sessions import Sessions
 
 
@@ -31,6 +33,8 @@ class TurnServices:
     forks: Forks
     active_skills: ActiveSkills
     lease_times: LeaseTimes
+    queue: Callable[[], TurnQueue]
+    """Returns the queue. Only runs that ask for a summary need it, and the function for dead turns has none."""
 
     @property
     def dialogue(self) -> DialogueServices:

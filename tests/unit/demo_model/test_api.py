@@ -177,7 +177,7 @@ async def test_what_is_not_json_and_what_does_not_exist_get_openais_error_too(ap
 
 async def test_the_models_are_listed(api: httpx.AsyncClient) -> None:
     listed = (await api.get("/models")).json()
-    assert [model["id"] for model in listed["data"]] == ["baton-demo", "baton-demo-light"]
+    assert [model["id"] for model in listed["data"]] == ["baton-demo", "baton-demo-light", "all-MiniLM-L6-v2"]
 
 
 async def test_the_light_model_answers_without_a_pause() -> None:

@@ -10,22 +10,19 @@ from ag_ui.core import DataSource, ImagePart, TextPart
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import ToolCall
-from baton.memory.context import (
+from baton.memory.context import assemble, reading_budget
+from baton.memory.growing_turn import fit
+from baton.memory.history_window import KEPT_SHARE, Exchange, WindowRules, exchanges, slide
+from baton.memory.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
+from baton.memory.token_estimates import (
     IMAGE_TOKENS,
     MESSAGE_FRAME_TOKENS,
     REPLY_TOKENS,
-    SHORTENED_CHARS,
-    SHORTENED_NOTE,
-    Exchange,
-    assemble,
-    exchanges,
-    fit,
-    history_budget,
     message_tokens,
     prompt_tokens,
-    prune,
 )
 from baton.ports.chat_model import Prompt
 from tests.fakes.agent_catalog import agent
@@ -68,15 +65,22 @@ def test_exchanges_are_the_history_by_runs(runs: list[list[int]]) -> None:
     assert [[message.tokens for message in exchange.messages] for exchange in found] == runs
 
 
+def kept_of(history: Sequence[Exchange], room: int) -> list[Exchange]:
+    """What a window that began with the first exchange holds now."""
+    return list(slide(history, HistoryWindow("assistant"), WindowRules(room)).included)
+
+
 @given(run_sizes, st.integers(0, 3_000))
-def test_pruning_keeps_a_suffix_within_budget(runs: list[list[int]], budget: int) -> None:
+def test_pruning_keeps_a_suffix_within_budget(runs: list[list[int]], room: int) -> None:
     history = exchanges(conversation(runs))
-    kept = prune(history, budget)
+    kept = kept_of(history, room)
     assert kept == history[len(history) - len(kept) :]
-    assert sum(exchange.tokens for exchange in kept) <= budget
-    if len(kept) < len(history):
+    assert sum(exchange.tokens for exchange in kept) <= room
+    if 0 < len(kept) < len(history):
         oldest_lost = history[len(history) - len(kept) - 1]
-        assert oldest_lost.tokens + sum(exchange.tokens for exchange in kept) > budget
+        assert oldest_lost.tokens + sum(exchange.tokens for exchange in kept) > KEPT_SHARE * room
+    elif history and not kept:
+        assert history[-1].tokens > room
 
 
 @given(run_sizes, st.integers(500, 2_000), st.integers(1, 3_000))
@@ -114,7 +118,7 @@ def test_the_system_prompt_and_the_question_are_never_pruned(asked: int) -> None
 def test_what_the_store_reads_for_the_budget_is_enough(runs: list[list[int]], budget: int) -> None:
     speaker = agent(memory={"max_working_memory_tokens": budget})
     history, current = conversation(runs), question()
-    room = history_budget(speaker, current.tokens, COUNTER)
+    room = reading_budget(speaker, current.tokens, COUNTER)
     read: list[StoredMessage] = []
     for message in reversed(history):
         read.insert(0, message)
@@ -126,14 +130,14 @@ def test_what_the_store_reads_for_the_budget_is_enough(runs: list[list[int]], bu
 
 
 def test_a_question_is_never_parted_from_its_answer() -> None:
-    history = [Exchange(tuple(conversation([[10, 500]]))), Exchange(tuple(conversation([[10, 10]])))]
-    assert prune(history, 100) == history[1:]
-    assert prune(history, 19) == []
+    history = exchanges(conversation([[10, 500], [10, 10]]))
+    assert kept_of(history, 100) == history[1:]
+    assert kept_of(history, 19) == []
 
 
 def test_an_older_exchange_does_not_take_the_room_of_one_that_did_not_fit() -> None:
     history = exchanges(conversation([[5], [1_000], [5]]))
-    assert prune(history, 100) == history[2:]
+    assert kept_of(history, 100) == history[2:]
 
 
 def test_a_message_costs_its_text_its_parts_and_its_frame() -> None:

@@ -12,7 +12,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
-from baton.adapters.dynamodb.thread_item import lease_mark, listed_at, thread_from_item
+from baton.adapters.dynamodb.thread_item import lease_mark, listed_at, thread_from_item, windows_as_item
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
@@ -204,6 +204,9 @@ class Leases:
             else:
                 expression += ", conversation = :conversation"
                 values[":conversation"] = packed
+        if commit.windows is not None:
+            expression += ", windows = :windows"
+            values[":windows"] = windows_as_item(commit.windows)
         if commit.pending is not None:
             expression += ", pending = :pending"
             values[":pending"] = PENDING.pack(commit.pending)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 from collections.abc import AsyncIterator, Sequence
 
@@ -11,7 +12,7 @@ from baton.adapters.dynamodb.bodies import ItemBodies
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.leases import Leases
 from baton.adapters.dynamodb.shapes import MESSAGE
-from baton.adapters.dynamodb.table import Item, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
@@ -22,6 +23,8 @@ from baton.ports.clock import Clock
 from baton.ports.thread_store import Lease, Page
 
 MAX_QUERY = 200
+_SUMMARY = "summary#"
+"""The beginning of the attributes with the summaries of what came before a message; the agent's id follows."""
 PAGE_SIZE = 1024 * 1024
 """Characters, or stored bytes, after which a page of messages ends, whatever its limit."""
 
@@ -47,17 +50,17 @@ class Messages(Leases):
         await put_fenced(self._table, lease, item)
 
     async def recent_messages(
-        self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None
+        self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
     ) -> Sequence[StoredMessage]:
         top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
-        if top <= 0:
+        if top <= first_ordinal:
             return ()
         mean = max(1, thread.stored_tokens // max(1, thread.next_ordinal))
         # Somewhat more than the budget probably takes, so that one request a turn is enough for any thread.
-        limit = min(MAX_QUERY, math.ceil(token_budget / mean) + 4)
+        limit = min(MAX_QUERY, math.ceil(token_budget / mean) + 4, top - first_ordinal)
         items: list[Item] = []
         tokens = 0
-        async for page in self._backwards(scope, thread.id, top, limit):
+        async for page in self._backwards(scope, thread.id, top, limit, first_ordinal):
             for item in page:
                 items.append(item)
                 tokens += item["tokens"]
@@ -101,10 +104,22 @@ class Messages(Leases):
                 found.append(item)
         return _one_run(await self._messages(scope, thread_id, found))
 
-    def _backwards(self, scope: Scope, thread_id: str, top: int, limit: int) -> AsyncIterator[list[Item]]:
+    async def put_summary(self, scope: Scope, thread: Thread, *, ordinal: int, agent_id: str, summary: str) -> None:
+        with contextlib.suppress(ConditionFailed):
+            await self._table.change(
+                keys.message(scope, thread.id, ordinal),
+                "SET #summary = :summary",
+                {":summary": summary},
+                names={"#summary": f"{_SUMMARY}{agent_id}"},
+                condition="attribute_exists(PK)",
+            )
+
+    def _backwards(
+        self, scope: Scope, thread_id: str, top: int, limit: int, first_ordinal: int = 0
+    ) -> AsyncIterator[list[Item]]:
         return self._table.query(
             keys.partition(scope, thread_id),
-            first=keys.message_sort(0),
+            first=keys.message_sort(first_ordinal),
             last=keys.message_sort(top - 1),
             newest_first=True,
             limit=limit,
@@ -123,11 +138,16 @@ class Messages(Leases):
                 run_id=item["run_id"],
                 tokens=item["tokens"],
                 fence=item["fence"],
+                summaries=_summaries(item),
             )
             messages.append(message)
             if _size(message) >= LARGE:
                 await asyncio.sleep(0)
         return messages
+
+
+def _summaries(item: Item) -> dict[str, str]:
+    return {name.removeprefix(_SUMMARY): value for name, value in item.items() if name.startswith(_SUMMARY)}
 
 
 def _size(message: StoredMessage) -> int:

@@ -63,7 +63,7 @@ class Shape(Generic[T]):
             raise StoreUnavailable(DAMAGED) from error
 
 
-MESSAGE = Shape(StoredMessage, "id", "ordinal", "run_id", "tokens", "fence")
+MESSAGE = Shape(StoredMessage, "id", "ordinal", "run_id", "tokens", "fence", "summaries")
 PENDING = Shape(PendingInterrupts)
 HANDOFF = Shape(HandoffRequest, "thread_id", "tenant_id", "ordinal", "number", "started_at")
 WORKFLOW = Shape(Workflow, "id", "thread_id")

@@ -81,12 +81,29 @@ class Table:
         answer = await self._update(key, expression, values, condition, "ALL_NEW")
         return deserialize(answer["Attributes"])
 
-    async def change(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> None:
-        """Update an item without returning it, which saves reading it. Raises ``ConditionFailed``."""
-        await self._update(key, expression, values, condition, "NONE")
+    async def change(
+        self,
+        key: Mapping[str, str],
+        expression: str,
+        values: Item,
+        *,
+        condition: str,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """Update an item without returning it, which saves reading it. Raises ``ConditionFailed``.
+
+        ``names`` are those of attributes that an expression cannot hold, by their placeholders.
+        """
+        await self._update(key, expression, values, condition, "NONE", names)
 
     async def _update(
-        self, key: Mapping[str, str], expression: str, values: Item, condition: str, returned: str
+        self,
+        key: Mapping[str, str],
+        expression: str,
+        values: Item,
+        condition: str,
+        returned: str,
+        names: Mapping[str, str] | None = None,
     ) -> Any:
         request: dict[str, Any] = {
             "TableName": self.name,
@@ -94,6 +111,8 @@ class Table:
             "UpdateExpression": expression,
             "ReturnValues": returned,
         }
+        if names:
+            request["ExpressionAttributeNames"] = names
         return await self._write(self.client.update_item, request, condition, values)
 
     async def delete(self, key: Mapping[str, str], *, condition: str | None = None, values: Item | None = None) -> None:

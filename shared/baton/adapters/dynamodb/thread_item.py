@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from baton.adapters.dynamodb.shapes import PENDING, unpack_conversation
 from baton.adapters.dynamodb.table import Item
+from baton.domain.history_window import HistoryWindow
 from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
@@ -45,8 +48,14 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         parent_thread_id=item.get("parent_thread_id"),
         episode_first_ordinal=item.get("episode_first_ordinal", 0),
         pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
+        windows=tuple(HistoryWindow(*window) for window in item.get("windows", ())),
         lease=lease_mark(item) if "lease_until" in item else None,
     )
+
+
+def windows_as_item(windows: Sequence[HistoryWindow]) -> list[list[Any]]:
+    """Return the attribute of windows. It is short, because each turn writes the item twice."""
+    return [[each.agent_id, each.session, each.first_ordinal, each.masked_below, each.summary_at] for each in windows]
 
 
 def lease_mark(item: Item) -> LeaseMark:

@@ -64,11 +64,11 @@ async def wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[C
 
 
 def wire_tools(tools: Sequence[ToolSpec]) -> list[ChatCompletionFunctionToolParam]:
-    """Return the request's tools."""
+    """Return the request's tools. The keys of their schemas are sorted, because some tool servers change the order."""
     return [
         {
             "type": "function",
-            "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
+            "function": {"name": tool.name, "description": tool.description, "parameters": _sorted(tool.parameters)},
         }
         for tool in tools
     ]
@@ -82,6 +82,13 @@ def wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
     }
     fitting = [(name, value) for name, value in told.items() if len(name) <= MAX_METADATA_NAME]
     return {name: value[:MAX_METADATA_VALUE] for name, value in fitting[:MAX_METADATA_PAIRS]}
+
+
+def _sorted(schema: Any) -> Any:
+    """Return a JSON Schema with the keys of all its objects in order."""
+    if isinstance(schema, Mapping):
+        return {key: _sorted(schema[key]) for key in sorted(schema)}
+    return [_sorted(each) for each in schema] if isinstance(schema, list | tuple) else schema
 
 
 async def _message(prompt: Prompt, files: ThreadFiles) -> ChatCompletionMessageParam:

@@ -1,0 +1,126 @@
+"""The message histories of the agents that speak in a run: what each may see, and where it begins from now on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from baton.agents.agent_result import AgentResult
+from baton.dialogue.dialogue_input import DialogueInput
+from baton.domain.handoff import ContextMode, HandoffRequest
+from baton.domain.history_window import HistoryWindow, SummaryDue, session_of, window_of
+from baton.domain.message import Role
+from baton.handoffs.forks import fork_id
+from baton.memory.context import reading_budget
+from baton.memory.handoff_context import granted
+from baton.memory.history_reading import ReadHistory, read_history
+from baton.memory.history_window import Exchange, WindowedHistory, next_start
+
+
+class AgentHistories:
+    """Reads the history of the active agent, and tells what the thread keeps of its window."""
+
+    def __init__(self, given: DialogueInput) -> None:
+        self._input = given
+        self._context = given.context
+        self._tracker = given.tracker
+
+    @property
+    def window(self) -> HistoryWindow:
+        """The active agent's window, as it was before the run."""
+        return window_of(self._input.thread.windows, self._tracker.current.agent.id, self._session)
+
+    async def read(self) -> ReadHistory:
+        """Return the earlier messages that the active agent may see."""
+        given, conversation, window = self._input, self._tracker.current, self.window
+        handoff = conversation.handoff
+        if handoff is None:
+            was_active = given.thread.conversation.handoff is None
+            return given.history if was_active else await self._read(window)
+        if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(given.opening):
+            messages = await given.services.forks.history(
+                self._context.scope, handoff, token_budget=self._budget, first_ordinal=window.first_ordinal
+            )
+            return ReadHistory(messages)
+        history = given.history
+        if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(given.opening):
+            # The history was read with the main agent's budget, which may be smaller than this agent's.
+            history = await self._read(window)
+        return replace(history, messages=granted(handoff, history.messages))
+
+    def windows(self, results: Sequence[AgentResult]) -> tuple[HistoryWindow, ...]:
+        """Return where the histories of the main and the active agent begin after the run."""
+        known = {(each.agent_id, each.session): each for each in self._input.thread.windows}
+        for window in self._used(results):
+            known[window.agent_id, window.session] = window
+        fresh = {HistoryWindow(each.agent_id, each.session) for each in known.values()}
+        lasting = {"", self._session}
+        return tuple(each for each in known.values() if each.session in lasting and each not in fresh)
+
+    def summary_due(self, results: Sequence[AgentResult]) -> SummaryDue | None:
+        """Return what is to be summarised for the agent that spoke last: what has left its history, or will soon."""
+        last = results[-1] if results else None
+        if last is None or last.history is None or last.waiting or not last.agent.memory.summary:
+            return None
+        window, handoff = last.history.window, self._tracker.current.handoff
+        if window.session != self._session:
+            return None  # it has handed the conversation on
+        thread_id, since = self._input.thread.id, 0
+        below = next_start(last.history, self._exchange)
+        if handoff is not None and handoff.context_mode is ContextMode.FORKED:
+            if self._tracker.current.was_handed_over_by(self._input.opening):
+                return None  # the fork is yet to be written
+            thread_id, below = fork_id(handoff), None  # the run's messages have other ordinals there
+        elif handoff is not None and handoff.context_mode is not ContextMode.FULL:
+            since = handoff.ordinal
+        if below is None and window.first_ordinal > max(since, window.summary_at or 0):
+            below = window.first_ordinal
+        return SummaryDue(thread_id, window.agent_id, below, since, window.summary_at) if below is not None else None
+
+    @property
+    def _session(self) -> str:
+        handoff = self._tracker.current.handoff
+        return session_of(handoff.place if handoff is not None else None)
+
+    @property
+    def _budget(self) -> int:
+        given = self._input
+        return reading_budget(self._tracker.current.agent, given.opening.tokens, self._context.services.counter)
+
+    @property
+    def _exchange(self) -> Exchange:
+        """The exchange that the run adds or continues."""
+        given = self._input
+        asked = (given.opening,) if given.opening.role is Role.USER else ()
+        return Exchange((*given.unfinished, *asked, *given.transcript.messages))
+
+    def _used(self, results: Sequence[AgentResult]) -> Iterator[HistoryWindow]:
+        handoff = self._tracker.current.handoff
+        for result in results:
+            if result.history is None:
+                continue
+            window = result.history.window
+            if handoff is None or window.session != session_of(handoff.place):
+                yield window
+            elif handoff.context_mode is not ContextMode.FORKED:
+                yield _begun(window, result.history, handoff)
+            elif not self._tracker.current.was_handed_over_by(self._input.opening):
+                yield window
+
+    async def _read(self, window: HistoryWindow) -> ReadHistory:
+        """Read the history again, for an agent that has become active in this run."""
+        given = self._input
+        return await read_history(
+            given.services.store,
+            self._context.scope,
+            given.thread,
+            window,
+            token_budget=self._budget,
+            before=given.unfinished[0].ordinal if given.unfinished else None,
+        )
+
+
+def _begun(window: HistoryWindow, history: WindowedHistory, handoff: HandoffRequest) -> HistoryWindow:
+    """Return a specialist's window from the first message that it sees, so that no older one is read again."""
+    first = history.included[0].first_ordinal if history.included else handoff.ordinal
+    return replace(window, first_ordinal=max(window.first_ordinal, first))

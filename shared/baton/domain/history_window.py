@@ -1,0 +1,52 @@
+"""Where an agent's message history begins in its prompts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton.domain.handoff import HandoffPlace
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryWindow:
+    """The part of a thread's messages that an agent's prompts hold. The thread stores it between runs.
+
+    It only moves forward, and rarely: as long as it stands, each prompt begins with the one before it, which a
+    provider's prompt cache needs.
+    """
+
+    agent_id: str
+    session: str = ""
+    """The handoff that made the agent active, as ``<ordinal>.<number>``; empty for the main agent."""
+    first_ordinal: int = 0
+    """The first message in the prompts. A specialist's fork has ordinals of its own."""
+    masked_below: int = 0
+    """Of results of tools below this ordinal, the prompts tell the length only."""
+    summary_at: int | None = None
+    """The message that the summary of everything before it is stored with; None if there is no summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryDue:
+    """Messages that are to be summarised for an agent, because they have left its history or will soon."""
+
+    thread_id: str
+    """The thread that they are in: a specialist's fork, or the conversation itself."""
+    agent_id: str
+    below: int
+    """The first message that is not among them. The summary is stored with it."""
+    since: int = 0
+    """The first message that the agent may see."""
+    summary_at: int | None = None
+    """The message with the summary to continue; None if there is none."""
+
+
+def session_of(handoff: HandoffPlace | None) -> str:
+    """Return the ``HistoryWindow.session`` of the agent that a handoff has made active."""
+    return f"{handoff.ordinal}.{handoff.number}" if handoff is not None else ""
+
+
+def window_of(windows: tuple[HistoryWindow, ...], agent_id: str, session: str = "") -> HistoryWindow:
+    """Return the window of an agent in its session, or one that holds everything."""
+    fresh = HistoryWindow(agent_id, session)
+    return next((each for each in windows if (each.agent_id, each.session) == (agent_id, session)), fresh)

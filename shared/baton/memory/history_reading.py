@@ -1,0 +1,59 @@
+"""Read the part of a thread's history that an agent's window holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baton.domain.history_window import HistoryWindow
+from baton.domain.identity import Scope
+from baton.domain.message import StoredMessage
+from baton.domain.thread import Thread
+from baton.gather_all import gather_all
+from baton.ports.thread_store import ThreadStore
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHistory:
+    """The messages of a window, in order, and the summary of what came before if no message of them carries it."""
+
+    messages: Sequence[StoredMessage] = ()
+    summary: str | None = None
+
+
+async def read_history(
+    store: ThreadStore,
+    scope: Scope,
+    thread: Thread,
+    window: HistoryWindow,
+    *,
+    token_budget: int,
+    before: int | None = None,
+) -> ReadHistory:
+    """Read the newest messages of a window within ``token_budget``, and the summary of what came before.
+
+    The summary takes a request of its own only after a stride that no summary was ready for. Raises
+    ``StoreUnavailable``.
+    """
+    messages, summary = await gather_all(
+        store.recent_messages(
+            scope, thread, token_budget=token_budget, before=before, first_ordinal=window.first_ordinal
+        ),
+        _summary(store, scope, thread, window),
+    )
+    return ReadHistory(messages, summary)
+
+
+async def _summary(store: ThreadStore, scope: Scope, thread: Thread, window: HistoryWindow) -> str | None:
+    if window.summary_at is None or window.summary_at >= window.first_ordinal:
+        return None
+    return await stored_summary(store, scope, thread, window)
+
+
+async def stored_summary(store: ThreadStore, scope: Scope, thread: Thread, window: HistoryWindow) -> str | None:
+    """Return the summary of a window, read from its message; None if there is none."""
+    if window.summary_at is None:
+        return None
+    page = await store.read_messages(scope, thread, limit=1, before=window.summary_at + 1)
+    found = next((message for message in page.messages if message.ordinal == window.summary_at), None)
+    return found.summaries.get(window.agent_id) if found is not None else None

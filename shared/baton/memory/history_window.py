@@ -1,0 +1,206 @@
+"""The window of the message history: it moves in strides, so that prompts keep their beginning from turn to turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from baton.domain.history_window import HistoryWindow
+from baton.domain.message import Role, StoredMessage
+from baton.memory.message_prompts import is_masked
+from baton.memory.token_estimates import MESSAGE_FRAME_TOKENS
+
+KEPT_SHARE = 0.6
+"""The share of the room that the history takes after a stride."""
+DUE_SHARE = 0.9
+"""The share of the room from which a stride is prepared: its summary is written before the room is used up."""
+WORTH_SHARE = 0.75
+"""A prepared stride, or one that only masks results, must leave at most this share. A small one follows too soon."""
+RAW_FACTOR = 3
+"""How many times its room a history may take up with its masked results as they are stored, which reads pay for."""
+MASK_TOKENS = MESSAGE_FRAME_TOKENS + 12
+"""Tokens of a masked result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A user's message and everything that answered it, in one or more runs. It leaves the window as a whole."""
+
+    messages: tuple[StoredMessage, ...]
+
+    @property
+    def tokens(self) -> int:
+        return sum(message.tokens for message in self.messages)
+
+    @property
+    def first_ordinal(self) -> int:
+        return self.messages[0].ordinal
+
+    def shown_tokens(self, masked_below: int) -> int:
+        """Return the tokens in a prompt that masks the results of tools below an ordinal."""
+        return sum(_shown_tokens(message, masked_below) for message in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRules:
+    """How an agent's window moves."""
+
+    room: int
+    """Tokens for the history."""
+    whole_results: int | None = None
+    """The newest results of tools that a stride leaves as they are; None to mask none."""
+    summarises: bool = True
+    """Whether what leaves the window is told by a summary."""
+    is_cut: bool = False
+    """Whether an incomplete history was cut by its reader, and not by what the agent may see."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowedHistory:
+    """The exchanges in a window, which may have moved."""
+
+    window: HistoryWindow
+    included: tuple[Exchange, ...]
+    pruned: tuple[Exchange, ...]
+    """Exchanges that were read and are not in the window. Older ones were not read."""
+    tokens: int
+    """Tokens of the included exchanges as they are shown."""
+    rules: WindowRules
+
+    def without_oldest(self, count: int) -> WindowedHistory:
+        """Return the history after a stride over its ``count`` oldest exchanges, which a growing turn needs."""
+        if not count:
+            return self
+        left, kept = self.included[:count], self.included[count:]
+        start = kept[0].first_ordinal if kept else left[-1].messages[-1].ordinal + 1
+        window = replace(self.window, first_ordinal=start)
+        return replace(
+            self,
+            window=window,
+            included=kept,
+            pruned=(*self.pruned, *left),
+            tokens=_shown(kept, window.masked_below),
+        )
+
+
+def exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) -> list[Exchange]:
+    """Split the history into exchanges, each beginning with a user's message.
+
+    If the history ``is_cut`` at the reader's budget, messages before the first user's message are dropped. Otherwise
+    they form an exchange of their own.
+    """
+    groups: list[list[StoredMessage]] = []
+    for message in history:
+        if message.role is Role.USER or not (groups or is_cut):
+            groups.append([])
+        if groups:
+            groups[-1].append(message)
+    return [Exchange(tuple(group)) for group in groups]
+
+
+def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules) -> WindowedHistory:
+    """Return the exchanges in the window, which stays where it is unless a stride is due.
+
+    If the history takes more than its room, the window moves so that about ``KEPT_SHARE`` of the room is used. Near
+    that limit it moves earlier if a summary of what leaves is stored, or if masking old results is enough. The newest
+    exchange stays as long as it fits the room, with its results masked if it must be.
+    """
+    inside = [exchange for exchange in history if exchange.first_ordinal >= window.first_ordinal]
+    pruned = list(history[: len(history) - len(inside)])
+    moved = window
+    used = _shown(inside, window.masked_below)
+    is_incomplete = rules.is_cut and bool(inside) and inside[0].first_ordinal > window.first_ordinal
+    is_full = used > rules.room or _raw(inside) > RAW_FACTOR * rules.room or is_incomplete
+    if is_full or used > DUE_SHARE * rules.room:
+        prepared = _prepared(inside, window, rules) if not is_incomplete else None
+        moved = prepared or (_forced(inside, window, rules) if is_full else window)
+        while inside and inside[0].first_ordinal < moved.first_ordinal:
+            pruned.append(inside.pop(0))
+        if is_full and _shown(inside, moved.masked_below) > rules.room:
+            pruned, inside = [*pruned, *inside], []  # the newest exchange alone is too long
+    if inside and _is_summarised(inside[0], window, rules):
+        moved = replace(moved, summary_at=inside[0].first_ordinal)
+    return WindowedHistory(moved, tuple(inside), tuple(pruned), _shown(inside, moved.masked_below), rules)
+
+
+def next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
+    """Return where the next stride will begin the history, for the summary of what will leave; None if none is due.
+
+    ``current`` is the exchange that has just been added.
+    """
+    window, rules = windowed.window, windowed.rules
+    inside = [*windowed.included, current]
+    if _shown(inside, window.masked_below) <= DUE_SHARE * rules.room or _prepared(inside, window, rules) is not None:
+        return None
+    masked_below = _masked_below(inside, window, rules.whole_results)
+    kept = max(1, _fitting(inside, masked_below, rules.room))
+    return inside[-kept].first_ordinal if kept < len(inside) else None
+
+
+def _prepared(inside: Sequence[Exchange], window: HistoryWindow, rules: WindowRules) -> HistoryWindow | None:
+    """Return the window after a stride that loses nothing: only masked results, or what a summary tells."""
+    masked_below = _masked_below(inside, window, rules.whole_results)
+    enough = WORTH_SHARE * rules.room
+    if masked_below > window.masked_below and _fits(inside, masked_below, enough, rules):
+        return replace(window, masked_below=masked_below)
+    for start in range(len(inside) - 1, 0, -1):
+        if _is_summarised(inside[start], window, rules) and _fits(inside[start:], masked_below, enough, rules):
+            at = inside[start].first_ordinal
+            return replace(window, first_ordinal=at, masked_below=masked_below, summary_at=at)
+    return None
+
+
+def _forced(inside: Sequence[Exchange], window: HistoryWindow, rules: WindowRules) -> HistoryWindow:
+    """Return the window after a stride that only the room decides. A summary of what leaves follows later."""
+    masked_below = _masked_below(inside, window, rules.whole_results)
+    kept = _fitting(inside, masked_below, rules.room)
+    if not kept and rules.whole_results is not None and inside:
+        masked_below = inside[-1].messages[-1].ordinal + 1
+        kept = _fitting(inside, masked_below, rules.room)
+    first = inside[len(inside) - kept] if kept else None
+    end = inside[-1].messages[-1].ordinal + 1 if inside else window.first_ordinal
+    return replace(window, first_ordinal=first.first_ordinal if first else end, masked_below=masked_below)
+
+
+def _fitting(inside: Sequence[Exchange], masked_below: int, room: int) -> int:
+    """Return how many of the newest exchanges a stride keeps."""
+    kept, tokens, raw = 0, 0, 0
+    for exchange in reversed(inside):
+        tokens += exchange.shown_tokens(masked_below)
+        raw += exchange.tokens
+        share = KEPT_SHARE if kept else 1.0
+        if tokens > share * room or raw > share * RAW_FACTOR * room:
+            break
+        kept += 1
+    return kept
+
+
+def _fits(inside: Sequence[Exchange], masked_below: int, room: float, rules: WindowRules) -> bool:
+    return _shown(inside, masked_below) <= room and _raw(inside) <= RAW_FACTOR * rules.room
+
+
+def _masked_below(inside: Sequence[Exchange], window: HistoryWindow, whole: int | None) -> int:
+    """Return the ordinal below which a stride masks results, so that the newest ``whole`` ones stay."""
+    if whole is None:
+        return window.masked_below
+    results = [message.ordinal for each in inside for message in each.messages if message.role is Role.TOOL]
+    if len(results) <= whole:
+        return window.masked_below
+    return max(window.masked_below, results[-whole] if whole else results[-1] + 1)
+
+
+def _is_summarised(exchange: Exchange, window: HistoryWindow, rules: WindowRules) -> bool:
+    """Return whether everything before the exchange is summarised for the agent."""
+    return rules.summarises and window.agent_id in exchange.messages[0].summaries
+
+
+def _shown(inside: Sequence[Exchange], masked_below: int) -> int:
+    return sum(exchange.shown_tokens(masked_below) for exchange in inside)
+
+
+def _raw(inside: Sequence[Exchange]) -> int:
+    return sum(exchange.tokens for exchange in inside)
+
+
+def _shown_tokens(message: StoredMessage, masked_below: int) -> int:
+    return min(message.tokens, MASK_TOKENS) if is_masked(message, masked_below) else message.tokens

@@ -1,0 +1,92 @@
+"""Stored messages as prompts for one agent's model: its own tool calls with results, others' as text or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from baton.domain.message import Content, MessageStatus, Role, StoredMessage
+from baton.domain.tool_call import CallEnd, ToolCall, is_shown
+from baton.ports.chat_model import Prompt
+
+STOPPED_NOTE = "[This answer was stopped before it was complete.]"
+CUT_NOTE = "[This answer was cut because it was too long.]"
+SHORTENED_CHARS = 400
+SHORTENED_NOTE = "[Shortened: there is no room for the whole of it.]"
+NOT_CARRIED_OUT = "This call was not carried out: the conversation went on without it."
+"""The result of a call that has none. Models require a result for each call before the next message."""
+MASKED_FROM = 200
+"""Characters of the shortest result that is masked. The note in place of a shorter one would save nothing."""
+REPORTED = (
+    "{agent} has handed the conversation back. Its report, which tells you what happened and nothing to do: {report}"
+)
+
+
+def as_prompts(
+    messages: Sequence[StoredMessage], agent_id: str, *, shows_calls: bool = False, masked_below: int = 0
+) -> list[Prompt]:
+    """Convert messages to prompts for the model of ``agent_id``.
+
+    Its own tool calls come with their results, in the order of the calls. Calls of other agents are left out, or become
+    plain text with ``shows_calls``. A specialist's final report is given to the other agents. Of results below the
+    ordinal ``masked_below`` only the length is told.
+    """
+    results = {message.tool_call_id: message for message in messages if message.role is Role.TOOL}
+    prompts: list[Prompt] = []
+    for message in messages:
+        if message.role is Role.TOOL:
+            if message.is_handoff_summary and message.agent_id != agent_id:
+                prompts.append(
+                    Prompt(
+                        Role.SYSTEM,
+                        REPORTED.format(agent=message.agent_name, report=json.dumps(message.text, ensure_ascii=False)),
+                    )
+                )
+            continue
+        calls = message.tool_calls if message.agent_id == agent_id else ()
+        if shows_calls and message.agent_id != agent_id and any(is_shown(call.name) for call in message.tool_calls):
+            told = [_told(call, results.get(call.id)) for call in message.tool_calls if is_shown(call.name)]
+            prompts.append(Prompt(message.role, "\n".join([*([message.text] if message.text else []), *told])))
+            continue
+        if not calls and not message.text and message.role is Role.ASSISTANT:
+            continue
+        prompts.append(Prompt(message.role, _as_said(message), tool_calls=calls))
+        for call in calls:
+            result = results.get(call.id)
+            prompts.append(Prompt(Role.TOOL, _result(result, masked_below), tool_call_id=call.id))
+    return prompts
+
+
+def is_masked(message: StoredMessage, masked_below: int) -> bool:
+    """Return whether only the length of a tool's result is told."""
+    return message.role is Role.TOOL and message.ordinal < masked_below and len(message.text) >= MASKED_FROM
+
+
+def masked(text: str) -> str:
+    """Return the note in place of a result."""
+    return f"[result of {len(text):,} characters, omitted]"
+
+
+def _result(result: StoredMessage | None, masked_below: int) -> str:
+    if result is None:
+        return NOT_CARRIED_OUT
+    return masked(result.text) if is_masked(result, masked_below) else result.text
+
+
+def _told(call: ToolCall, result: StoredMessage | None) -> str:
+    """Return another agent's call as plain text."""
+    came = result.text if result is not None else NOT_CARRIED_OUT
+    if len(came) > SHORTENED_CHARS:
+        came = f"{came[:SHORTENED_CHARS]} {SHORTENED_NOTE}"
+    if result is None or result.call_end is CallEnd.REFUSED:
+        return f"[Wanted to call {call.name} with {call.arguments}, which was refused: {came}]"
+    return f"[Called {call.name} with {call.arguments}. Result: {came}]"
+
+
+def _as_said(message: StoredMessage) -> Content:
+    """Return a message's content for the model, with a note if the answer was stopped or cut."""
+    if message.is_cut and message.text:
+        return f"{message.text}\n{CUT_NOTE}"
+    if message.status is MessageStatus.CANCELLED and message.text:
+        return f"{message.text}\n{STOPPED_NOTE}"
+    return message.content

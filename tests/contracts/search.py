@@ -1,0 +1,581 @@
+"""Search indices: what every engine does alike.
+
+A test class inherits ``SearchContract`` and has a fixture ``index``: a ``SearchIndex`` for vectors of
+``tests.fakes.embedder.DIMENSIONS``. Tests make tenants of their own, so that they can share an engine.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from baton.domain.errors import WrongDimension
+from baton.domain.identity import Scope
+from baton.domain.search import (
+    IndexDocument,
+    IndexedText,
+    IndexName,
+    SearchClause,
+    SearchFilter,
+    SearchQuery,
+    SearchResult,
+    Signal,
+)
+from baton.ports.search_index import SearchIndex
+from tests.fakes.embedder import FakeEmbedder
+
+EPISODES, KNOWLEDGE, PROCEDURES = IndexName.EPISODES, IndexName.KNOWLEDGE, IndexName.PROCEDURES
+MARCH = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+WORDS = SearchClause("turn", Signal.WORDS)
+MEANING = SearchClause("turn", Signal.MEANING)
+EMBEDDER = FakeEmbedder()
+EVERYTHING = SearchFilter()
+
+
+def new_scope(user: str = "ada", *permissions: str) -> Scope:
+    """Return a user of a new tenant."""
+    return Scope(f"t{uuid.uuid4().hex[:16]}", user, frozenset(permissions))
+
+
+def document(id_: str, text: str, **given: Any) -> IndexDocument:
+    """Return a document with a vector and one view, ``turn``, unless ``given`` says otherwise."""
+    return IndexDocument(
+        **{
+            "id": id_,
+            "source_id": f"source-of-{id_}",
+            "kind": "message",
+            "views": {"turn": indexed(text)},
+            "at": MARCH,
+            "embedder": EMBEDDER.name,
+        }
+        | given
+    )
+
+
+def indexed(text: str) -> IndexedText:
+    """Return a text with its vector."""
+    return IndexedText(text, EMBEDDER.vector(text))
+
+
+def query(text: str, *clauses: SearchClause, candidates: int = 100, **chosen: Any) -> SearchQuery:
+    """Return a search by words and meaning of the view ``turn``, unless clauses are given."""
+    return SearchQuery(text, EMBEDDER.vector(text), clauses or (WORDS, MEANING), SearchFilter(**chosen), candidates)
+
+
+def ids(result: SearchResult, clause: SearchClause = WORDS) -> list[str]:
+    """Return the ids that a clause found, best first."""
+    return [candidate.id for candidate in result.candidates[clause]]
+
+
+def found(result: SearchResult) -> set[str]:
+    """Return the ids that any clause found."""
+    return {candidate.id for candidates in result.candidates.values() for candidate in candidates}
+
+
+async def listed(index: SearchIndex, scope: Scope, name: IndexName, chosen: SearchFilter = EVERYTHING) -> list[str]:
+    """Return the ids of the chosen documents, in their order."""
+    return [each.id async for each in index.list(scope, name, chosen)]
+
+
+class SearchContract:
+    """What every search index does."""
+
+    async def test_a_document_is_found_by_a_word_and_by_its_meaning(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [document("a", "My bicycle is green"), document("b", "The train was late")])
+        result = await index.search(ada, EPISODES, query("what colour is the bicycle"))
+        assert ids(result)[0] == "a"
+        assert ids(result, MEANING)[0] == "a"
+
+    async def test_a_word_that_no_document_has_finds_nothing_by_words(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [document("a", "My bicycle is green")])
+        result = await index.search(ada, EPISODES, query("zeppelin"))
+        assert ids(result) == []
+        assert ids(result, MEANING) == ["a"]
+
+    async def test_words_of_another_form_are_found(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [document("a", "She was riding BICYCLES in Zürich")])
+        if not self.stems:
+            pytest.skip("this index compares whole words")
+        assert ids(await index.search(ada, EPISODES, query("bicycle ride"))) == ["a"]
+
+    stems = True
+    """Whether words are found in other forms."""
+
+    async def test_the_better_match_comes_first_and_scores_higher(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        texts = {
+            "a": "The boat needs new green paint",
+            "b": "green paint",
+            "c": "A boat is a boat",
+            "d": "Nothing here",
+        }
+        await index.put(ada, EPISODES, [document(name, text) for name, text in texts.items()])
+        result = await index.search(ada, EPISODES, query("green paint"))
+        for clause in (WORDS, MEANING):
+            assert ids(result, clause)[:2] == ["b", "a"]
+            scores = [candidate.score for candidate in result.candidates[clause]]
+            assert scores == sorted(scores, reverse=True)
+            assert scores[0] > scores[1]
+
+    async def test_the_score_by_meaning_is_the_cosine(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        one, minus = EMBEDDER.vector("paint"), [-place for place in EMBEDDER.vector("paint")]
+        await index.put(
+            ada,
+            EPISODES,
+            [
+                document("same", "", views={"turn": IndexedText("paint", one)}),
+                document("opposite", "", views={"turn": IndexedText("paint", minus)}),
+            ],
+        )
+        result = await index.search(ada, EPISODES, query("paint", MEANING))
+        scores = {candidate.id: candidate.score for candidate in result.candidates[MEANING]}
+        assert scores == pytest.approx({"same": 1.0, "opposite": -1.0}, abs=self.precision)
+
+    precision = 1e-3
+    """How far a cosine may be from the exact one."""
+
+    async def test_each_view_is_a_ranking_of_its_own(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        window = SearchClause("window", Signal.WORDS)
+        window_meaning = SearchClause("window", Signal.MEANING)
+        await index.put(
+            ada,
+            EPISODES,
+            [
+                document("a", "", views={"turn": indexed("green"), "window": indexed("red and blue")}),
+                document("b", "", views={"window": indexed("green and red")}),
+                document("c", "", views={"turn": indexed("red")}),
+            ],
+        )
+        clauses = (WORDS, MEANING, window, window_meaning)
+        result = await index.search(ada, EPISODES, query("green", *clauses))
+        assert set(result.candidates) == set(clauses)
+        assert (ids(result, WORDS), ids(result, window)) == (["a"], ["b"])
+        assert sorted(ids(result, MEANING)) == ["a", "c"]
+        assert sorted(ids(result, window_meaning)) == ["a", "b"]
+
+    async def test_what_was_never_indexed_finds_nothing(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        clause = SearchClause("unheard_of", Signal.WORDS)
+        meaning = SearchClause("unheard_of", Signal.MEANING)
+        result = await index.search(ada, PROCEDURES, query("anything", clause, meaning))
+        assert result == SearchResult({clause: [], meaning: []}, {}) or found(result) == set()
+        await index.put(ada, PROCEDURES, [document("a", "anything")])
+        assert found(await index.search(ada, PROCEDURES, query("anything", clause, meaning))) == set()
+
+    async def test_a_query_without_a_vector_is_answered_by_words(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [document("a", "green paint")])
+        result = await index.search(ada, EPISODES, replace(query("paint"), vector=None))
+        assert (ids(result), ids(result, MEANING)) == (["a"], [])
+
+    async def test_a_document_without_a_vector_is_found_by_words(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        await index.put(
+            ada,
+            EPISODES,
+            [
+                document("a", "", views={"turn": IndexedText("green paint")}, embedder=None),
+                document("b", "red paint"),
+            ],
+        )
+        result = await index.search(ada, EPISODES, query("green paint"))
+        assert (ids(result)[0], ids(result, MEANING)) == ("a", ["b"])
+
+    async def test_a_result_has_the_documents_it_names_whole_but_for_vectors(self, index: SearchIndex) -> None:
+        ada = new_scope("ada", "notes:read")
+        given = document(
+            "a/1#ü",
+            "",
+            source_id="episode-7",
+            kind="fact",
+            views={"turn": indexed("green paint"), "window": indexed("2026-03-14: green paint, 🎨")},
+            at=MARCH + timedelta(milliseconds=123),
+            agent_id="assistant",
+            thread_id="thread-1",
+            required_permission="notes:read",
+            fields={"text": "Grün 🎨", "ordinal": 7, "nested": {"list": [1, None, 2.5, True]}},
+        )
+        await index.put(ada, EPISODES, [given, document("b", "else")])
+        result = await index.search(ada, EPISODES, query("green", WORDS))
+        whole = replace(given, views={name: IndexedText(view.text) for name, view in given.views.items()})
+        assert result.documents == {"a/1#ü": whole}
+        assert [each async for each in index.list(ada, EPISODES, SearchFilter(kinds=("fact",)))] == [whole]
+
+    async def test_writing_twice_changes_nothing(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        texts = [document("a", "green paint"), document("b", "red paint")]
+        await index.put(ada, EPISODES, texts)
+        once = await index.search(ada, EPISODES, query("green paint"))
+        for _ in range(3):
+            await index.put(ada, EPISODES, texts)
+        again = await index.search(ada, EPISODES, query("green paint"))
+        assert await index.count(ada, EPISODES, EVERYTHING) == 2
+        assert again.documents == once.documents
+        for clause in (WORDS, MEANING):
+            assert ids(again, clause) == ids(once, clause)
+
+    async def test_a_document_replaces_the_one_with_its_id(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [document("a", "", views={"turn": indexed("green"), "pair": indexed("green")})])
+        await index.put(ada, EPISODES, [document("a", "red", kind="fact"), document("a", "blue", kind="fact")])
+        pair = SearchClause("pair", Signal.WORDS)
+        assert ids(await index.search(ada, EPISODES, query("green red", WORDS, pair))) == []
+        assert ids(await index.search(ada, EPISODES, query("green red", pair)), pair) == []
+        result = await index.search(ada, EPISODES, query("blue"))
+        assert (ids(result), ids(result, MEANING)) == (["a"], ["a"])
+        assert await index.count(ada, EPISODES, EVERYTHING) == 1
+        assert await listed(index, ada, EPISODES, SearchFilter(kinds=("message",))) == []
+
+    async def test_ids_belong_to_their_owner(self, index: SearchIndex) -> None:
+        ada, stranger = new_scope(), new_scope()
+        bob = replace(ada, user_id="bob")
+        for scope, text in ((ada, "green"), (bob, "red"), (stranger, "blue")):
+            await index.put(scope, EPISODES, [document("same", text)])
+        for scope, text in ((ada, "green"), (bob, "red"), (stranger, "blue")):
+            result = await index.search(scope, EPISODES, query("green red blue"))
+            assert [each.views["turn"].text for each in result.documents.values()] == [text]
+        assert await index.delete(bob, EPISODES, EVERYTHING) == 1
+        assert [await index.count(scope, EPISODES, EVERYTHING) for scope in (ada, bob, stranger)] == [1, 0, 1]
+
+    @pytest.mark.parametrize("name", [KNOWLEDGE, PROCEDURES])
+    async def test_other_indices_belong_to_the_tenant(self, index: SearchIndex, name: IndexName) -> None:
+        ada, stranger = new_scope(), new_scope()
+        bob = replace(ada, user_id="bob")
+        await index.put(ada, name, [document("a", "green paint", agent_id="painter")])
+        assert found(await index.search(bob, name, query("paint"))) == {"a"}
+        assert found(await index.search(bob, name, query("paint", agent_id="painter"))) == {"a"}
+        assert found(await index.search(bob, name, query("paint", agent_id="cook"))) == set()
+        assert found(await index.search(stranger, name, query("paint"))) == set()
+        assert await index.count(ada, EPISODES, EVERYTHING) == 0
+
+    async def test_odd_user_ids_are_kept_apart(self, index: SearchIndex) -> None:
+        tenant = new_scope().tenant_id
+        users = ["a", "A", "a/b", "a%2Fb", "../a", "a b", "ä", "a'; --", "*", "a:b", "~", "a" * 256]
+        scopes = [Scope(tenant, user) for user in users]
+        for number, scope in enumerate(scopes):
+            await index.put(scope, EPISODES, [document(f"d{number}", "green paint")])
+        for number, scope in enumerate(scopes):
+            assert found(await index.search(scope, EPISODES, query("green paint"))) == {f"d{number}"}
+            assert await listed(index, scope, EPISODES) == [f"d{number}"]
+
+    async def test_a_document_with_a_permission_is_found_only_by_who_has_it(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        reader = replace(ada, permissions=frozenset({"notes:read", "other"}))
+        await index.put(
+            ada,
+            KNOWLEDGE,
+            [document("open", "green paint"), document("closed", "green paint", required_permission="notes:read")],
+        )
+        assert found(await index.search(ada, KNOWLEDGE, query("green"))) == {"open"}
+        assert found(await index.search(reader, KNOWLEDGE, query("green"))) == {"open", "closed"}
+        assert found(await index.search(replace(ada, permissions=frozenset({"notes"})), KNOWLEDGE, query("green"))) == {
+            "open"
+        }
+
+    async def test_whoever_lists_counts_and_deletes_needs_no_permission(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        closed = document("closed", "green", required_permission="notes:read")
+        await index.put(ada, EPISODES, [document("open", "green"), closed])
+        assert await listed(index, ada, EPISODES) == ["closed", "open"]
+        assert await index.count(ada, EPISODES, EVERYTHING) == 2
+        assert await index.delete(ada, EPISODES, EVERYTHING) == 2
+
+    async def test_what_a_reader_may_not_see_takes_no_place_among_the_candidates(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        closed = [document(f"c{n}", "green paint", required_permission="notes:read") for n in range(20)]
+        await index.put(ada, KNOWLEDGE, [*closed, document("open", "some green paint for the old boat")])
+        result = await index.search(ada, KNOWLEDGE, query("green paint", candidates=5))
+        assert (ids(result), ids(result, MEANING)) == (["open"], ["open"])
+
+    async def test_a_filter_holds_in_every_method(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        documents = [
+            document(
+                f"{agent}-{thread}-{kind}-{day}",
+                "green paint",
+                source_id=f"{thread}-{day}",
+                agent_id=agent,
+                thread_id=thread,
+                kind=kind,
+                at=MARCH + timedelta(days=day),
+            )
+            for agent in ("x", "y")
+            for thread in ("t1", "t2")
+            for kind in ("message", "fact", "summary")
+            for day in (0, 1, 2)
+        ]
+        await index.put(ada, EPISODES, documents)
+        day = [MARCH + timedelta(days=number) for number in range(4)]
+        for chosen in (
+            EVERYTHING,
+            SearchFilter(agent_id="x"),
+            SearchFilter(thread_id="t2"),
+            SearchFilter(source_id="t1-2"),
+            SearchFilter(kinds=("fact", "summary")),
+            SearchFilter(since=day[1]),
+            SearchFilter(until=day[1]),
+            SearchFilter(since=day[1], until=day[2]),
+            SearchFilter(since=day[2], until=day[1]),
+            SearchFilter("y", "t1", "t1-0", ("message",), day[0], day[1]),
+            SearchFilter(agent_id="z"),
+        ):
+            expected = sorted(each.id for each in documents if matches(each, chosen))
+            result = await index.search(ada, EPISODES, replace(query("green"), filter=chosen))
+            assert sorted(ids(result)) == expected
+            assert sorted(ids(result, MEANING)) == expected
+            assert await listed(index, ada, EPISODES, chosen) == expected
+            assert await index.count(ada, EPISODES, chosen) == len(expected)
+        gone = SearchFilter(thread_id="t1", kinds=("fact",))
+        assert await index.delete(ada, EPISODES, gone) == 6
+        left = sorted(each.id for each in documents if not matches(each, gone))
+        assert await listed(index, ada, EPISODES) == left
+        result = await index.search(ada, EPISODES, query("green"))
+        assert sorted(ids(result)) == left
+        assert sorted(ids(result, MEANING)) == left
+
+    async def test_deleting_again_deletes_nothing(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [document("a", "green"), document("b", "red", source_id="other")])
+        chosen = SearchFilter(source_id="other")
+        assert [await index.delete(ada, EPISODES, chosen) for _ in range(2)] == [1, 0]
+        assert await listed(index, ada, EPISODES) == ["a"]
+        await index.put(ada, EPISODES, [document("b", "red again", source_id="other")])
+        assert found(await index.search(ada, EPISODES, query("red"))) >= {"b"}
+
+    async def test_a_clause_returns_at_most_its_candidates(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [document(f"d{n:03}", "green " * (1 + n % 7) + f"w{n}") for n in range(30)])
+        for candidates in (1, 7, 100):
+            result = await index.search(ada, EPISODES, query("green", candidates=candidates))
+            assert len(ids(result)) == min(candidates, 30)
+            assert len(ids(result, MEANING)) == min(candidates, 30)
+            assert set(result.documents) == found(result)
+
+    async def test_the_best_are_among_the_candidates(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        texts = [f"word{n} filler{n % 5} more{n % 11}" for n in range(300)]
+        await index.put(ada, EPISODES, [document(f"d{n:03}", text) for n, text in enumerate(texts)])
+        for n in (0, 150, 299):
+            result = await index.search(ada, EPISODES, query(texts[n], candidates=10))
+            assert ids(result)[0] == f"d{n:03}"
+            assert result.candidates[MEANING][0].score == pytest.approx(1.0, abs=self.precision)
+
+    @pytest.mark.parametrize("length", [1, 63, 65, 1536])
+    async def test_a_vector_of_another_length_is_refused(self, index: SearchIndex, length: int) -> None:
+        ada = new_scope()
+        wrong = document("b", "", views={"turn": IndexedText("red", (1.0,) + (0.0,) * (length - 1))})
+        with pytest.raises(WrongDimension):
+            await index.put(ada, EPISODES, [document("a", "green"), wrong])
+        with pytest.raises(WrongDimension):
+            await index.search(ada, EPISODES, replace(query("red"), vector=(1.0,) + (0.0,) * (length - 1)))
+        assert "b" not in await listed(index, ada, EPISODES)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            " \n\t ",
+            '"',
+            "'",
+            '"green" AND',
+            "green OR",
+            "NOT green",
+            "NEAR(green paint, 2)",
+            "green*",
+            "*",
+            "^green",
+            "turn:green",
+            "text:green -paint +boat",
+            "(((green",
+            "green)",
+            "{green} : paint",
+            "a/b\\c [x TO y] ~2 ^3",
+            '{"query": {"match_all": {}}}',
+            "green; DROP TABLE documents; --",
+            "%_green%",
+            "\x00green\x00",
+            "\ud800green",
+            "the of and what when who did",
+            "green " * 1_700,
+            "".join(f"w{n} " for n in range(2_000)) + "green",
+            "绿色的油漆 在哪里",
+            "зелёная краска",
+            "טיוח ירוק",
+            "สีเขียว",
+            "🎨🖌️",
+            "e\u0301" * 50,
+        ],
+        ids=range(31),
+    )
+    async def test_no_text_is_an_error(self, index: SearchIndex, text: str) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [document("a", "green paint"), document("b", "red")])
+        result = await index.search(ada, EPISODES, query(text))
+        assert found(result) <= {"a", "b"}
+
+    async def test_operators_are_words(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [document("a", "green paint"), document("b", "red boat")])
+        assert set(ids(await index.search(ada, EPISODES, query("green AND boat")))) == {"a", "b"}
+        assert ids(await index.search(ada, EPISODES, query('-green "paint"'))) == ["a"]
+        assert ids(await index.search(ada, EPISODES, query("NOT boat"))) == ["b"]
+        assert ids(await index.search(ada, EPISODES, query("gre*"))) == []
+
+    @pytest.mark.parametrize(
+        ("text", "asked"),
+        [
+            ("Моя лодка зелёная", "лодка"),
+            ("Mi número favorito es el ocho", "número"),
+            ("我的船是绿色的", "绿色"),
+            ("私の船は緑です", "緑"),
+            ("내 배는 초록색이다", "초록색이다"),
+            ("قاربي أخضر", "أخضر"),
+        ],
+    )
+    async def test_words_of_other_languages_are_found(self, index: SearchIndex, text: str, asked: str) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [document("a", text), document("b", "green paint")])
+        if not self.stems:
+            pytest.skip("this index knows no scripts without spaces")
+        assert ids(await index.search(ada, EPISODES, query(asked))) == ["a"]
+
+    async def test_odd_texts_are_stored(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        texts = ["", " ", "\x00", '"', "🎨", "a" * 100_000, "word " * 20_000]
+        await index.put(ada, EPISODES, [document(f"d{n}", text) for n, text in enumerate(texts)])
+        assert await index.count(ada, EPISODES, EVERYTHING) == len(texts)
+        assert [each.views["turn"].text async for each in index.list(ada, EPISODES, EVERYTHING)] == texts
+
+    async def test_a_large_put_is_stored_whole(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [document(f"d{n:04}", f"number{n} green") for n in range(1_200)])
+        assert await index.count(ada, EPISODES, EVERYTHING) == 1_200
+        assert await listed(index, ada, EPISODES) == [f"d{n:04}" for n in range(1_200)]
+        assert ids(await index.search(ada, EPISODES, query("number777")))[0] == "d0777"
+        assert await index.delete(ada, EPISODES, EVERYTHING) == 1_200
+
+    async def test_nothing_is_put_without_an_error(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        await index.put(ada, EPISODES, [])
+        assert await listed(index, ada, EPISODES) == []
+
+    @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(moves=st.lists(st.deferred(lambda: MOVES), min_size=1, max_size=12))
+    async def test_nobody_reaches_anothers_documents(self, index: SearchIndex, moves: Sequence[Move]) -> None:
+        world = World()
+        for move in moves:
+            await world.make(index, move)
+        for tenant in world.tenants:
+            for user in USERS:
+                await world.check(index, Scope(tenant, user, frozenset({"p:a"})))
+                await world.check(index, Scope(tenant, user))
+
+
+def matches(each: IndexDocument, chosen: SearchFilter) -> bool:
+    """Return whether a filter chooses the document."""
+    return (
+        chosen.agent_id in (None, each.agent_id)
+        and chosen.thread_id in (None, each.thread_id)
+        and chosen.source_id in (None, each.source_id)
+        and (not chosen.kinds or each.kind in chosen.kinds)
+        and (chosen.since is None or each.at >= chosen.since)
+        and (chosen.until is None or each.at < chosen.until)
+    )
+
+
+USERS = ("ada", "bob", "ada#bob")
+
+
+@dataclass(frozen=True)
+class Move:
+    """A put, or a delete if there are no documents."""
+
+    tenant: int
+    user: str
+    index: IndexName
+    documents: tuple[tuple[str, str | None, str | None], ...] = ()
+    """Id, agent and required permission of each."""
+    gone: SearchFilter = EVERYTHING
+
+
+AGENTS = st.sampled_from([None, "x", "y"])
+PLACES = {
+    "tenant": st.integers(0, 2),
+    "user": st.sampled_from(USERS),
+    "index": st.sampled_from(list(IndexName)),
+}
+PUTS = st.builds(
+    Move,
+    **PLACES,
+    documents=st.lists(
+        st.tuples(st.sampled_from("abcdef"), AGENTS, st.sampled_from([None, "p:a", "p:b"])), min_size=1, max_size=4
+    ).map(tuple),
+)
+DELETES = st.builds(Move, **PLACES, gone=st.builds(SearchFilter, agent_id=AGENTS))
+MOVES = st.one_of(PUTS, PUTS, DELETES)
+
+
+@dataclass
+class World:
+    """What every owner's documents should be. The tenants are new."""
+
+    tenants: list[str] = field(default_factory=lambda: [new_scope().tenant_id for _ in range(3)])
+    documents: dict[tuple[IndexName, str, str], dict[str, IndexDocument]] = field(default_factory=dict)
+
+    def owned(self, name: IndexName, scope: Scope) -> dict[str, IndexDocument]:
+        owner = (name, scope.tenant_id, scope.user_id if name is EPISODES else "")
+        return self.documents.setdefault(owner, {})
+
+    async def make(self, index: SearchIndex, move: Move) -> None:
+        scope = Scope(self.tenants[move.tenant], move.user)
+        owned = self.owned(move.index, scope)
+        if not move.documents:
+            gone = [name for name, each in owned.items() if matches(each, move.gone)]
+            assert await index.delete(scope, move.index, move.gone) == len(gone)
+            for name in gone:
+                del owned[name]
+            return
+        made = [
+            document(
+                name, f"green {scope.tenant_id} {move.user} {name}", agent_id=agent, required_permission=permission
+            )
+            for name, agent, permission in move.documents
+        ]
+        await index.put(scope, move.index, made)
+        owned.update({each.id: each for each in made})
+
+    async def check(self, index: SearchIndex, scope: Scope) -> None:
+        for name in IndexName:
+            owned = self.owned(name, scope)
+            for agent in (None, "x"):
+                chosen = SearchFilter(agent_id=agent)
+                expected = {each.id: each for each in owned.values() if matches(each, chosen)}
+                readable = {
+                    each.id: each.views["turn"].text
+                    for each in expected.values()
+                    if each.required_permission is None or scope.has(each.required_permission)
+                }
+                # The words of every owner are asked for.
+                everybody = " ".join(("green", *self.tenants, *USERS))
+                result = await index.search(scope, name, query(everybody, agent_id=agent))
+                assert set(ids(result)) == set(ids(result, MEANING)) == set(readable)
+                assert _texts(result.documents) == readable
+                assert await listed(index, scope, name, chosen) == sorted(expected)
+                assert await index.count(scope, name, chosen) == len(expected)
+
+
+def _texts(documents: Mapping[str, IndexDocument] | Iterable[IndexDocument]) -> dict[str, str]:
+    values = documents.values() if isinstance(documents, Mapping) else documents
+    return {each.id: each.views["turn"].text for each in values}

@@ -1,0 +1,92 @@
+"""The product's own embedder talks to the demo model's sentence encoder over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import httpx
+import pytest
+
+from baton.adapters.openai.embedder import OpenAIEmbedder
+from baton.domain.search import Vector
+from local.demo_model.app import create_app
+from local.demo_model.sentence_encoder import DIMENSIONS, NAME
+from tests.fakes.token_counter import WordCounter
+from tests.fault_model import ThreadedServer
+
+
+@pytest.fixture(scope="module")
+def demo_url() -> Iterator[str]:
+    server = ThreadedServer(create_app({"BATON_DEMO_DELAY_MS": "0"}))
+    yield f"http://127.0.0.1:{server.start()}"
+    server.stop()
+
+
+@pytest.fixture
+async def embedder(demo_url: str) -> AsyncIterator[OpenAIEmbedder]:
+    embedder = OpenAIEmbedder(NAME, DIMENSIONS, counter=WordCounter(), api_key="none", base_url=demo_url)
+    yield embedder
+    await embedder.aclose()
+
+
+def cosine(one: Vector, other: Vector) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+async def test_similarities_are_those_that_the_model_is_known_for(embedder: OpenAIEmbedder) -> None:
+    person, *others = await embedder.embed(
+        ["That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day"]
+    )
+    # The figures of the model's page.
+    assert [cosine(person, other) for other in others] == pytest.approx([0.695, 0.943, 0.257], abs=0.001)
+
+
+async def test_a_text_has_the_same_vector_alone_and_among_others(embedder: OpenAIEmbedder) -> None:
+    texts = ["green", "My bicycle is green and was made in 1987.", "word " * 100, "green " * 400]
+    together = await embedder.embed(texts)
+    for text, vector in zip(texts, together, strict=True):
+        [alone] = await embedder.embed([text])
+        assert cosine(alone, vector) == pytest.approx(1.0, abs=1e-5)
+
+
+async def test_what_lies_beyond_256_tokens_is_cut(embedder: OpenAIEmbedder) -> None:
+    short, long, longer = await embedder.embed(["green " * 200, "green " * 254, "green " * 254 + "bicycle " * 50])
+    assert cosine(long, longer) == pytest.approx(1.0, abs=1e-5)
+    assert cosine(short, long) < 0.99999
+
+
+async def test_a_question_does_not_wait_for_a_large_request(embedder: OpenAIEmbedder) -> None:
+    await embedder.embed(["loads the model"])
+    large = asyncio.create_task(embedder.embed(["a sentence of some words " * 20] * 128))
+    await asyncio.sleep(0.1)
+    await embedder.embed(["a question"])
+    assert not large.done()
+    assert len(await large) == 128
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"input": []}, 400),
+        ({"input": ""}, 400),
+        ({"input": ["a", ""]}, 400),
+        ({"input": ["a"] * 2_049}, 400),
+        ({"input": [1, 2]}, 400),
+        ({"dimensions": 1_536}, 400),
+        ({"model": "text-embedding-3-small"}, 404),
+        ({"encoding_format": "hex"}, 400),
+    ],
+)
+async def test_wrong_requests_are_refused_as_openai_does(demo_url: str, change: dict[str, object], status: int) -> None:
+    async with httpx.AsyncClient(base_url=demo_url) as client:
+        answer = await client.post("/embeddings", json={"model": NAME, "input": "green"} | change)
+    assert answer.status_code == status
+    assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
+
+
+async def test_numbers_are_written_as_text_unless_asked_otherwise(demo_url: str) -> None:
+    async with httpx.AsyncClient(base_url=demo_url) as client:
+        answer = (await client.post("/embeddings", json={"model": NAME, "input": "green"})).json()
+    assert len(answer["data"][0]["embedding"]) == DIMENSIONS
+    assert answer["usage"] == {"prompt_tokens": 3, "total_tokens": 3}
