@@ -25,6 +25,8 @@ class FakeErasure:
     parents: dict[_Thread, str] = field(default_factory=dict)
     items: Counter[_Thread] = field(default_factory=Counter)
     of_users: Counter[_User] = field(default_factory=Counter)
+    noted: set[tuple[str, str, str]] = field(default_factory=set)
+    """Tenant, user and thread of uploads."""
     stubborn: set[str] = field(default_factory=set)
     """Threads whose items cannot be removed."""
     steps: int = 0
@@ -40,6 +42,9 @@ class FakeErasure:
         if parent is not None:
             self.parents[scope.tenant_id, thread_id] = parent
         return trace
+
+    async def note_upload(self, scope: Scope, thread_id: str) -> None:
+        self.noted.add((scope.tenant_id, scope.user_id, thread_id))
 
     async def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
         self._step()

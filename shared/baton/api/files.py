@@ -46,6 +46,7 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services,
     except ThreadUnavailable:
         await services.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
         raise
+    await services.erasure.note_upload(scope, canonical)
     upload = await services.files.presign_upload(scope, canonical, file.name, file.content_type, file.size)
     return UploadAnswer.of(
         upload,

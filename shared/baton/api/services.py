@@ -18,6 +18,7 @@ from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
+from baton.ports.erasure import Erasure
 from baton.ports.files import Files
 from baton.ports.handoffs import HandoffStore
 from baton.ports.retentions import Retentions
@@ -51,6 +52,7 @@ class ApiServices:
     forget_calls: ForgetCalls
     exports: Exports
     retentions: Retentions
+    erasure: Erasure
     clock: Clock
 
     @classmethod
@@ -76,6 +78,7 @@ class ApiServices:
             forget_calls=app.forget_calls,
             exports=app.exports,
             retentions=ports.retentions,
+            erasure=ports.erasure,
             clock=ports.clock,
         )
 

@@ -16,8 +16,12 @@ class Erasure(Protocol):
     Each method may be repeated. Methods that remove return how many items there were, by kind.
     """
 
+    async def note_upload(self, scope: Scope, thread_id: str) -> None:
+        """Note that the user may upload files under a thread id, which no conversation may have yet."""
+        ...
+
     def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
-        """Yield pages of the user's threads, without forks: those in use and tombstones."""
+        """Yield pages of the user's threads, without forks: those in use, tombstones, and ids with uploads only."""
         ...
 
     def created_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -133,7 +134,7 @@ class TestThread:
             asked.append(run_id)
             await keep(scope, thread, run_id)
 
-        world.stores.live.request_cancel = note  # type: ignore[method-assign]
+        world.stores.live.request_cancel = note  # type: ignore[method-assign, assignment]
         await world.app.forgetting.sweep(ADA, request.id, seconds=60)
         assert asked == ["rz"]
 
@@ -203,6 +204,15 @@ class TestUser:
         assert left == {f"acme#{later}"}
         assert [item for item in traces_of(world, meanwhile) if not _may_stay(item)] == []
         assert [each.thread_id for each in world.search.documents[IndexName.EPISODES, "acme", "ada"].values()] == [later]
+
+    async def test_uploads_without_a_conversation_are_found(self, world: World) -> None:
+        thread_id = new_thread_id()
+        await world.ports.erasure.note_upload(ADA, thread_id)
+        world.s3.put_object(Bucket=world.bucket, Key=f"acme/{thread_id}/files/file_1", Body=b"mine")
+        request = await world.app.forget_calls.forget_user(ADA, "me")
+        assert (await world.run(ADA, request.id))[-1] == "done"
+        assert world.versions() == []
+        assert traces_of(world, thread_id) == []
 
     async def test_asking_twice_makes_one_request(self, world: World) -> None:
         first = await world.app.forget_calls.forget_user(ADA, "me")
@@ -303,3 +313,37 @@ async def _remember_workflow(world: World, of: str, in_thread: str) -> None:
     await world.stores.store.release(lease)
     lease = await world.stores.store.acquire(ADA, _request(in_thread))
     await world.stores.store.close(lease, last_seq=lease.first_seq, ended=None, resumable=[workflow])
+
+
+@pytest.mark.parametrize("crash_at", range(1, 60, 6))
+async def test_a_crash_at_any_call_of_a_store_leaves_nothing_behind(new_world: Callable[[], World], crash_at: int) -> None:
+    world = new_world()
+    thread_id = await conversation(world, ADA)
+    request = await world.app.forget_calls.forget_user(ADA, "me")
+    calls = 0
+
+    def crash(**_: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == crash_at:
+            raise ZombieDied
+
+    for store in (world.dynamodb, world.s3):
+        store.meta.events.register("before-call", crash, unique_id=f"crash-{thread_id}")
+    try:
+        for _ in range(3):
+            try:
+                await world.run(ADA, request.id)
+                break
+            except ZombieDied:
+                world.clock.advance(960)
+    finally:
+        for store in (world.dynamodb, world.s3):
+            store.meta.events.unregister("before-call", crash, unique_id=f"crash-{thread_id}")
+    assert (await world.app.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
+    assert [item for item in traces_of(world, thread_id) if not _may_stay(item)] == []
+    assert world.versions() == []
+
+
+class ZombieDied(Exception):
+    """The worker dies here."""

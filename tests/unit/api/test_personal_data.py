@@ -104,7 +104,7 @@ async def test_sessions_are_exported_as_they_are_imported(served: Served) -> Non
 async def test_an_export_is_of_one_user(served: Served) -> None:
     await served.harness.say("m1", "Hello")
     assert code(await served.get("/users/ada/export", user="bob")) == (403, "forbidden")
-    assert [line["type"] for line in await lines(served, "thread:read_all", user="bob")] == ["end"]
+    assert [line["type"] for line in await lines(served, "thread:read_all", user="carl")] == ["end"]
     managed = await lines(served, MANAGER, user="boss", path="ada")
     assert managed[0]["type"] == "thread"
     assert ("user.export", "allowed") in [(each.action, each.outcome) for each in served.harness.audit.records]

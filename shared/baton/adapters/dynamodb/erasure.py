@@ -41,6 +41,7 @@ _KINDS = {
     "LIVE": "connections",
     "EPISODE": "episodes",
     "FLOW": "workflows",
+    "UPLOAD": "uploadNotes",
     "AUDIT": "auditDetails",
 }
 """The counts' names by the first part of the sort key. Other items are counted as ``otherItems``."""
@@ -55,7 +56,14 @@ class DynamoErasure:
         self._table = table
         self._clock = clock
 
+    async def note_upload(self, scope: Scope, thread_id: str) -> None:
+        # Objects are named by tenant and thread. Without a thread item, nothing else would say whose they are.
+        await self._table.put({**keys.user_upload(scope, thread_id), "changed_at": to_millis(self._clock.now())})
+
     async def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
+        async for page in self._table.query(keys.user_listing(scope), prefix=keys.UPLOAD):
+            ids = [item["SK"].removeprefix(keys.UPLOAD) for item in page]
+            yield await self._traces(scope, [keys.partition(scope, each) for each in ids], scope.user_id)
         async for page in self._table.query(keys.user_listing(scope), index=LISTING):
             yield await self._traces(scope, [item["PK"] for item in page], scope.user_id)
 
@@ -106,6 +114,7 @@ class DynamoErasure:
         async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
             own = [item for item in page if item["thread_id"] == thread_id]
             await self._in_turn([self._remove(item, tombstone, counts) for item in own])
+        await self._table.delete(keys.user_upload(scope, thread_id))
         return counts, True
 
     async def mark_swept(self, scope: Scope, thread_id: str, mark: str) -> None:

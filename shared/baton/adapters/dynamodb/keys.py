@@ -12,6 +12,7 @@ Key = dict[str, str]
 
 AUDIT = "AUDIT#"
 FLOW = "FLOW#"
+UPLOAD = "UPLOAD#"
 _MAX_ENCODED_USER = 512
 IDLE_SHARDS = 8
 """Partitions of the idle index. It is written once a session, so eight take 8,000 new sessions a second."""
@@ -96,6 +97,11 @@ def task_place(scope: Scope, thread_id: str, task_id: str) -> Key:
 def user_flow(scope: Scope, workflow_id: str) -> Key:
     """Return the key of a workflow in its user's list."""
     return {"PK": user_listing(scope), "SK": f"{FLOW}{workflow_id}"}
+
+
+def user_upload(scope: Scope, thread_id: str) -> Key:
+    """Return the key of the note that a user may upload files under a thread id."""
+    return {"PK": user_listing(scope), "SK": f"{UPLOAD}{thread_id}"}
 
 
 def skills(scope: Scope) -> str:
