@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 from typing import Any
 
 import httpx
@@ -37,7 +38,7 @@ async def completed(user: User, request_id: str) -> dict[str, Any]:
 
 async def test_a_forgotten_thread_is_gone_and_its_id_unused(cloud: RunningCloud, alice: User, tenant: str) -> None:
     thread_id = new_id()
-    await alice.ask("My secret is hunter2. " + "x" * 400_000, sessionId=thread_id)
+    await alice.ask("My secret is hunter2. " + secrets.token_hex(320_000), sessionId=thread_id)
     assert objects_of(cloud, tenant) != []
     answer = await alice.request("DELETE", f"/threads/{thread_id}")
     assert answer.status_code == 202

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -20,7 +21,8 @@ from tests.contracts.stores import answered, new_thread_id, said, turn
 from tests.integration.privacy.conftest import World
 
 SECRET = "my-password-is-hunter2"  # noqa: S105 - a word to look for
-LONG = SECRET + "x" * 400_000
+LONG = SECRET + secrets.token_hex(320_000)
+"""Too large for the table even when it is packed."""
 ADA, BOB, STRANGER = Scope("acme", "ada"), Scope("acme", "bob"), Scope("globex", "ada")
 
 
@@ -79,7 +81,7 @@ class TestThread:
         assert world.search.documents[IndexName.EPISODES, "acme", "ada"] == {}
         assert done.counts["messages"] == 4
         assert done.counts["searchDocuments"] == 1
-        assert done.counts["objectVersions"] >= 6
+        assert done.counts["objectVersions"] >= 7
 
     async def test_its_end_is_audited_with_counts(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
