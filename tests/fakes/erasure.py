@@ -48,7 +48,9 @@ class FakeErasure:
 
     async def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
         self._step()
-        own = [key for key, trace in self.traces.items() if key[0] == scope.tenant_id and trace.user_id == scope.user_id]
+        own = [
+            key for key, trace in self.traces.items() if key[0] == scope.tenant_id and trace.user_id == scope.user_id
+        ]
         for key in own:
             if key not in self.parents and key in self.traces:
                 yield [self.traces[key]]

@@ -77,7 +77,7 @@ class ForgetRequest(Served):
     requested_by: str = Field(examples=["alice"])
     requested_at: Timestamp = Field(examples=[TIMESTAMP])
     cutoff_at: Timestamp | None = Field(
-        description="Conversations that began later stay. Null until the second sweep, some 16 minutes after the first.",
+        description="Conversations that began later stay. Null until the second sweep, 16 minutes after the first.",
         examples=[TIMESTAMP],
     )
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from baton.ports.episodes import Closings, Episodes
     from baton.ports.erasure import Erasure, ObjectErasure
     from baton.ports.files import Files
-    from baton.ports.forget_requests import Forgettings, ForgetRequests
+    from baton.ports.forget_requests import ForgetRequests, Forgettings
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry

@@ -10,7 +10,7 @@ from baton.domain.identity import Permission, Scope
 from baton.handoffs.forks import is_led_by_parent
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
-from baton.ports.forget_requests import Forgettings, ForgetRequests
+from baton.ports.forget_requests import ForgetRequests, Forgettings
 from baton.ports.thread_store import ThreadStore
 from baton.requests.thread_access import own_thread
 
@@ -59,9 +59,7 @@ class ForgetCalls:
         try:
             thread = await own_thread(self._store, scope, thread_id)
         except ThreadUnavailable as refusal:
-            await self._audit.record(
-                scope, "thread.forget", thread_id=thread_id, outcome=refusal.audited_as, detail={}
-            )
+            await self._audit.record(scope, "thread.forget", thread_id=thread_id, outcome=refusal.audited_as, detail={})
             raise
         if is_led_by_parent(thread):
             raise ThreadLed
@@ -79,9 +77,7 @@ class ForgetCalls:
         return request
 
     def _request(self, scope: Scope, subject: ForgetSubject, user_id: str) -> ForgetRequest:
-        return ForgetRequest(
-            self._clock.new_id(), scope.tenant_id, subject, user_id, scope.user_id, self._clock.now()
-        )
+        return ForgetRequest(self._clock.new_id(), scope.tenant_id, subject, user_id, scope.user_id, self._clock.now())
 
     async def _begin(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
         known = await self._requests.open(request.scope, request)

@@ -129,9 +129,7 @@ class Exports:
                 yield thread
                 parent_id = thread.id
 
-                def forks(
-                    after: str | None, parent_id: str = parent_id
-                ) -> Awaitable[tuple[Sequence[Any], str | None]]:
+                def forks(after: str | None, parent_id: str = parent_id) -> Awaitable[tuple[Sequence[Any], str | None]]:
                     return self._store.list_threads(own, limit=THREADS, cursor=after, parent_thread_id=parent_id)
 
                 async for fork in _all(forks):

@@ -256,15 +256,15 @@ class Forgetting:
             return
         left = dict(await self._erasure.left(scope, thread.id))
         left["objectVersions"] = await self._objects.left(scope, thread.id)
-        left["searchDocuments"] = await self._search.count(
-            scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id)
-        )
+        left["searchDocuments"] = await self._search.count(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
         for kind, number in left.items():
             work.residue.add(kind, number)
         if any(left.values()):
             return
         # A tombstone that another request has put there in the meantime stays until it is old enough.
-        if thread.buried_at is not None and self._clock.now() < thread.buried_at + timedelta(seconds=self.waits.zombies):
+        if thread.buried_at is not None and self._clock.now() < thread.buried_at + timedelta(
+            seconds=self.waits.zombies
+        ):
             work.young += 1
             return
         await self._erasure.unbury(scope, thread.id)
@@ -289,9 +289,7 @@ class Forgetting:
         if work.living:
             work.residue.add("searchDocuments", len(await self._indexed(work)))
         else:
-            work.residue.add(
-                "searchDocuments", await self._search.count(scope, IndexName.EPISODES, SearchFilter())
-            )
+            work.residue.add("searchDocuments", await self._search.count(scope, IndexName.EPISODES, SearchFilter()))
 
     async def _indexed(self, work: _Round) -> set[str]:
         """Return the threads that the user has documents of, without those that stay."""
@@ -311,9 +309,7 @@ class Forgetting:
                 work.tally.add(kind, number)
         before = kept_since(work.request.requested_at, retention.uploads)
         if before is not None and work.is_complete:
-            removed, work.is_complete = await self._objects.sweep_uploads(
-                scope, before=before, deadline=work.deadline
-            )
+            removed, work.is_complete = await self._objects.sweep_uploads(scope, before=before, deadline=work.deadline)
             work.tally.add("uploadVersions", removed)
         if work.is_complete:
             await self._sweep_episodes(work, retention)
@@ -360,9 +356,7 @@ class Forgetting:
         action = SUBJECT_ACTIONS[request.subject]
         once = Once(derived_record_id(request.id, action, request.status.value), request.requested_at)
         by = Scope(request.tenant_id, request.requested_by)
-        await self._audit.record(
-            by, action, thread_id=None, outcome=request.status.value, detail=detail, once=once
-        )
+        await self._audit.record(by, action, thread_id=None, outcome=request.status.value, detail=detail, once=once)
         await self._requests.save(scope, request)
 
     def _ended(self, request: ForgetRequest) -> StepResult:

@@ -9,7 +9,7 @@ from aws_lambda_powertools import Logger
 from baton.domain.forgetting import ForgetRequest, ForgetSubject
 from baton.domain.identity import Scope
 from baton.ports.clock import Clock
-from baton.ports.forget_requests import Forgettings, ForgetRequests
+from baton.ports.forget_requests import ForgetRequests, Forgettings
 from baton.ports.retentions import Retentions
 
 logger = Logger(child=True)

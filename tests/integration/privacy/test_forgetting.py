@@ -20,7 +20,7 @@ from baton.ports.thread_store import LeaseRequest
 from tests.contracts.stores import answered, new_thread_id, said, turn
 from tests.integration.privacy.conftest import World
 
-SECRET = "my-password-is-hunter2"  # noqa: S105 - a word to look for
+SECRET = "my-password-is-hunter2"
 LONG = SECRET + secrets.token_hex(320_000)
 """Too large for the table even when it is packed."""
 ADA, BOB, STRANGER = Scope("acme", "ada"), Scope("acme", "bob"), Scope("globex", "ada")
@@ -147,7 +147,7 @@ class TestThread:
         await world.harness.app.endings.end(lease, _timeout())
         request = await world.app.forget_calls.forget_thread(ADA, thread_id)
         await world.app.forgetting.sweep(ADA, request.id, seconds=60)
-        with pytest.raises(Exception, match="session has not ended|not available"):
+        with pytest.raises(Exception, match=r"session has not ended|not available"):
             await world.app.episode_writer.write(ADA, thread_id, 1)
         await world.run(ADA, request.id)
         assert [item for item in world.items() if item["SK"].startswith("EPISODE#")] == []
@@ -205,7 +205,9 @@ class TestUser:
         left = {item["PK"] for item in world.items() if item["SK"] == "THREAD"}
         assert left == {f"acme#{later}"}
         assert [item for item in traces_of(world, meanwhile) if not _may_stay(item)] == []
-        assert [each.thread_id for each in world.search.documents[IndexName.EPISODES, "acme", "ada"].values()] == [later]
+        assert [each.thread_id for each in world.search.documents[IndexName.EPISODES, "acme", "ada"].values()] == [
+            later
+        ]
 
     async def test_uploads_without_a_conversation_are_found(self, world: World) -> None:
         thread_id = new_thread_id()
@@ -250,9 +252,7 @@ class TestRetention:
         old, other = await conversation(world, ADA), await conversation(world, STRANGER)
         world.clock.advance(40 * 86400)
         recent = await conversation(world, BOB)
-        await world.ports.retentions.put(
-            ADA, Retention(threads=30, changed_by="boss", changed_at=world.clock.now())
-        )
+        await world.ports.retentions.put(ADA, Retention(threads=30, changed_by="boss", changed_at=world.clock.now()))
         assert await world.app.retention_runs.start_due() == 1
         assert await world.app.retention_runs.start_due() == 0
         [request_id] = world.forgettings.started
@@ -318,7 +318,9 @@ async def _remember_workflow(world: World, of: str, in_thread: str) -> None:
 
 
 @pytest.mark.parametrize("crash_at", range(1, 60, 6))
-async def test_a_crash_at_any_call_of_a_store_leaves_nothing_behind(new_world: Callable[[], World], crash_at: int) -> None:
+async def test_a_crash_at_any_call_of_a_store_leaves_nothing_behind(
+    new_world: Callable[[], World], crash_at: int
+) -> None:
     world = new_world()
     thread_id = await conversation(world, ADA)
     request = await world.app.forget_calls.forget_user(ADA, "me")

@@ -63,7 +63,9 @@ def test_forgetting_touches_nobody_else(new_world: Callable[[], World], subject:
         before = everything_of(world, others)
         calls = world.app.forget_calls
         # By its own caller as "me": a user may be called so, too.
-        request = await (calls.forget_user(chosen, "me") if subject == "user" else calls.forget_thread(chosen, thread_id))
+        request = await (
+            calls.forget_user(chosen, "me") if subject == "user" else calls.forget_thread(chosen, thread_id)
+        )
         await world.run(chosen, request.id)
         assert (await calls.get(chosen, request.id)).status is ForgetStatus.COMPLETED
         assert everything_of(world, others) == before

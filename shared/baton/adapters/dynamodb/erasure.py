@@ -98,7 +98,9 @@ class DynamoErasure:
                 return False
             condition, values = _unchanged(item)
             try:
-                await self._table.put({**key, **_tombstone(scope, item, self._clock)}, condition=condition, values=values)
+                await self._table.put(
+                    {**key, **_tombstone(scope, item, self._clock)}, condition=condition, values=values
+                )
             except ConditionFailed:
                 continue
             return True
