@@ -10,7 +10,7 @@ from typing import Any
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EpisodeRef
 from baton.domain.identity import Scope
-from baton.domain.queued import RecordDelivery
+from baton.domain.queued import Queued, RecordDelivery
 from baton.ports.agent_client import AgentChunk, AgentFailed, AgentTask
 from baton.ports.tools import CallContext, OfferedTools, ToolFailed, ToolResult
 
@@ -62,6 +62,21 @@ class Record:
 
     def attempting(self, attempt: int) -> None:
         """Do nothing, because no other worker receives the record."""
+
+
+@dataclass
+class QueueInMemory:
+    """Implements ``TurnQueue`` for the summaries that turns ask for, until the benchmark takes them."""
+
+    waiting: list[tuple[Scope, Queued]] = field(default_factory=list)
+
+    async def send(self, scope: Scope, message: Queued) -> None:
+        self.waiting.append((scope, message))
+
+    def take(self) -> list[tuple[Scope, Queued]]:
+        """Return what waits, and forget it."""
+        taken, self.waiting = self.waiting, []
+        return taken
 
 
 class NoClosings:

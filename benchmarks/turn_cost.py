@@ -32,6 +32,7 @@ from baton.composition.aws import AwsPorts
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
+from baton.domain.queued import QueuedSummary
 from baton.outbox.subscriber import Subscriber
 from baton.ports.chat_model import ChatModel, ModelSettings
 from baton.ports.clock import SystemClock
@@ -39,7 +40,7 @@ from baton.ports.files import ThreadFiles
 from baton.requests.parsing import message_request
 from baton.turns.turns import Turns
 from benchmarks.capacity import CapacityMeter, Request, by_operation
-from benchmarks.ports import AgentsInMemory, ConnectedClient, NoClosings, NoRemoteAgents, NoTools, Record
+from benchmarks.ports import AgentsInMemory, ConnectedClient, NoClosings, NoRemoteAgents, NoTools, QueueInMemory, Record
 from benchmarks.report import machine, table
 from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel
 from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
@@ -132,11 +133,14 @@ class Conversation:
         self._thread_id = thread_id
         self._connected = connected
         self._turn = 0
+        self.summaries: list[tuple[Request, ...]] = []
+        """The requests of each summary of what has left the history."""
 
     async def go_on(self, turns: int) -> None:
         """Run turns without pauses, and do not count them."""
         for _ in range(turns):
             await self._run(0.0, 0.0)
+            await self._summarise()
         self._baton.meter.take()
 
     async def measured(self) -> TurnCost:
@@ -153,7 +157,18 @@ class Conversation:
         requests, frames = baton.meter.take(), len(baton.client.frames)
         files = baton.files.of_thread(SCOPE, self._thread_id)
         model_cpu_seconds = await _model_cpu_seconds(files)
+        await self._summarise()
         return TurnCost(self._turn, requests, baton.s3_requests, frames, seconds, cpu_seconds, model_cpu_seconds)
+
+    async def _summarise(self) -> None:
+        """Write the summary that the last turn has asked for, as another worker would. Its requests count apart."""
+        baton = self._baton
+        for scope, message in baton.queue.take():
+            assert isinstance(message, QueuedSummary)  # noqa: S101 - turns queue nothing else
+            baton.model.seconds = baton.model.silence = 0.0
+            baton.meter.take()
+            await baton.summaries.write(scope, message.due)
+            self.summaries.append(baton.meter.take())
 
     async def _run(self, seconds: float, silence: float) -> None:
         self._turn += 1
@@ -171,8 +186,10 @@ class Conversation:
 class MeteredPorts(AwsPorts):
     """A deployment's ports on local engines. The model, connections, tools and remote agents are fakes."""
 
-    def __init__(self, table: Table, s3: Any, bucket: str, clock: HourClock, connections: ConnectedClient) -> None:
-        self.table, self.bodies = table, S3Bodies(s3, bucket)
+    def __init__(
+        self, table: Table, s3: Any, bucket: str, clock: HourClock, connections: ConnectedClient, queue: QueueInMemory
+    ) -> None:
+        self.table, self.bodies, self.queue = table, S3Bodies(s3, bucket), queue
         self.clock, self.connections, self.closings = clock, connections, NoClosings()
         self.files = S3Files(s3, bucket, clock)
         self.catalog = AgentFiles.load(ROOT / "agents", "assistant")
@@ -200,9 +217,13 @@ class Baton:
         self.clock = HourClock()
         self.model = PacedModel()
         self.client = ConnectedClient()
+        self.queue = QueueInMemory()
         self.files = S3Files(s3, bucket, self.clock)
-        self._ports = partial(MeteredPorts, table, s3, bucket, self.clock, self.client)
+        self._ports = partial(MeteredPorts, table, s3, bucket, self.clock, self.client, self.queue)
         self.turns = self.turns_with(self.model)
+        ports = self._ports()
+        ports.model = self.model
+        self.summaries = build(ports).history_summaries
 
     def turns_with(self, model: ChatModel, *agents: AgentDefinition) -> Turns:
         """Return ``Turns`` with this model. ``agents`` replace the shipped agents; the first one is the main agent."""
@@ -246,6 +267,8 @@ class Results:
     new_hour: TurnCost
     """The cost of the first turn in a new hour, which changes the thread's entry in the listing."""
     sse: tuple[TurnCost, ...]
+    summaries: tuple[tuple[Request, ...], ...]
+    """The requests of each summary of what has left the history, in the conversation over a WebSocket."""
 
 
 async def measure(turns: Iterable[int], silence: float = 0.0) -> Results:
@@ -262,7 +285,9 @@ async def measure(turns: Iterable[int], silence: float = 0.0) -> Results:
         without_connection = Conversation(baton, SSE_THREAD_ID, connected=False)
         first = await without_connection.measured()
         await without_connection.go_on(8)
-        return Results(tuple(websocket), new_hour, (first, await without_connection.measured()))
+        return Results(
+            tuple(websocket), new_hour, (first, await without_connection.measured()), tuple(conversation.summaries)
+        )
 
 
 def summary(costs: Iterable[TurnCost]) -> str:
@@ -309,6 +334,11 @@ def beginning(first: TurnCost, new_hour: TurnCost) -> str:
 
 def detail(cost: TurnCost) -> str:
     """Return a table of all requests of a turn, in order."""
+    return requests_table(cost.requests)
+
+
+def requests_table(requests: Sequence[Request]) -> str:
+    """Return a table of requests, in order."""
     rows = [
         (
             f"{number} {request.operation} {request.target}" + (" (refused)" if request.refused else ""),
@@ -317,7 +347,7 @@ def detail(cost: TurnCost) -> str:
             request.index_units or "",
             request.item_bytes or "",
         )
-        for number, request in enumerate(cost.requests, start=1)
+        for number, request in enumerate(requests, start=1)
     ]
     return table(["request", "write units", "read units", "in indexes", "item bytes"], rows)
 
@@ -347,6 +377,9 @@ def main() -> None:
     print(summary(results.websocket))
     print("\nBeside the turns:\n")
     print(beginning(results.websocket[0], results.new_hour))
+    if results.summaries:
+        print(f"\nThe last of {len(results.summaries)} summaries of what has left the history, request by request:\n")
+        print(requests_table(results.summaries[-1]))
     print("\nOver SSE, no connection attached:\n")
     print(summary(results.sse))
     if arguments.detail:
@@ -361,6 +394,7 @@ def _as_json(results: Results) -> dict[str, Any]:
     return {
         "websocket": [cost.as_json() for cost in results.websocket],
         "newHour": results.new_hour.as_json(),
+        "summaries": [[asdict(request) for request in each] for each in results.summaries],
         "sse": [cost.as_json() for cost in results.sse],
     }
 

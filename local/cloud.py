@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from local import environment, resources
@@ -153,6 +154,7 @@ class LocalCloud:
             files_endpoint=files,
             queues_endpoint=queues,
             other_endpoint=moto,
+            search_url=f"sqlite:///{self._search_folder()}",
         )
         self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template.resolve())
         self._running.enter_context(state_machines.executed(self._invoke))
@@ -221,6 +223,12 @@ class LocalCloud:
             raise
         finally:
             pool.shutdown(wait=wait, cancel_futures=True)
+
+    def _search_folder(self) -> Path:
+        """Return the folder of the search index, which goes with the run unless there is a data folder."""
+        if self.settings.data_dir:
+            return self.settings.data_dir.absolute() / "search"
+        return Path(self._running.enter_context(TemporaryDirectory(prefix="baton-search-", ignore_cleanup_errors=True)))
 
     def _restore_table(self) -> None:
         """Create the table again after its engine was restarted."""

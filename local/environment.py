@@ -27,6 +27,8 @@ DEVELOPERS_CHOICE = (
     "BATON_LEASE_SECONDS",
     "BATON_LIGHT_MODEL",
     "BATON_MODEL_METADATA",
+    "BATON_MODEL_CACHE_HINTS",
+    "BATON_SEARCH_URL",
     "BATON_TOKEN_ISSUERS",
     "BATON_TOOL_PACKAGES",
     "OPENAI_API_KEY",
@@ -58,6 +60,7 @@ def variables(
     files_endpoint: str,
     queues_endpoint: str,
     other_endpoint: str,
+    search_url: str,
 ) -> dict[str, str]:
     """Return the variables that the template gives its functions, with this machine's endpoints and folders.
 
@@ -69,6 +72,7 @@ def variables(
     merged["OPENAI_BASE_URL"] = demo
     merged["OPENAI_API_KEY"] = "offline"
     merged["BATON_AGENTS_DIR"] = str(ROOT / "agents")
+    merged["BATON_SEARCH_URL"] = search_url
     merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
     chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
     if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:

@@ -28,7 +28,7 @@ class LocalSettings(BaseSettings):
     engines: Literal["embedded", "real"] = Field("embedded", validation_alias="ENGINES")
     """The search engine: the embedded index or a real OpenSearch."""
     data_dir: Path | None = Field(None, validation_alias="BATON_DATA_DIR")
-    """Keeps table, queues, objects and the token key between runs. Without it, everything is in memory."""
+    """Keeps table, queues, objects, search index and token key between runs. Without it, nothing is kept."""
     embed_keys: SecretStr | None = Field(None, validation_alias="BATON_EMBED_KEYS")
     """Embed keys of the developer's own host application, as in the embed keys secret."""
     cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")

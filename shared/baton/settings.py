@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Json, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -159,6 +159,10 @@ class ModelSettings(_Settings):
     """For fast, simple tasks such as the summary of a handoff. The chat model if absent."""
     sends_metadata: bool = Field(default=False, validation_alias="BATON_MODEL_METADATA")
     """Whether each request tells the endpoint which agent asks and where its workflow stands."""
+    cache_hints: Literal["auto", "key", "breakpoints", "none"] = Field(
+        default="auto", validation_alias="BATON_MODEL_CACHE_HINTS"
+    )
+    """What requests tell the endpoint's prompt cache. ``auto``: a key where the endpoint is OpenAI's own."""
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
 
 
@@ -177,7 +181,7 @@ class SearchSettings(_Settings):
     """The search engine."""
 
     url: SearchUrl = Field(default="", validation_alias="BATON_SEARCH_URL")
-    """An OpenSearch (``https://...``) or a file of the embedded index (``sqlite:///path``). If empty, search is off."""
+    """An OpenSearch (``https://...``) or a folder of the embedded index (``sqlite:///path``). Empty: search is off."""
 
 
 class MetricSettings(_Settings):

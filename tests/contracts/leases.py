@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.domain.errors import LeaseLost
+from baton.domain.history_window import HistoryWindow
 from baton.domain.thread import LeaseMark, Run, RunStatus
 from baton.domain.usage import Usage
 from baton.ports.stream_log import LogPiece
@@ -174,6 +175,27 @@ class CommitContract:
             await stores.turn(thread_id, number)
         thread = await stores.store.get_thread(stores.ada, thread_id)
         assert (thread.usage, thread.stored_tokens, thread.next_ordinal) == (Usage(30, 15), 60, 6)
+
+    async def test_a_commit_keeps_the_windows_of_histories(self, stores: Stores) -> None:
+        first = await stores.turn(new_thread_id())
+        windows = (
+            HistoryWindow("assistant", first_ordinal=4, masked_below=3, summary_at=4),
+            HistoryWindow("maker", "6.0", first_ordinal=6),
+        )
+        for number, moved in ((2, windows), (3, None), (4, windows[:1])):
+            lease = await stores.acquire(first.thread_id, message_id=f"m{number}", run_id=f"r{number}")
+            await stores.store.put_message(lease, said(lease))
+            ordinal = lease.thread.next_ordinal + 1
+            await stores.store.commit(lease, Commit(ordinal, lease.first_seq, usage=Usage(), tokens=10, windows=moved))
+            thread = await stores.store.get_thread(stores.ada, first.thread_id)
+            assert thread.windows == (windows[:1] if number == 4 else windows)
+
+    async def test_cached_tokens_add_up(self, stores: Stores) -> None:
+        thread_id = new_thread_id()
+        for number, spent in enumerate((Usage(10, 1), Usage(10, 1, 4), Usage(10, 1, 3))):
+            lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
+            await stores.commit(lease, said(lease), spent=spent)
+        assert (await stores.store.get_thread(stores.ada, thread_id)).usage == Usage(30, 3, 7)
 
     async def test_the_next_run_goes_on_where_the_last_ended(self, stores: Stores) -> None:
         first = await stores.turn(new_thread_id(), 1)

@@ -102,6 +102,33 @@ class MessageContract:
         assert texts(await recent(stores.ada, thread, token_budget=1_000, before=99)) == ["0", "1", "2", "3", "4"]
         assert texts(await recent(stores.ada, thread, token_budget=1_000, before=0)) == []
 
+    async def test_recent_messages_end_at_the_windows_start(self, stores: Stores) -> None:
+        thread = await _conversation(stores, [100, 1, 20, 30, 40])
+        recent = stores.store.recent_messages
+        assert texts(await recent(stores.ada, thread, token_budget=1_000, first_ordinal=2)) == ["2", "3", "4"]
+        assert texts(await recent(stores.ada, thread, token_budget=69, first_ordinal=2)) == ["3", "4"]
+        assert texts(await recent(stores.ada, thread, token_budget=69, before=4, first_ordinal=3)) == ["3"]
+        assert texts(await recent(stores.ada, thread, token_budget=69, first_ordinal=5)) == []
+
+    async def test_messages_are_read_with_the_summaries_of_what_came_before(self, stores: Stores) -> None:
+        thread = await _conversation(stores, [1, 1, 1])
+        put, later = stores.store.put_summary, "Ünd so weiter."
+        await put(stores.ada, thread, ordinal=1, agent_id="skill-creation_agent", summary="First.")
+        await put(stores.ada, thread, ordinal=1, agent_id="skill-creation_agent", summary=later)
+        await put(stores.ada, thread, ordinal=1, agent_id="assistant", summary="Another.")
+        page = await stores.store.read_messages(stores.ada, thread, limit=10, before=None)
+        expected = [{}, {"skill-creation_agent": later, "assistant": "Another."}, {}]
+        assert [message.summaries for message in page.messages] == expected
+        recent = await stores.store.recent_messages(stores.ada, thread, token_budget=10)
+        assert [message.summaries for message in recent] == expected
+        assert texts(recent) == ["0", "1", "2"]
+
+    async def test_a_summary_of_a_message_that_is_gone_leaves_nothing(self, stores: Stores) -> None:
+        thread = await _conversation(stores, [1])
+        await stores.store.put_summary(stores.ada, thread, ordinal=7, agent_id="assistant", summary="All of it.")
+        found = await stores.store.run_messages(stores.ada, thread.id, first_ordinal=7, below=None)
+        assert list(found) == []
+
     async def test_a_new_thread_has_no_recent_messages(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         assert list(await stores.store.recent_messages(stores.ada, lease.thread, token_budget=1_000)) == []

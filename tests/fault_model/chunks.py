@@ -20,9 +20,11 @@ def tool_delta(index: int | None, *, id: str | None = None, name: str | None = N
     return {"tool_calls": [head | {"type": "function", "function": function}]}
 
 
-def usage_chunk(prompt: int, completion: int) -> Json:
-    """The chunk that carries the token counts."""
-    counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+def usage_chunk(prompt: int, completion: int, cached: int = 0) -> Json:
+    """The chunk that carries the token counts; ``cached`` ones were read from a prompt cache."""
+    counts: Json = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    if cached:
+        counts["prompt_tokens_details"] = {"cached_tokens": cached, "audio_tokens": 0}
     return chunk({}, usage=counts) | {"choices": []}
 
 

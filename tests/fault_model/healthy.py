@@ -9,11 +9,13 @@ from tests.fault_model.chunks import Json, chunk, tool_delta, usage_chunk, words
 from tests.fault_model.exchange import Behaviour, Exchange
 
 
-def answers(text: str = "Hello there.", *, delay: float = 0.0, usage: bool = True, finish: str = "stop") -> Behaviour:
+def answers(
+    text: str = "Hello there.", *, delay: float = 0.0, usage: bool = True, finish: str = "stop", cached: int = 0
+) -> Behaviour:
     """Streams ``text`` word by word (``delay`` seconds a word) and ends as it should."""
 
     async def behave(exchange: Exchange) -> None:
-        await _stream(exchange, words_of(text), delay=delay, usage=usage, finish=finish)
+        await _stream(exchange, words_of(text), delay=delay, usage=usage, finish=finish, cached=cached)
 
     return behave
 
@@ -61,17 +63,23 @@ async def open_answer(exchange: Exchange, words: Sequence[str], delay: float = 0
 
 
 async def _stream(
-    exchange: Exchange, words: Sequence[str], *, delay: float = 0.0, usage: bool = True, finish: str = "stop"
+    exchange: Exchange,
+    words: Sequence[str],
+    *,
+    delay: float = 0.0,
+    usage: bool = True,
+    finish: str = "stop",
+    cached: int = 0,
 ) -> None:
     await open_answer(exchange, words, delay)
-    await _finish(exchange, finish, usage_tokens=len(words) if usage else None)
+    await _finish(exchange, finish, usage_tokens=len(words) if usage else None, cached=cached)
 
 
-async def _finish(exchange: Exchange, finish: str, *, usage_tokens: int | None) -> None:
+async def _finish(exchange: Exchange, finish: str, *, usage_tokens: int | None, cached: int = 0) -> None:
     await exchange.event(chunk({}, finish))
     asked = (exchange.received.body.get("stream_options") or {}).get("include_usage")
     if usage_tokens is not None and asked:
         prompt_tokens = len(json.dumps(exchange.received.body["messages"]).split())
-        await exchange.event(usage_chunk(prompt_tokens, usage_tokens))
+        await exchange.event(usage_chunk(prompt_tokens, usage_tokens, cached))
     await exchange.event("[DONE]")
     await exchange.close_stream()

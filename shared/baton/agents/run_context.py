@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,6 +105,8 @@ class RunContext:
             temperature=choice.temperature,
             max_output_tokens=choice.max_output_tokens,
             timeout_seconds=min(choice.timeout_seconds, patience),
+            # Within the 64 characters that OpenAI allows. Agents of one thread have nothing in common in their prompts.
+            cache_key=str(uuid.uuid5(uuid.UUID(self.thread_id), f"prompts\0{agent.id}")),
         )
 
     def work_seconds(self, wanted: float) -> float:

@@ -40,6 +40,12 @@ class Usage(Served):
     input_tokens: int = Field(examples=[412])
     output_tokens: int = Field(examples=[58])
     total_tokens: int = Field(examples=[470])
+    cached_input_tokens: int = Field(
+        default=0,
+        exclude_if=lambda tokens: tokens == 0,
+        description="Input tokens that the provider read from its prompt cache; left out where there are none.",
+        examples=[384],
+    )
 
 
 class Run(Served):

@@ -161,13 +161,17 @@ class AwsPorts:
     def search(self) -> SearchIndex:
         from baton.settings import EmbeddingSettings, SearchSettings
 
-        url, _dimensions = SearchSettings().url, EmbeddingSettings().dimensions
+        url, dimensions = SearchSettings().url, EmbeddingSettings().dimensions
         if not url:
             from baton.adapters.no_search import NoSearch
 
             return NoSearch()
         if url.startswith("sqlite:"):
-            raise NotImplementedError(f"BATON_SEARCH_URL names the embedded index, which is not there yet: {url}")
+            from pathlib import Path
+
+            from baton.adapters.sqlite_index import SqliteIndex
+
+            return SqliteIndex(Path(url.removeprefix("sqlite:///")), dimensions)
         raise NotImplementedError(f"BATON_SEARCH_URL names an OpenSearch, whose adapter is not there yet: {url}")
 
     @cached_property
@@ -291,9 +295,13 @@ class AwsPorts:
 
         def openai() -> ChatModel:
             from baton.adapters.openai import OpenAIChatModel
+            from baton.adapters.openai.cache_hints import hints_for
 
             return OpenAIChatModel(
-                api_key=self.model_key, base_url=settings.base_url, sends_metadata=settings.sends_metadata
+                api_key=self.model_key,
+                base_url=settings.base_url,
+                sends_metadata=settings.sends_metadata,
+                cache_hints=hints_for(settings.base_url, settings.cache_hints),
             )
 
         return DeferredChatModel(openai)

@@ -248,4 +248,5 @@ def _token_usage(usage: Usage, model: str | None) -> TokenUsage:
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         total_tokens=usage.total_tokens,
+        cached_input_tokens=usage.cached_input_tokens or None,
     )

@@ -33,6 +33,8 @@ class Metric(StrEnum):
     """Deliveries of a dead turn that could not be ended."""
     MODEL_FAILURES = "ModelFailures"
     """Runs without an answer because the model failed, and failed summaries."""
+    SUMMARIES_FAILED = "SummariesFailed"
+    """Summaries of message histories that could not be queued or written. A later turn asks for them again."""
     ANSWERS_DISCARDED = "AnswersDiscarded"
     """Answers that were begun for a message that was sent before, and stopped. Nobody is charged their tokens."""
     MODEL_CALLS_FAILED = "ModelCallsFailed"

@@ -108,7 +108,8 @@ def assemble(
     others = [*blocks.steady, *known, *blocks.retrieved, *blocks.changing]
     fixed = message_tokens(agent.system_prompt, counter) + total_tokens(others, counter) + current_tokens + REPLY_TOKENS
     rules = window_rules(agent, max(0, whole - fixed), handoff)
-    windowed = slide(exchanges(history, is_cut=rules.is_cut), window, rules)
+    end = history[-1].ordinal + 1 if history else 0
+    windowed = slide(exchanges(history, is_cut=rules.is_cut), window, rules, end=end)
     if windowed.window.summary_at != window.summary_at:
         known = _summary(_stored_summary(history, windowed.window))
     shows_calls = handoff is not None and handoff.show_tool_calls

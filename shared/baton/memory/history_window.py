@@ -98,12 +98,13 @@ def exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) -> list[
     return [Exchange(tuple(group)) for group in groups]
 
 
-def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules) -> WindowedHistory:
+def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules, *, end: int = 0) -> WindowedHistory:
     """Return the exchanges in the window, which stays where it is unless a stride is due.
 
     If the history takes more than its room, the window moves so that about ``KEPT_SHARE`` of the room is used. Near
     that limit it moves earlier if a summary of what leaves is stored, or if masking old results is enough. The newest
-    exchange stays as long as it fits the room, with its results masked if it must be.
+    exchange stays as long as it fits the room, with its results masked if it must be. ``end`` is the ordinal after the
+    last message that was read: if no whole exchange was, the window begins there.
     """
     inside = [exchange for exchange in history if exchange.first_ordinal >= window.first_ordinal]
     pruned = list(history[: len(history) - len(inside)])
@@ -118,7 +119,9 @@ def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules
             pruned.append(inside.pop(0))
         if is_full and _shown(inside, moved.masked_below) > rules.room:
             pruned, inside = [*pruned, *inside], []  # the newest exchange alone is too long
-    if inside and _is_summarised(inside[0], window, rules):
+    if not inside:
+        moved = replace(moved, first_ordinal=max(moved.first_ordinal, end))
+    elif _is_summarised(inside[0], window, rules):
         moved = replace(moved, summary_at=inside[0].first_ordinal)
     return WindowedHistory(moved, tuple(inside), tuple(pruned), _shown(inside, moved.masked_below), rules)
 

@@ -61,6 +61,8 @@ class ModelSettings:
     max_output_tokens: int | None = None
     timeout_seconds: float = 60.0
     """The longest wait for the first chunk of the answer, and between two chunks."""
+    cache_key: str | None = None
+    """What calls have in common whose prompts begin alike. Endpoints with prompt caches send them to the same one."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """What the call is about, as JSON values by name. An adapter sends it only if the deployment asks for it."""
 

@@ -22,6 +22,7 @@ from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, RunEnd, StoredMessage
+from baton.domain.metrics import Metric, count
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.state_events import state_changes
 from baton.domain.thread import Run, Thread, ThreadStatus
@@ -188,6 +189,7 @@ class RunCommit:
         try:
             await self.services.queue().send(scope, queued_summary(scope, thread.id, due))
         except BatonError as failure:
+            count(Metric.SUMMARIES_FAILED)
             logger.warning("summary not queued", thread_id=thread.id, reason=failure.code)
 
     async def _move_pointer(

@@ -20,6 +20,7 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.composition.metrics import write_metrics
+from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelError, ModelRateLimited, StoreUnavailable, ThreadBusy, Unauthorized
 from baton.domain.events import custom, unsequenced
 from baton.domain.identity import Scope
@@ -38,7 +39,7 @@ from tests.fakes.chat_model import Answer
 from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
 from tests.harness.handoffs import advance, calling
-from tests.harness.harness import Harness
+from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.sockets import Socketed
 from tests.infrastructure.stack import Stack as Template
 from tests.infrastructure.stack import read_template
@@ -96,6 +97,15 @@ async def a_queue_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
     socketed = Socketed(Harness())
     monkeypatch.setattr(socketed.harness.queue, "send", Broken(StoreUnavailable()).send)
     await socketed.send("message", messageId="m1", content="Hello")
+
+
+@failure(Metric.SUMMARIES_FAILED)
+async def a_summary_that_cannot_be_queued(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = {"max_working_memory_tokens": 500}
+    harness = Harness(assistant=AgentDefinition.model_validate({**ASSISTANT.model_dump(), "memory": memory}))
+    harness.queue.is_down = True
+    for number in range(8):
+        await harness.say(f"m{number}", "word " * 60)
 
 
 @failure(Metric.CONNECTIONS_REFUSED)

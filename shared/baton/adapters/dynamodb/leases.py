@@ -212,6 +212,9 @@ class Leases:
             values[":pending"] = PENDING.pack(commit.pending)
         else:
             end += ", pending"
+        if commit.usage.cached_input_tokens:
+            end += " ADD cached_input_tokens :cached"
+            values[":cached"] = commit.usage.cached_input_tokens
         await self._update_mine(lease, expression + end, values, commits=True)
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:

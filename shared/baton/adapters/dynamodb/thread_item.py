@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from baton.adapters.dynamodb.shapes import PENDING, unpack_conversation
@@ -37,7 +38,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         conversation=unpack_conversation(item["active_agent_id"], item.get("conversation")),
         status=ThreadStatus(item["thread_status"]),
         episode=item["episode"],
-        usage=Usage(item["input_tokens"], item["output_tokens"]),
+        usage=Usage(item["input_tokens"], item["output_tokens"], item.get("cached_input_tokens", 0)),
         run=run,
         next_ordinal=item["next_ordinal"],
         last_seq=item["last_seq"],
@@ -48,7 +49,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         parent_thread_id=item.get("parent_thread_id"),
         episode_first_ordinal=item.get("episode_first_ordinal", 0),
         pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
-        windows=tuple(HistoryWindow(*window) for window in item.get("windows", ())),
+        windows=tuple(_window(*stored) for stored in item.get("windows", ())),
         lease=lease_mark(item) if "lease_until" in item else None,
     )
 
@@ -56,6 +57,13 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
 def windows_as_item(windows: Sequence[HistoryWindow]) -> list[list[Any]]:
     """Return the attribute of windows. It is short, because each turn writes the item twice."""
     return [[each.agent_id, each.session, each.first_ordinal, each.masked_below, each.summary_at] for each in windows]
+
+
+def _window(
+    agent_id: str, session: str, first_ordinal: Decimal, masked_below: Decimal, summary_at: Decimal | None
+) -> HistoryWindow:
+    at = int(summary_at) if summary_at is not None else None
+    return HistoryWindow(agent_id, session, int(first_ordinal), int(masked_below), at)
 
 
 def lease_mark(item: Item) -> LeaseMark:

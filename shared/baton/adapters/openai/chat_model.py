@@ -23,6 +23,7 @@ from openai import (
 from openai.types.chat import ChatCompletionChunk, ChatCompletionFunctionToolParam, ChatCompletionMessageParam
 
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
+from baton.adapters.openai.cache_hints import CACHE_HINTS, CacheHints, ends_of_prefixes, marked
 from baton.adapters.openai.errors import Failure, describe, is_worth_repeating, model_error, retry_after
 from baton.adapters.openai.messages import wire_messages, wire_metadata, wire_tools
 from baton.adapters.openai.response_limits import limit_response
@@ -66,6 +67,8 @@ class _Question:
     settings: ModelSettings
     messages: list[ChatCompletionMessageParam]
     tools: list[ChatCompletionFunctionToolParam]
+    prefixes: Sequence[int]
+    """Indices of the messages with which a prefix ends that later requests are likely to repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +78,15 @@ class _Dialect:
     counts_usage: bool = True
     completion_limit: bool = False
     """Reasoning models reject ``max_tokens`` and require ``max_completion_tokens``, which older servers do not know."""
+    takes_cache_hints: bool = True
 
     def after(self, error: BadRequestError | UnprocessableEntityError) -> _Dialect | None:
         """Return the dialect to try next, or None if ``error`` is about something else."""
         said = f"{error.param} {error.message}"
         if self.counts_usage and ("stream_options" in said or "include_usage" in said):
             return replace(self, counts_usage=False)
+        if self.takes_cache_hints and any(hint in said for hint in CACHE_HINTS):
+            return replace(self, takes_cache_hints=False)
         if not self.completion_limit and "max_completion_tokens" in said:
             return replace(self, completion_limit=True)
         return None
@@ -98,7 +104,7 @@ class OpenAIChatModel:
 
     The client is created with the first request, one for each event loop. ``api_key`` may be an async callable, which
     is called before each request; its errors are passed on. With ``sends_metadata`` each request says what it is about
-    in the field ``metadata``, which some endpoints refuse.
+    in the field ``metadata``, which some endpoints refuse. ``cache_hints`` are what it tells a prompt cache.
     """
 
     def __init__(
@@ -111,6 +117,7 @@ class OpenAIChatModel:
         backoff_seconds: float = 0.5,
         breakers: CircuitBreakers | None = None,
         sends_metadata: bool = False,
+        cache_hints: CacheHints = CacheHints.NONE,
     ) -> None:
         self._api_key = api_key
         self._base_url = base_url
@@ -119,6 +126,7 @@ class OpenAIChatModel:
         self._backoff_seconds = backoff_seconds
         self._breakers = breakers or CircuitBreakers()
         self._sends_metadata = sends_metadata
+        self._cache_hints = cache_hints
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
         self._dialects: dict[str, _Dialect] = {}
         self._logger = Logger(child=True)
@@ -135,7 +143,8 @@ class OpenAIChatModel:
 
         Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
         """
-        question = _Question(settings, await wire_messages(prompts, thread_files), wire_tools(tools))
+        messages = await wire_messages(prompts, thread_files)
+        question = _Question(settings, messages, wire_tools(tools), ends_of_prefixes(prompts))
         endpoint = f"{self._base_url or 'OpenAI'} {settings.model}"
         try:
             async with (
@@ -220,10 +229,12 @@ class OpenAIChatModel:
         while True:
             dialect = self._dialects.get(settings.model, _Dialect())
             limit = omit if settings.max_output_tokens is None else settings.max_output_tokens
+            hints = self._cache_hints if dialect.takes_cache_hints else CacheHints.NONE
+            marks = question.prefixes if hints is CacheHints.BREAKPOINTS else ()
             try:
                 return await self._client().chat.completions.create(
                     model=settings.model,
-                    messages=question.messages,
+                    messages=marked(question.messages, marks),
                     tools=question.tools or omit,
                     stream=True,
                     stream_options={"include_usage": True} if dialect.counts_usage else omit,
@@ -231,6 +242,7 @@ class OpenAIChatModel:
                     max_tokens=omit if dialect.completion_limit else limit,
                     max_completion_tokens=limit if dialect.completion_limit else omit,
                     metadata=metadata or omit,
+                    prompt_cache_key=(settings.cache_key if hints is CacheHints.KEY else None) or omit,
                 )
             except (BadRequestError, UnprocessableEntityError) as error:
                 other = dialect.after(error)
@@ -360,7 +372,13 @@ class _Answer:
         # Some endpoints send cumulative counts with every chunk, so the last ones are the totals.
         counts = (getattr(chunk.usage, "prompt_tokens", None), getattr(chunk.usage, "completion_tokens", None))
         if isinstance(counts[0], int) and isinstance(counts[1], int):
-            self._usage = Usage(counts[0], counts[1])
+            self._usage = Usage(counts[0], counts[1], min(counts[0], _cached(chunk.usage)))
+
+
+def _cached(usage: object) -> int:
+    """Return the input tokens that were read from a prompt cache, as OpenAI and those after its example tell them."""
+    told = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
+    return told if isinstance(told, int) and told > 0 else 0
 
 
 def _thought(extra: object) -> int:

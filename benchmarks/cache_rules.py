@@ -1,0 +1,129 @@
+"""What providers charge for the input of model calls, by the published rules of their prompt caches.
+
+- OpenAI, automatic: https://developers.openai.com/api/docs/guides/prompt-caching and, for the price of writes since the
+  GPT-5.6 family, https://learn.microsoft.com/azure/foundry/openai/how-to/prompt-caching
+- Anthropic (and Claude on Amazon Bedrock), by breakpoints:
+  https://platform.claude.com/docs/en/build-with-claude/prompt-caching and
+  https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html
+- Google, implicit: https://ai.google.dev/gemini-api/docs/caching. How long it keeps a prefix is not published; five
+  minutes are assumed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One part of a request in the order in which caches see it: the tools, or a message."""
+
+    text: str
+    tokens: int
+    ends_prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The input of one model call."""
+
+    at: float
+    """Seconds since the conversation began."""
+    pieces: tuple[Piece, ...]
+    turn: int
+    price: float = 1.0
+    """The price of its model's input tokens, in that of the agent's model."""
+
+    @property
+    def tokens(self) -> int:
+        return sum(piece.tokens for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of one provider. Prices are in those of uncached input."""
+
+    name: str
+    read: float
+    write: float
+    minimum: int
+    seconds: float
+    """How long an unused prefix is kept."""
+    by_breakpoints: bool = False
+    lookback: int = 20
+    """Blocks before a breakpoint in which an earlier prefix is looked for."""
+    step: int = 1
+    """Cached prefixes are multiples of so many tokens."""
+
+
+OPENAI = Rules("OpenAI, GPT-5.6", read=0.1, write=1.25, minimum=1_024, seconds=30 * MINUTE, step=128)
+ANTHROPIC = Rules("Anthropic", read=0.1, write=1.25, minimum=1_024, seconds=5 * MINUTE, by_breakpoints=True)
+GOOGLE = Rules("Google, implicit", read=0.1, write=1.0, minimum=4_096, seconds=5 * MINUTE)
+PROVIDERS = (OPENAI, ANTHROPIC, GOOGLE)
+
+
+@dataclass
+class PromptCache:
+    """The cache of one provider, and what it charges."""
+
+    rules: Rules
+    _kept: dict[str, float] = field(default_factory=dict)
+    """Prefixes by their hash, with the time until which they are kept."""
+
+    def charge(self, call: Call) -> tuple[float, int]:
+        """Return the price of a call's input, in uncached tokens, and how many of its tokens were read."""
+        rules, ends = self.rules, _prefixes(call.pieces)
+        tokens = [end for _, end in ends]
+        marks = [index for index, piece in enumerate(call.pieces) if piece.ends_prefix]
+        if not rules.by_breakpoints:
+            marks = [len(ends) - 1]
+            candidates = range(len(ends) - 1, -1, -1)
+        else:
+            candidates = range(0)
+        found = next((index for index in candidates if self._has(ends[index][0], call.at)), None)
+        for mark in reversed(marks) if rules.by_breakpoints else ():
+            looked = range(mark, max(-1, mark - rules.lookback), -1)
+            found = next((index for index in looked if self._has(ends[index][0], call.at)), None)
+            if found is not None:
+                break
+        read = tokens[found] // rules.step * rules.step if found is not None else 0
+        if read < rules.minimum:
+            read = 0
+        last = tokens[marks[-1]] if marks else 0
+        written = max(0, last - read) if last >= rules.minimum else 0
+        for index in range(len(ends)) if not rules.by_breakpoints else marks:
+            if tokens[index] >= rules.minimum:
+                self._kept[ends[index][0]] = call.at + rules.seconds
+        if found is not None and read:
+            self._kept[ends[found][0]] = call.at + rules.seconds
+        plain = call.tokens - read - written
+        return (plain + rules.write * written + rules.read * read) * call.price, read
+
+    def _has(self, prefix: str, at: float) -> bool:
+        return self._kept.get(prefix, -1.0) >= at
+
+
+def repeated(calls: Sequence[Call]) -> list[tuple[int, int]]:
+    """Return for each call how many of its tokens begin it as they began an earlier one, and its tokens."""
+    known: set[str] = set()
+    shares: list[tuple[int, int]] = []
+    for call in calls:
+        ends = _prefixes(call.pieces)
+        shares.append((max((tokens for prefix, tokens in ends if prefix in known), default=0), call.tokens))
+        known |= {prefix for prefix, _ in ends}
+    return shares
+
+
+def _prefixes(pieces: Sequence[Piece]) -> list[tuple[str, int]]:
+    """Return the hash and the tokens of every prefix that ends with a piece."""
+    running, tokens = hashlib.sha256(), 0
+    ends: list[tuple[str, int]] = []
+    for piece in pieces:
+        running.update(f"{len(piece.text)}\0{piece.text}".encode())
+        tokens += piece.tokens
+        ends.append((running.hexdigest(), tokens))
+    return ends

@@ -1,0 +1,110 @@
+"""What prompt caches save: ``python -m benchmarks.prompt_cache``.
+
+A conversation of 200 turns with recall, tool calls and a handoff is played through the product's assembly of prompts.
+The input of every model call is recorded and charged by the published rules of three providers (``cache_rules``). It is
+compared with a history that slides by a turn whenever it is full, as it did before it had a window.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton.adapters.agent_files import AgentFiles
+from baton.adapters.token_counter import TiktokenCounter
+from baton.domain.agent import AgentDefinition
+from benchmarks.cache_rules import PROVIDERS, Call, PromptCache, repeated
+from benchmarks.long_conversation import Player, Turn, conversation
+from benchmarks.report import table
+from benchmarks.sliding_history import SlidingPlayer
+from local.settings import ROOT
+
+COUNTED = range(2, 101)
+"""The turns of the goals; all 200 are reported too."""
+SETTINGS: dict[str, dict[str, Any]] = {
+    "before_history": {"retrieved": "before_history"},
+    "before_message": {"retrieved": "before_message"},
+    "before_message, no summary": {"retrieved": "before_message", "summary": False},
+    "before_message, no masking": {"retrieved": "before_message", "whole_tool_results": None},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One way to assemble prompts, measured over some turns."""
+
+    name: str
+    tokens: int
+    """Input tokens of the agents' calls."""
+    repeated_share: float
+    costs: dict[str, float] = field(default_factory=dict)
+    """Input cost by provider, in uncached tokens."""
+    strides: int = 0
+
+
+def measured(name: str, calls: Sequence[Call], turns: range, strides: int = 0) -> Measured:
+    """Charge the calls to every provider. All calls fill the caches, those of ``turns`` are counted."""
+    answers = [call for call in calls if call.price == 1.0]
+    shares = [share for call, share in zip(answers, repeated(answers), strict=True) if call.turn in turns]
+    costs = {}
+    for rules in PROVIDERS:
+        cache = PromptCache(rules)
+        charged = [(call, cache.charge(call)[0]) for call in calls]
+        costs[rules.name] = sum(price for call, price in charged if call.turn in turns)
+    total = sum(tokens for _, tokens in shares)
+    return Measured(name, total, sum(same for same, _ in shares) / total, costs, strides)
+
+
+def measure(turns: range, played: Sequence[Turn] | None = None) -> list[Measured]:
+    """Play the conversation with the sliding history, which comes first, and with each setting."""
+    played = played or conversation()
+    catalog = AgentFiles.load(ROOT / "agents")
+    counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
+    main, specialist = catalog.get("assistant"), catalog.get("knowledge")
+    assert main is not None  # noqa: S101 - they ship
+    assert specialist is not None  # noqa: S101
+    before = SlidingPlayer(main, specialist, counter)
+    before.play(played)
+    results = [measured("sliding history", before.calls, turns)]
+    for name, memory in SETTINGS.items():
+        player = Player(_with(main, memory), _with(specialist, memory), counter)
+        player.play(played)
+        results.append(measured(name, player.calls, turns, player.strides))
+    return results
+
+
+def _with(agent: AgentDefinition, memory: dict[str, Any]) -> AgentDefinition:
+    declared = agent.model_dump()
+    return AgentDefinition.model_validate({**declared, "memory": {**declared["memory"], **memory}})
+
+
+def summary(results: Sequence[Measured]) -> str:
+    """Return a table with one row per way to assemble prompts."""
+    before = results[0]
+    rows = []
+    for each in results:
+        savings = [f"{cost / 1_000:,.0f}k ({cost / before.costs[name] - 1:+.0%})" for name, cost in each.costs.items()]
+        rows.append((each.name, each.tokens, f"{each.repeated_share:.1%}", *savings, each.strides))
+    head = ["prompts", "input tokens", "repeated", *(rules.name for rules in PROVIDERS), "strides"]
+    return table(head, rows)
+
+
+def main() -> None:
+    """Measure and print the report."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.prompt_cache", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print everything as JSON instead")
+    arguments = parser.parse_args()
+    parts = {"turns 2 to 100": measure(COUNTED), "turns 1 to 200": measure(range(1, 201))}
+    if arguments.json:
+        print(json.dumps({name: [each.__dict__ for each in results] for name, results in parts.items()}, indent=2))
+        return
+    print("Input cost in uncached tokens, and against the sliding history.")
+    for name, results in parts.items():
+        print(f"\n{name.capitalize()}:\n\n{summary(results)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""The history without a window: it slides by a turn whenever it is full. Prompts are compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.handoff import HandoffRequest
+from baton.domain.message import Role
+from baton.domain.tool_call import ToolCall
+from baton.memory.handoff_context import granted, handoff_notes
+from baton.memory.history_window import Exchange, exchanges
+from baton.memory.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE, as_prompts
+from baton.memory.token_estimates import REPLY_TOKENS, total_tokens
+from baton.ports.chat_model import Prompt
+from benchmarks.long_conversation import TOOL_NAMES, Player, Turn
+
+
+class SlidingPlayer(Player):
+    """Plays the conversation as Baton did before: notes and blocks behind the system prompt, the newest messages."""
+
+    def _answer(self, turn: Turn, agent: AgentDefinition, handoff: HandoffRequest | None) -> None:
+        question = self._message(turn, Role.USER, turn.question, len(self.stored))
+        budget = agent.memory.max_working_memory_tokens - self._kit.tokens(self.counter)
+        head = [
+            Prompt(Role.SYSTEM, agent.system_prompt),
+            *(handoff_notes(handoff) if handoff else ()),
+            *(Prompt(Role.SYSTEM, found) for found in turn.recalled),
+        ]
+        seen = granted(handoff, self.stored) if handoff else self.stored
+        room = budget - total_tokens(head, self.counter) - question.tokens - REPLY_TOKENS
+        history = [message for exchange in _newest(exchanges(seen), room) for message in exchange.messages]
+        prompts = [*head, *as_prompts(history, agent.id), Prompt(Role.USER, turn.question)]
+        self._record(turn, prompts)
+        exchange = [question]
+        for number, result in enumerate(turn.results):
+            call = ToolCall(f"{turn.number}.{number}", TOOL_NAMES[turn.number % len(TOOL_NAMES)], '{"query": "plants"}')
+            exchange.append(self._message(turn, Role.ASSISTANT, "", question.ordinal + len(exchange), agent, call))
+            exchange.append(self._message(turn, Role.TOOL, result, question.ordinal + len(exchange), agent, call))
+            prompts = self._fitted([*prompts, *as_prompts(exchange[-2:], agent.id)], len(head), turn.question, budget)
+            self._record(turn, prompts)
+        exchange.append(self._message(turn, Role.ASSISTANT, turn.answer, question.ordinal + len(exchange), agent))
+        self.stored += exchange
+
+    def _fitted(self, prompts: list[Prompt], head: int, question: str, budget: int) -> list[Prompt]:
+        """Drop the oldest exchanges, and then shorten results, one by one until the prompts fit."""
+        while total_tokens(prompts, self.counter) > budget and prompts[head].content != question:
+            end = head + 1
+            while prompts[end].role is not Role.USER:
+                end += 1
+            del prompts[head:end]
+        for place, prompt in enumerate(prompts):
+            if total_tokens(prompts, self.counter) <= budget:
+                break
+            if prompt.role is Role.TOOL and isinstance(prompt.content, str):
+                prompts[place] = replace(prompt, content=f"{prompt.content[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")
+        return prompts
+
+    def _record(self, turn: Turn, prompts: Sequence[Prompt]) -> None:
+        # It marked nothing for providers that cache what is marked.
+        super()._record(turn, [replace(prompt, ends_prefix=False) for prompt in prompts])
+
+
+def _newest(history: Sequence[Exchange], room: int) -> list[Exchange]:
+    kept: list[Exchange] = []
+    for exchange in reversed(history):
+        if exchange.tokens > room:
+            break
+        room -= exchange.tokens
+        kept.append(exchange)
+    return kept[::-1]

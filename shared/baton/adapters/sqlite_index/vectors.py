@@ -1,0 +1,75 @@
+"""The vectors of owners, in memory while they are searched."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from baton.adapters.sqlite_index.owner_file import OwnerFile
+
+MAX_BYTES = 256 * 1024 * 1024
+"""Memory for vectors. Those that were not searched for the longest time go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of one view, with the numbers of their documents, in ascending order."""
+
+    version: int
+    numbers: NDArray[np.int64]
+    rows: NDArray[np.float32]
+
+
+class VectorCache:
+    """Vectors by file and view, read anew when the file has changed."""
+
+    def __init__(self, dimensions: int, max_bytes: int = MAX_BYTES) -> None:
+        self._dimensions = dimensions
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._kept: OrderedDict[tuple[Path, int], Vectors] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, file: OwnerFile, view: int) -> Vectors:
+        """Return the vectors of a view as they are in the file's open transaction."""
+        key = (file.path, view)
+        with self._lock:
+            known = self._kept.get(key)
+            if known is not None:
+                self._kept.move_to_end(key)
+        version = file.version()
+        if known is None or known.version != version:
+            vectors = self._read(file, view, version)
+        else:
+            added = self._read(file, view, version, after=int(known.numbers[-1]) if len(known.numbers) else 0)
+            if not len(added.numbers):
+                return known
+            vectors = Vectors(
+                version, np.concatenate([known.numbers, added.numbers]), np.concatenate([known.rows, added.rows])
+            )
+        self._keep(key, vectors)
+        return vectors
+
+    def _read(self, file: OwnerFile, view: int, version: int, after: int = 0) -> Vectors:
+        # Vectors of another length come from an earlier embedding model and are not comparable.
+        rows = file.connection.execute(
+            f"SELECT number, vector FROM vectors_{view} WHERE number > ? AND length(vector) = ? ORDER BY number",
+            (after, 4 * self._dimensions),
+        ).fetchall()
+        numbers = np.fromiter((number for number, _ in rows), dtype=np.int64, count=len(rows))
+        blob = b"".join(vector for _, vector in rows)
+        return Vectors(version, numbers, np.frombuffer(blob, dtype=np.float32).reshape(len(rows), self._dimensions))
+
+    def _keep(self, key: tuple[Path, int], vectors: Vectors) -> None:
+        with self._lock:
+            before = self._kept.pop(key, None)
+            self._bytes += vectors.rows.nbytes - (before.rows.nbytes if before else 0)
+            self._kept[key] = vectors
+            while self._bytes > self._max_bytes:
+                _, dropped = self._kept.popitem(last=False)
+                self._bytes -= dropped.rows.nbytes

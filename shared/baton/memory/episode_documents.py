@@ -1,0 +1,143 @@
+"""The documents of an episode in the search index."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from baton.domain.episode import Episode, EpisodeMessage, Fact
+from baton.domain.search import IndexDocument, IndexedText, Vector
+from baton.ports.embedder import Embedder
+
+MESSAGE, SUMMARY, FACT = "message", "summary", "fact"
+"""The kinds of documents."""
+TURN, PAIR, WINDOW = "turn", "pair", "window"
+"""The views of a message: alone, after the one before it, and with those around it."""
+DIGEST = "digest"
+"""The view of summaries and facts. They compete with each other, not with messages."""
+AROUND = 3
+"""Messages of a window on either side."""
+MAX_INDEXED = 20_000
+"""Characters of a message that are searched."""
+MAX_NEIGHBOUR = 4_000
+"""Characters of a message in the views of its neighbours."""
+MAX_SHOWN = 8_000
+"""Characters of a text that a search returns."""
+
+
+def episode_documents(
+    episode: Episode, messages: Sequence[EpisodeMessage], summary: str | None, facts: Sequence[Fact]
+) -> list[IndexDocument]:
+    """Return the documents of the messages in their order, then of the summary, then of the facts, without vectors.
+
+    A date stands in front of every searched text. ``messages`` may be a part of the episode's: those at its ends are
+    then indexed with the neighbours that are given.
+    """
+    documents = [_message(episode, messages, place) for place in range(len(messages))]
+    if summary:
+        documents.append(_summary(episode, summary))
+    return documents + [_fact(episode, fact) for fact in facts]
+
+
+async def embedded(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:
+    """Return the documents with vectors of all their views; without, if embedding is switched off.
+
+    Raises ``EmbedderUnavailable``.
+    """
+    if not embedder.dimensions:
+        return list(documents)
+    # A first message stands alone in two views.
+    texts = list(dict.fromkeys(view.text for document in documents for view in document.views.values()))
+    vectors = dict(zip(texts, await embedder.embed(texts), strict=True))
+    return [_with_vectors(document, vectors, embedder.name) for document in documents]
+
+
+def _with_vectors(document: IndexDocument, vectors: dict[str, Vector], embedder: str) -> IndexDocument:
+    views = {name: replace(view, vector=vectors[view.text]) for name, view in document.views.items()}
+    return replace(document, views=views, embedder=embedder)
+
+
+def _message(episode: Episode, messages: Sequence[EpisodeMessage], place: int) -> IndexDocument:
+    message = messages[place]
+
+    def joined(first: int, end: int) -> IndexedText:
+        texts = [
+            each.text[: MAX_INDEXED if each is message else MAX_NEIGHBOUR] for each in messages[max(0, first) : end]
+        ]
+        return _dated(message.timestamp, "\n".join(texts))
+
+    fields = {
+        "message_id": message.id,
+        "ordinal": message.ordinal,
+        "role": message.role.value,
+        "timestamp": message.timestamp.isoformat(),
+    }
+    return _document(
+        episode,
+        MESSAGE,
+        message.id,
+        {
+            TURN: joined(place, place + 1),
+            PAIR: joined(place - 1, place + 1),
+            WINDOW: joined(place - AROUND, place + AROUND + 1),
+        },
+        text=message.text,
+        at=message.timestamp,
+        agent_id=message.agent_id,
+        fields=fields,
+    )
+
+
+def _summary(episode: Episode, summary: str) -> IndexDocument:
+    view = _dated(episode.started_at, summary[:MAX_INDEXED])
+    return _document(episode, SUMMARY, "", {DIGEST: view}, text=summary, at=episode.started_at)
+
+
+def _fact(episode: Episode, fact: Fact) -> IndexDocument:
+    fields = {
+        "fact_id": fact.id,
+        "on": fact.on.isoformat(),
+        "message_ids": list(fact.message_ids),
+        "superseded_at": fact.superseded_at.isoformat() if fact.superseded_at else None,
+        "superseded_by": fact.superseded_by,
+    }
+    view = _dated(fact.on, fact.text[:MAX_INDEXED])
+    at = datetime.combine(fact.on, time(), UTC)
+    return _document(episode, FACT, fact.id, {DIGEST: view}, text=fact.text, at=at, fields=fields)
+
+
+def _document(
+    episode: Episode,
+    kind: str,
+    name: str,
+    views: dict[str, IndexedText],
+    *,
+    text: str,
+    at: datetime,
+    agent_id: str | None = None,
+    fields: dict[str, Any] | None = None,
+) -> IndexDocument:
+    ref = episode.ref
+    of_episode = {
+        "text": text[:MAX_SHOWN],
+        "number": ref.number,
+        "started_at": episode.started_at.isoformat(),
+        "ended_at": ref.ended_at.isoformat(),
+    }
+    return IndexDocument(
+        id=str(uuid.uuid5(uuid.UUID(ref.id), f"{kind}\0{name}")),
+        source_id=ref.id,
+        kind=kind,
+        views=views,
+        at=at,
+        agent_id=agent_id,
+        thread_id=ref.thread_id,
+        fields=of_episode | (fields or {}),
+    )
+
+
+def _dated(at: date, text: str) -> IndexedText:
+    return IndexedText(f"{at:%Y-%m-%d}: {text}")

@@ -1,0 +1,187 @@
+"""Search a user's episodes, and group what is found by episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.errors import EmbedderUnavailable, WrongDimension
+from baton.domain.identity import Scope
+from baton.domain.search import SearchFilter, Vector
+from baton.memory.episode_documents import FACT
+from baton.memory.episode_ranking import USUAL_WEIGHTS, EpisodeRanking, EpisodeWeights, rank_episodes
+from baton.memory.fusion import Ranked
+from baton.ports.embedder import Embedder
+from baton.ports.search_index import SearchIndex
+
+MAX_MATCHES = 20
+"""Messages of an episode that are shown."""
+MAX_FACTS = 20
+
+logger = Logger(child=True)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedMessage:
+    """A message that matches."""
+
+    message_id: str
+    ordinal: int
+    text: str
+    timestamp: datetime
+    score: float
+    """Comparable between episodes."""
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedFact:
+    """A fact that matches. One with ``superseded_at`` is no longer valid."""
+
+    id: str
+    text: str
+    on: date
+    score: float
+    superseded_at: datetime | None
+    superseded_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEpisode:
+    """An episode, with what of it matches."""
+
+    episode_id: str
+    thread_id: str
+    started_at: datetime
+    ended_at: datetime
+    score: float
+    """From 0 to 1."""
+    signals: Mapping[str, float]
+    """The best raw score of each ranking, by ``view.signal``."""
+    matches: Sequence[MatchedMessage] = ()
+    """Best first."""
+    facts: Sequence[MatchedFact] = ()
+    """Best first."""
+    summary: str | None = None
+    """If it matches."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEpisodes:
+    """The answer to a search, best first."""
+
+    episodes: Sequence[FoundEpisode] = ()
+    by_words_only: bool = False
+    """Whether the query could not be compared by meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeSearch:
+    """Searches the episodes of one user at a time, by one request to the search engine."""
+
+    index: SearchIndex
+    embedder: Embedder
+    weights: EpisodeWeights = USUAL_WEIGHTS
+
+    async def search(
+        self,
+        scope: Scope,
+        query: str,
+        *,
+        limit: int,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        vector: Vector | None = None,
+    ) -> FoundEpisodes:
+        """Return at most ``limit`` episodes with messages, facts or a summary from ``since`` until before ``until``.
+
+        ``vector`` is the query's embedding, if it is known already. If it cannot be embedded, or if the index was made
+        for another embedding model, words decide alone. Raises ``SearchUnavailable``.
+        """
+        if not query.strip() or limit < 1:
+            return FoundEpisodes()
+        if vector is None:
+            vector = await self._embedded(query)
+        chosen = SearchFilter(since=since, until=until)
+        try:
+            ranking = await rank_episodes(self.index, scope, query, vector, chosen, self.weights)
+        except WrongDimension:
+            if vector is None:
+                raise
+            logger.warning("The search index was made for another embedding model; words decide alone")
+            vector = None
+            ranking = await rank_episodes(self.index, scope, query, None, chosen, self.weights)
+        return FoundEpisodes(grouped(ranking, self.weights)[:limit], by_words_only=vector is None)
+
+    async def _embedded(self, query: str) -> Vector | None:
+        if not self.embedder.dimensions:
+            return None
+        try:
+            [vector] = await self.embedder.embed([query])
+        except EmbedderUnavailable:
+            return None
+        return vector
+
+
+def grouped(ranking: EpisodeRanking, weights: EpisodeWeights) -> list[FoundEpisode]:
+    """Return the ranked documents by episode, the best episode first."""
+    messages: dict[str, list[Ranked]] = {}
+    digests: dict[str, list[Ranked]] = {}
+    for each in ranking.messages:
+        messages.setdefault(each.document.source_id, []).append(each)
+    for each in ranking.digests:
+        digests.setdefault(each.document.source_id, []).append(each)
+    # Without any digests, a message's score is its episode's.
+    share = weights.digest if digests else 0.0
+    ids = dict.fromkeys([*messages, *digests])
+    found = [_episode(id_, messages.get(id_, []), digests.get(id_, []), share) for id_ in ids]
+    return sorted(found, key=lambda each: (-each.score, each.episode_id))
+
+
+def _episode(id_: str, messages: Sequence[Ranked], digests: Sequence[Ranked], share: float) -> FoundEpisode:
+    best_message = messages[0].score if messages else 0.0
+    best_digest = digests[0].score if digests else 0.0
+    signals: dict[str, float] = {}
+    for ranked in (*messages, *digests):
+        for name, score in ranked.signals.items():
+            signals[name] = max(score, signals.get(name, score))
+    any_document = (*messages, *digests)[0].document
+    return FoundEpisode(
+        episode_id=id_,
+        thread_id=any_document.thread_id or "",
+        started_at=datetime.fromisoformat(any_document.fields["started_at"]),
+        ended_at=datetime.fromisoformat(any_document.fields["ended_at"]),
+        score=(best_message + share * best_digest) / (1 + share),
+        signals=signals,
+        matches=[_message(each) for each in messages[:MAX_MATCHES]],
+        facts=[_fact(each) for each in digests if each.document.kind == FACT][:MAX_FACTS],
+        summary=next((each.document.fields["text"] for each in digests if each.document.kind != FACT), None),
+    )
+
+
+def _message(ranked: Ranked) -> MatchedMessage:
+    fields = ranked.document.fields
+    return MatchedMessage(
+        message_id=fields["message_id"],
+        ordinal=fields["ordinal"],
+        text=fields["text"],
+        timestamp=datetime.fromisoformat(fields["timestamp"]),
+        score=ranked.score,
+        role=fields["role"],
+    )
+
+
+def _fact(ranked: Ranked) -> MatchedFact:
+    fields = ranked.document.fields
+    superseded_at = fields["superseded_at"]
+    return MatchedFact(
+        id=fields["fact_id"],
+        text=fields["text"],
+        on=date.fromisoformat(fields["on"]),
+        score=ranked.score,
+        superseded_at=datetime.fromisoformat(superseded_at) if superseded_at else None,
+        superseded_by=fields["superseded_by"],
+    )

@@ -1,0 +1,69 @@
+"""Fuse the rankings of a search into one, for every engine alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from baton.domain.search import Candidate, IndexDocument, SearchClause, SearchResult, Signal
+
+SIGNAL_WEIGHTS: Mapping[Signal, float] = {Signal.WORDS: 0.5, Signal.MEANING: 0.5}
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A found document."""
+
+    document: IndexDocument
+    score: float
+    """The weighted mean of its scores in all rankings, from 0 to 1. The best document of a ranking has 1 there."""
+    signals: Mapping[str, float]
+    """The raw score of each ranking that it is in, by ``view.signal``."""
+
+
+def clause_weights(
+    views: Mapping[str, float], signals: Mapping[Signal, float] = SIGNAL_WEIGHTS
+) -> dict[SearchClause, float]:
+    """Return a clause for each view and signal, with the product of their weights."""
+    return {
+        SearchClause(view, signal): weight * share
+        for view, weight in views.items()
+        for signal, share in signals.items()
+        if weight * share > 0
+    }
+
+
+def fuse(result: SearchResult, weights: Mapping[SearchClause, float]) -> list[Ranked]:
+    """Return the documents of the weighted rankings, best first; documents of equal scores by their ids.
+
+    The scores of a ranking are scaled so that its best candidate has 1 and its worst 0. A document that is not among
+    its candidates has 0 there. Rankings that found nothing do not count: without an embedding, words count alone.
+    """
+    used = {clause: weight for clause, weight in weights.items() if result.candidates.get(clause)}
+    whole = sum(used.values())
+    scores: dict[str, float] = {}
+    signals: dict[str, dict[str, float]] = {}
+    for clause, weight in used.items():
+        candidates = result.candidates[clause]
+        for candidate, scaled in zip(candidates, _scaled(candidates), strict=True):
+            scores[candidate.id] = scores.get(candidate.id, 0.0) + weight * scaled / whole
+            signals.setdefault(candidate.id, {})[f"{clause.view}.{clause.signal}"] = candidate.score
+    ranked = [
+        Ranked(result.documents[id_], min(score, 1.0), signals[id_])
+        for id_, score in scores.items()
+        if id_ in result.documents
+    ]
+    return sorted(ranked, key=by_score)
+
+
+def by_score(ranked: Ranked) -> tuple[float, str]:
+    """Return the key that sorts the best first."""
+    return -ranked.score, ranked.document.id
+
+
+def _scaled(candidates: Sequence[Candidate]) -> list[float]:
+    scores = [candidate.score for candidate in candidates]
+    lowest, highest = min(scores), max(scores)
+    if highest <= lowest:
+        return [1.0] * len(scores)
+    return [(score - lowest) / (highest - lowest) for score in scores]

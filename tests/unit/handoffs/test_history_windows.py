@@ -1,0 +1,113 @@
+"""The windows of several agents in one thread: each agent has its own, a specialist for its session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.history_window import HistoryWindow
+from baton.domain.message import Role
+from baton.domain.queued import QueuedSummary
+from tests.fakes.chat_model import Answer
+from tests.harness.handoffs import MAKER, HandoffHarness
+from tests.harness.harness import Harness
+from tests.harness.wiki import answer, interrupted, wiki, yes
+
+ROOM = {"max_working_memory_tokens": 700}
+
+
+class ThriftyHarness(HandoffHarness):
+    """A harness whose agents have room for about ten exchanges."""
+
+    def __init__(self, **handoff: Any) -> None:
+        maker = AgentDefinition.model_validate({**MAKER.model_dump(), "memory": ROOM})
+        super().__init__(maker=maker, **handoff)
+        main = self.catalog.definitions["assistant"]
+        self.catalog.definitions["assistant"] = AgentDefinition.model_validate({**main.model_dump(), "memory": ROOM})
+        self.model.otherwise = Answer(("word " * 40,))
+
+    async def talk(self, first: str, count: int) -> None:
+        for number in range(count):
+            await self.say(f"{first}{number}", f"{first} question {number}")
+
+    @property
+    def windows(self) -> tuple[HistoryWindow, ...]:
+        return self.store.rows["acme", self.thread_id].thread.windows
+
+
+@pytest.mark.parametrize("mode", ["summary", "recent", "full", "forked"])
+async def test_a_specialist_has_a_window_of_its_own_until_it_hands_back(mode: str) -> None:
+    harness = ThriftyHarness(context_mode=mode)
+    await harness.talk("before", 15)
+    (main,) = harness.windows
+    assert main.first_ordinal > 0
+    await harness.hand_over("trigger")
+    await harness.talk("during", 20)
+    assert main in harness.windows, "the main agent's prompts go on where they were"
+    (own,) = (window for window in harness.windows if window != main)
+    assert (own.agent_id, own.session.split(".")[0]) == ("maker", "30")
+    assert own.first_ordinal > 0
+    asked = harness.model.asked[-1].prompts
+    assert [str(each.content) for each in asked if each.role is Role.USER][-2:] == [
+        "during question 18",
+        "during question 19",
+    ]
+    await harness.exit()
+    assert harness.windows == (main,)
+    await harness.talk("after", 1)
+    shown = [str(each.content) for each in harness.model.asked[-1].prompts]
+    assert shown[-1] == "after question 0"
+
+
+async def test_a_second_session_of_a_specialist_begins_anew() -> None:
+    harness = ThriftyHarness(context_mode="forked")
+    await harness.hand_over("trigger")
+    await harness.talk("first", 20)
+    await harness.exit()
+    await harness.hand_over("trigger", message_id="again")
+    await harness.talk("second", 2)
+    questions = [str(each.content) for each in harness.model.asked[-1].prompts if each.role is Role.USER]
+    assert questions[-3:] == ["Please make me a thing", "second question 0", "second question 1"]
+
+
+@pytest.mark.parametrize(("mode", "is_secret"), [("summary", True), ("recent", True), ("full", False)])
+async def test_a_specialists_summary_tells_only_what_it_may_see(mode: str, is_secret: bool) -> None:
+    harness = ThriftyHarness(context_mode=mode, recent_messages=1)
+    await harness.say("m0", "The password is swordfish.")
+    await harness.talk("before", 12)
+    await harness.hand_over("trigger")
+    harness.queue.sent.clear()
+    for number in range(20):
+        await harness.say(f"during{number}", f"during question {number}")
+        for _, message in list(harness.queue.sent):
+            if isinstance(message, QueuedSummary) and message.due.agent_id == "maker":
+                await harness.app.history_summaries.write(message.scope, message.due)
+        harness.queue.sent.clear()
+    material = [str(asked.prompts) for asked in harness.model.asked if "You keep the summary" in str(asked.prompts)]
+    assert material
+    assert any("during question 0" in each for each in material)
+    assert any("swordfish" in each or "before question" in each for each in material) is not is_secret
+
+
+async def test_an_approval_goes_on_with_the_prompt_that_asked() -> None:
+    harness: Harness = wiki()
+    for number in range(3):
+        await harness.say(f"q{number}", f"Question {number}")
+    (interrupt,) = await interrupted(harness)
+    asked = harness.model.asked[-1].prompts
+    harness.model.script("Done.")
+    await answer(harness, yes(interrupt))
+    assert harness.model.asked[-1].prompts[: len(asked)] == asked
+
+
+async def test_notes_that_change_stand_behind_the_history() -> None:
+    harness = HandoffHarness()
+    await harness.hand_over("trigger")
+    await harness.say("m2", "A lamp.")
+    first = harness.model.asked[-1].prompts
+    await harness.say("m3", "A red one.")
+    second = harness.model.asked[-1].prompts
+    assert str(second[-2].content).startswith("Workflow: making.")
+    assert second[: len(first) - 2] == first[:-2], "all but the note and the message stays where it is"

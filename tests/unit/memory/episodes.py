@@ -1,0 +1,65 @@
+"""Episodes for tests of their documents and of their search."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+from baton.domain.episode import EndReason, Episode, EpisodeMessage, EpisodeRef, EpisodeStatus, Fact
+from baton.domain.identity import Scope
+from baton.domain.message import Role
+from baton.domain.search import IndexName
+from baton.domain.usage import Usage
+from baton.memory.episode_documents import embedded, episode_documents
+from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.search_index import FakeSearchIndex
+
+ADA = Scope("acme", "ada")
+MARCH = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+
+
+def episode(name: str = "1", at: datetime = MARCH) -> Episode:
+    """Return an episode of a thread of its own, of one hour."""
+    thread = str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+    ref = EpisodeRef(thread, 1, 0, 10, EndReason.TIMEOUT, at + timedelta(hours=1))
+    return Episode(ref, "ada", ("assistant",), EpisodeStatus.COMPLETE, at, 10, Usage(0, 0))
+
+
+def said(texts: Sequence[str], at: datetime = MARCH) -> list[EpisodeMessage]:
+    """Return messages of the user and the assistant in turn, a minute apart."""
+    return [
+        EpisodeMessage(
+            f"m{place}",
+            place,
+            Role.ASSISTANT if place % 2 else Role.USER,
+            text,
+            at + timedelta(minutes=place),
+            "assistant" if place % 2 else None,
+        )
+        for place, text in enumerate(texts)
+    ]
+
+
+def fact(name: str, text: str, on: date = date(2026, 3, 14), superseded_by: Fact | None = None) -> Fact:
+    """Return a fact, valid unless another one superseded it."""
+    made = Fact(name, text, on, ("m0",))
+    if superseded_by is None:
+        return made
+    return replace(made, superseded_at=MARCH + timedelta(days=3), superseded_by=superseded_by.id)
+
+
+async def store(
+    index: FakeSearchIndex,
+    of: Episode,
+    texts: Sequence[str] = (),
+    *,
+    summary: str | None = None,
+    facts: Sequence[Fact] = (),
+    embedder: FakeEmbedder | None = None,
+    scope: Scope = ADA,
+) -> None:
+    """Put an episode into the index."""
+    documents = episode_documents(of, said(texts, of.started_at), summary, facts)
+    await index.put(scope, IndexName.EPISODES, await embedded(documents, embedder or FakeEmbedder()))

@@ -1,0 +1,173 @@
+"""Episodes are found by what was said in them, and ranked."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from baton.adapters.no_embedder import NoEmbedder
+from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
+from baton.domain.identity import Scope
+from baton.memory.episode_search import MAX_MATCHES, EpisodeSearch
+from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.search_index import FakeSearchIndex
+from tests.unit.memory.episodes import ADA, MARCH, episode, fact, store
+
+BIKE = ["My bicycle is green", "Nice colour", "I bought it in Ghent", "A fine town for cycling"]
+BOAT = ["The boat needs paint", "Which paint", "Blue paint for the boat", "Good choice"]
+
+
+@pytest.fixture
+def index() -> FakeSearchIndex:
+    return FakeSearchIndex()
+
+
+@pytest.fixture
+def search(index: FakeSearchIndex) -> EpisodeSearch:
+    return EpisodeSearch(index, FakeEmbedder())
+
+
+async def test_an_episode_is_found_with_its_dates_and_its_messages(
+    index: FakeSearchIndex, search: EpisodeSearch
+) -> None:
+    bike = episode("bike")
+    await store(index, bike, BIKE)
+    await store(index, episode("boat"), BOAT)
+    best, *_ = (await search.search(ADA, "what colour was the green bicycle", limit=5)).episodes
+    assert (best.episode_id, best.thread_id) == (bike.ref.id, bike.ref.thread_id)
+    assert (best.started_at, best.ended_at) == (MARCH, MARCH + timedelta(hours=1))
+    first = best.matches[0]
+    assert (first.message_id, first.ordinal, first.text, first.timestamp) == ("m0", 0, "My bicycle is green", MARCH)
+    assert 0 < first.score <= 1
+    assert best.score == first.score
+    assert {"turn.words", "turn.meaning", "pair.words", "window.meaning"} <= best.signals.keys()
+
+
+async def test_matches_are_ordered_by_scores_that_are_comparable_between_episodes(
+    index: FakeSearchIndex, search: EpisodeSearch
+) -> None:
+    for name, texts in (("bike", BIKE), ("boat", BOAT)):
+        await store(index, episode(name), texts)
+    found = (await search.search(ADA, "blue paint", limit=5)).episodes
+    for each in found:
+        scores = [match.score for match in each.matches]
+        assert scores == sorted(scores, reverse=True)
+    assert [each.score for each in found] == sorted((each.matches[0].score for each in found), reverse=True)
+
+
+async def test_a_session_that_talks_about_it_more_than_once_ranks_higher(
+    index: FakeSearchIndex, search: EpisodeSearch
+) -> None:
+    await store(index, episode("once"), ["paint", "yes", "milk", "bread", "eggs", "tea", "salt", "rice", "nuts"])
+    often = episode("often")
+    await store(index, often, ["paint", "yes", "milk", "bread", "paint", "tea", "salt", "rice", "paint"])
+    first, second = (await search.search(ADA, "paint", limit=2)).episodes
+    assert first.episode_id == often.ref.id
+    assert first.score > second.score
+
+
+async def test_one_request_answers_a_search(index: FakeSearchIndex, search: EpisodeSearch) -> None:
+    await store(index, episode(), BIKE)
+    await search.search(ADA, "bicycle", limit=5)
+    [(_, _, query)] = index.searches
+    assert query.candidates >= 100
+    assert {clause.view for clause in query.clauses} == {"turn", "pair", "window", "digest"}
+
+
+async def test_times_limit_what_is_found(index: FakeSearchIndex, search: EpisodeSearch) -> None:
+    for day in range(3):
+        await store(index, episode(f"day {day}", MARCH + timedelta(days=day)), BIKE)
+    found = await search.search(
+        ADA, "bicycle", limit=5, since=MARCH + timedelta(days=1), until=MARCH + timedelta(days=2)
+    )
+    assert [each.started_at for each in found.episodes] == [MARCH + timedelta(days=1)]
+
+
+async def test_at_most_the_limit_is_found(index: FakeSearchIndex, search: EpisodeSearch) -> None:
+    for number in range(5):
+        await store(index, episode(f"{number}"), ["bicycle"] * 50)
+    for limit in (0, 1, 3, 10):
+        found = (await search.search(ADA, "bicycle", limit=limit)).episodes
+        assert len(found) == min(limit, 5)
+        assert all(len(each.matches) <= MAX_MATCHES for each in found)
+
+
+async def test_a_fact_lifts_its_episode_and_is_shown(index: FakeSearchIndex, search: EpisodeSearch) -> None:
+    await store(index, episode("boat"), BOAT)
+    with_fact = episode("bike")
+    await store(
+        index,
+        with_fact,
+        ["We talked", "about things"],
+        summary="Ada told about her velocipede",
+        facts=[fact("f1", "The velocipede of Ada is green", date(2026, 3, 1)), fact("f2", "Ada likes tea")],
+    )
+    best, *_ = (await search.search(ADA, "velocipede green", limit=5)).episodes
+    assert best.episode_id == with_fact.ref.id
+    assert best.summary == "Ada told about her velocipede"
+    assert (best.facts[0].id, best.facts[0].text, best.facts[0].on) == (
+        "f1",
+        "The velocipede of Ada is green",
+        date(2026, 3, 1),
+    )
+
+
+async def test_a_superseded_fact_ranks_below_the_one_that_superseded_it_and_is_marked(
+    index: FakeSearchIndex, search: EpisodeSearch
+) -> None:
+    new = fact("new", "Since April the place where Ada works is somewhere in Ghent")
+    old = fact("old", "Ada works in Bruges", superseded_by=new)
+    await store(index, episode("old"), ["hello"], facts=[old])
+    await store(index, episode("new"), ["hello"], facts=[new])
+    await store(index, episode("other"), ["hello"], facts=[fact("other", "The cat is black")])
+    found = (await search.search(ADA, "Ada works in", limit=5)).episodes
+    facts = sorted((each for of in found for each in of.facts), key=lambda each: -each.score)
+    assert [each.id for each in facts if each.id != "other"] == ["new", "old"]
+    superseded = next(each for each in facts if each.id == "old")
+    assert (superseded.superseded_by, superseded.superseded_at) == ("new", MARCH + timedelta(days=3))
+    assert found[0].facts[0].id == "new"
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n"])
+async def test_an_empty_query_finds_nothing(index: FakeSearchIndex, search: EpisodeSearch, text: str) -> None:
+    await store(index, episode(), BIKE)
+    assert (await search.search(ADA, text, limit=5)).episodes == ()
+    assert index.searches == []
+
+
+@pytest.mark.parametrize("embedder", [FakeEmbedder(failure=EmbedderUnavailable()), NoEmbedder()])
+async def test_without_an_embedding_words_decide_alone(
+    index: FakeSearchIndex, embedder: FakeEmbedder | NoEmbedder
+) -> None:
+    await store(index, episode(), BIKE)
+    found = await EpisodeSearch(index, embedder).search(ADA, "bicycle", limit=5)
+    assert found.by_words_only
+    assert found.episodes[0].matches[0].text == "My bicycle is green"
+
+
+async def test_an_index_of_another_embedding_model_is_searched_by_words(index: FakeSearchIndex) -> None:
+    await store(index, episode(), BIKE)
+    found = await EpisodeSearch(index, FakeEmbedder(dimensions=32)).search(ADA, "bicycle", limit=5)
+    assert found.by_words_only
+    assert len(found.episodes) == 1
+
+
+async def test_an_embedding_that_is_known_is_not_made_again(index: FakeSearchIndex) -> None:
+    await store(index, episode(), BIKE)
+    embedder = FakeEmbedder()
+    vector = embedder.vector("bicycle")
+    assert not (await EpisodeSearch(index, embedder).search(ADA, "bicycle", limit=5, vector=vector)).by_words_only
+    assert embedder.embedded == []
+
+
+async def test_a_search_that_fails_is_told(index: FakeSearchIndex, search: EpisodeSearch) -> None:
+    index.failure = SearchUnavailable()
+    with pytest.raises(SearchUnavailable):
+        await search.search(ADA, "bicycle", limit=5)
+
+
+async def test_nobody_finds_anothers_episodes(index: FakeSearchIndex, search: EpisodeSearch) -> None:
+    await store(index, episode(), BIKE)
+    for stranger in (Scope("acme", "bob"), Scope("other", "ada")):
+        assert (await search.search(stranger, "bicycle", limit=5)).episodes == []

@@ -1,0 +1,259 @@
+"""The window of the message history: prompts keep their beginning, exchanges stay whole, strides are rare."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.history_window import HistoryWindow, window_of
+from baton.domain.message import Role, StoredMessage
+from baton.domain.tool_call import ToolCall
+from baton.memory.context import AssembledContext, Blocks, assemble, reading_budget
+from baton.memory.history_window import (
+    DUE_SHARE,
+    KEPT_SHARE,
+    MASK_TOKENS,
+    Exchange,
+    WindowRules,
+    exchanges,
+    next_start,
+    slide,
+)
+from baton.memory.message_prompts import masked
+from baton.ports.chat_model import Prompt
+from tests.fakes.agent_catalog import agent
+from tests.fakes.clock import NOON
+from tests.fakes.token_counter import WordCounter
+
+COUNTER = WordCounter()
+AGENT = "assistant"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What is said in one turn: the words of the question, of each call's result, and of the answer."""
+
+    question: int
+    results: tuple[int, ...]
+    answer: int
+    retrieved: int = 0
+
+
+turns = st.builds(
+    Turn,
+    question=st.integers(1, 40),
+    results=st.lists(st.integers(1, 300), max_size=2).map(tuple),
+    answer=st.integers(1, 60),
+    retrieved=st.integers(0, 40),
+)
+
+
+def messages_of(turn: Turn, first: int) -> list[StoredMessage]:
+    """The stored messages of a turn; a token is a word."""
+
+    def message(role: Role, words: int, **fields: object) -> StoredMessage:
+        ordinal = first + len(made)
+        text = f"{ordinal} " + "word " * words
+        plain = StoredMessage(f"m{ordinal}", role, text, ordinal, f"r{first}", NOON, words + 5, agent_id=AGENT)
+        return replace(plain, **fields)  # type: ignore[arg-type]
+
+    made: list[StoredMessage] = []
+    made.append(message(Role.USER, turn.question))
+    if turn.results:
+        calls = tuple(ToolCall(f"c{first}.{number}", "look", "{}") for number, _ in enumerate(turn.results))
+        made.append(message(Role.ASSISTANT, 0, content="", tool_calls=calls))
+        for call, words in zip(calls, turn.results, strict=True):
+            made.append(message(Role.TOOL, words, is_tool_result=True, tool_call_id=call.id))
+    made.append(message(Role.ASSISTANT, turn.answer))
+    return made
+
+
+@dataclass
+class Played:
+    """One turn of a conversation that was played."""
+
+    context: AssembledContext
+    window: HistoryWindow
+
+
+def play(speaker: AgentDefinition, said: Sequence[Turn], *, summarised: bool = False) -> list[Played]:
+    """Assemble the prompt of each turn, with the window that the turn before has left; ``summarised`` in time."""
+    stored: list[StoredMessage] = []
+    window, played = HistoryWindow(AGENT), []
+    for turn in said:
+        question, *rest = messages_of(turn, len(stored))
+        read = read_from(stored, window, reading_budget(speaker, question.tokens, COUNTER))
+        blocks = Blocks(retrieved=[Prompt(Role.SYSTEM, f"found {'thing ' * turn.retrieved}")] if turn.retrieved else [])
+        context = assemble(speaker, read, (question,), COUNTER, window=window, blocks=blocks)
+        assert context.history is not None
+        window = context.history.window
+        played.append(Played(context, window))
+        stored += [question, *rest]
+        below = next_start(context.history, Exchange((question, *rest)))
+        if summarised and below is not None:
+            stored[below] = replace(stored[below], summaries={AGENT: f"summary before {below}"})
+    return played
+
+
+def read_from(stored: Sequence[StoredMessage], window: HistoryWindow, budget: int) -> list[StoredMessage]:
+    """What the store reads: from the newest back to the window's start, or until the budget is full."""
+    read: list[StoredMessage] = []
+    for message in reversed(stored[window.first_ordinal :]):
+        read.insert(0, message)
+        budget -= message.tokens
+        if budget < 0:
+            break
+    return read
+
+
+def speaker(tokens: int, **memory: object) -> AgentDefinition:
+    fields = {"max_working_memory_tokens": tokens, "retrieved": "before_message", **memory}
+    return agent(system_prompt="You help.", memory=fields)
+
+
+budgets = st.integers(500, 1_500)
+masks = st.sampled_from([None, 0, 2])
+
+
+@given(st.lists(turns, max_size=30), budgets, masks, st.booleans())
+def test_each_prompt_begins_with_the_one_before_unless_the_window_has_moved(
+    said: list[Turn], tokens: int, whole: int | None, summarised: bool
+) -> None:
+    played = play(speaker(tokens, whole_tool_results=whole), said, summarised=summarised)
+    for before, after in itertools.pairwise(played):
+        if before.window == after.window:
+            kept = before.context.prompts[: before.context.current_from]
+            assert after.context.prompts[: len(kept)] == kept
+            assert before.context.prompts[-1] in after.context.prompts, "and goes on with its question"
+
+
+@given(st.lists(turns, max_size=30), budgets, masks, st.booleans())
+def test_a_prompt_stays_within_its_budget_and_holds_whole_exchanges(
+    said: list[Turn], tokens: int, whole: int | None, summarised: bool
+) -> None:
+    talker = speaker(tokens, whole_tool_results=whole)
+    for place, each in enumerate(play(talker, said, summarised=summarised)):
+        context = each.context
+        assert context.tokens <= tokens or not context.included
+        history = context.prompts[context.head : context.current_from]
+        assert [prompt.role for prompt in history[:1]] in ([], [Role.USER])
+        called = [call.id for prompt in history for call in prompt.tool_calls]
+        answered = [prompt.tool_call_id for prompt in history if prompt.role is Role.TOOL]
+        assert called == answered, "calls keep their results"
+        ordinals = [message.ordinal for exchange in context.included for message in exchange.messages]
+        assert ordinals == list(range(ordinals[0], ordinals[-1] + 1)) if ordinals else place >= 0
+
+
+@given(st.lists(turns, max_size=40), budgets, masks, st.booleans())
+def test_the_window_moves_forward_only_and_a_stride_makes_room(
+    said: list[Turn], tokens: int, whole: int | None, summarised: bool
+) -> None:
+    played = play(speaker(tokens, whole_tool_results=whole), said, summarised=summarised)
+    for before, after in itertools.pairwise(played):
+        old, new = before.window, after.window
+        assert (new.first_ordinal, new.masked_below) >= (old.first_ordinal, old.masked_below)
+        assert new.masked_below >= old.masked_below
+        history = after.context.history
+        assert history is not None
+        if new.first_ordinal > old.first_ordinal and len(history.included) > 1:
+            assert history.tokens <= DUE_SHARE * history.rules.room
+
+
+@given(st.lists(st.builds(Turn, st.integers(5, 8), st.just(()), st.integers(5, 8)), min_size=100, max_size=150))
+def test_strides_are_rare(said: list[Turn]) -> None:
+    """A turn takes up to 27 of about 560 tokens: a stride frees a third of them, for a dozen turns at least."""
+    for summarised in (False, True):
+        windows = [each.window.first_ordinal for each in play(speaker(600), said, summarised=summarised)]
+        moves = [place for place, (old, new) in enumerate(itertools.pairwise(windows)) if old != new]
+        assert moves
+        assert all(later - earlier >= 6 for earlier, later in itertools.pairwise(moves))
+
+
+@given(st.lists(turns, min_size=1, max_size=30), budgets, st.sampled_from([0, 2]))
+def test_results_are_masked_with_strides_only_and_the_newest_stay_whole(
+    said: list[Turn], tokens: int, whole: int
+) -> None:
+    talker = speaker(tokens, whole_tool_results=whole)
+    for each in play(talker, said):
+        shown = each.context.prompts[each.context.head : each.context.current_from]
+        for prompt, message in zip(
+            [prompt for prompt in shown if prompt.role is Role.TOOL],
+            [m for exchange in each.context.included for m in exchange.messages if m.role is Role.TOOL],
+            strict=True,
+        ):
+            is_old = message.ordinal < each.window.masked_below and len(message.text) >= 200
+            assert prompt.content == (masked(message.text) if is_old else message.text)
+
+
+def history(*tokens: int) -> list[Exchange]:
+    """An exchange for each number, of one message."""
+    return exchanges(
+        [StoredMessage(f"m{at}", Role.USER, "text", at, f"r{at}", NOON, size) for at, size in enumerate(tokens)]
+    )
+
+
+def test_a_full_history_keeps_three_fifths_of_its_room() -> None:
+    moved = slide(history(*[10] * 11), HistoryWindow(AGENT), WindowRules(100))
+    assert moved.window.first_ordinal == 5
+    assert moved.tokens == KEPT_SHARE * 100
+
+
+def test_a_summary_that_is_ready_moves_the_window_before_it_is_full() -> None:
+    before = history(*[10] * 10)
+    message = replace(before[4].messages[0], summaries={AGENT: "What was said."})
+    with_summary = [*before[:4], Exchange((message,)), *before[5:]]
+    assert slide(before, HistoryWindow(AGENT), WindowRules(105)).window == HistoryWindow(AGENT)
+    moved = slide(with_summary, HistoryWindow(AGENT), WindowRules(105)).window
+    assert (moved.first_ordinal, moved.summary_at) == (4, 4)
+    off = slide(with_summary, HistoryWindow(AGENT), WindowRules(105, summarises=False)).window
+    assert off == HistoryWindow(AGENT)
+
+
+def test_another_agents_summary_does_not_move_the_window() -> None:
+    before = history(*[10] * 10)
+    message = replace(before[4].messages[0], summaries={"librarian": "What was said."})
+    with_summary = [*before[:4], Exchange((message,)), *before[5:]]
+    assert slide(with_summary, HistoryWindow(AGENT), WindowRules(105)).window == HistoryWindow(AGENT)
+
+
+def test_a_stride_without_a_summary_keeps_the_old_one() -> None:
+    window = HistoryWindow(AGENT, first_ordinal=2, summary_at=2)
+    moved = slide(history(*[10] * 14), window, WindowRules(100)).window
+    assert (moved.first_ordinal, moved.summary_at) == (8, 2)
+
+
+def test_masking_old_results_is_enough_where_they_take_the_room() -> None:
+    messages = [message for place in range(6) for message in messages_of(Turn(1, (200,), 1), 4 * place)]
+    stored = exchanges(messages)
+    room = sum(exchange.tokens for exchange in stored) - 1
+    moved = slide(stored, HistoryWindow(AGENT), WindowRules(room, whole_results=2))
+    assert moved.window.first_ordinal == 0
+    assert moved.window.masked_below == messages[4 * 4 + 2].ordinal, "the newest two results stay whole"
+    assert moved.tokens == room + 1 - 4 * (205 - MASK_TOKENS)
+
+
+def test_the_newest_exchange_is_masked_rather_than_left_out() -> None:
+    stored = exchanges(messages_of(Turn(1, (300, 300), 1), 0))
+    moved = slide(stored, HistoryWindow(AGENT), WindowRules(250, whole_results=5))
+    assert list(moved.included) == stored
+    assert moved.tokens <= 250
+
+
+def test_a_smaller_budget_moves_the_window_once_and_a_larger_one_not_back() -> None:
+    stored = history(*[10] * 20)
+    small = slide(stored, HistoryWindow(AGENT), WindowRules(100)).window
+    assert slide(stored, small, WindowRules(100)).window == small
+    assert slide(stored, small, WindowRules(1_000)).window == small
+
+
+def test_a_window_belongs_to_one_agent_in_one_session() -> None:
+    main, guide = HistoryWindow("assistant", first_ordinal=4), HistoryWindow("guide", "6.0", first_ordinal=6)
+    windows = (main, guide)
+    assert window_of(windows, "assistant") == main
+    assert window_of(windows, "guide", "6.0") == guide
+    assert window_of(windows, "guide", "20.0") == HistoryWindow("guide", "20.0")
