@@ -175,12 +175,13 @@ class FakeForgetRequests:
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
         return self.requests.get((scope.tenant_id, request_id))
 
-    async def running(self, scope: Scope, *, thread_id: str | None) -> ForgetRequest | None:
-        for (tenant_id, _), known in self.requests.items():
-            about_this = known.thread_id == thread_id if thread_id else known.user_id == scope.user_id
-            if tenant_id == scope.tenant_id and about_this and known.status is ForgetStatus.RUNNING:
-                return known
-        return None
+    async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
+        found = [
+            known
+            for (tenant_id, _), known in self.requests.items()
+            if tenant_id == scope.tenant_id and known.thread_id == thread_id
+        ]
+        return max(found, key=lambda known: known.requested_at, default=None)
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
         self.requests[scope.tenant_id, request.id] = request

@@ -16,6 +16,8 @@ LATE_RECORD = timedelta(minutes=15)
 """A queue record younger than this is refused by the tombstone; an older one is compared with the cut-off."""
 MARK_KEPT = timedelta(days=32)
 """How long a cut-off is remembered: the retention of the queue (4 days) and its dead letters (14), with room."""
+GIVEN_UP_AFTER = timedelta(days=1)
+"""A request that has been running for so long has lost its pipeline; the next one starts anew."""
 MAX_ROUNDS = 5
 """Sweeps of one request. Each comes ``ZOMBIE_SECONDS`` after the one before."""
 
@@ -76,6 +78,10 @@ class ForgetRequest:
     residue: Mapping[str, int] = field(default_factory=dict)
     """What the last verification found, by kind; empty if nothing."""
     ended_at: datetime | None = None
+
+    def is_running(self, now: datetime) -> bool:
+        """Whether its pipeline is at work."""
+        return self.status is ForgetStatus.RUNNING and now - self.requested_at < GIVEN_UP_AFTER
 
     @property
     def scope(self) -> Scope:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from baton.domain.errors import NotFound, ThreadLed, ThreadUnavailable
-from baton.domain.forgetting import ForgetRequest, ForgetSubject
+from baton.domain.forgetting import ForgetRequest, ForgetStatus, ForgetSubject
 from baton.domain.identity import Permission, Scope
 from baton.handoffs.forks import is_led_by_parent
 from baton.ports.audit import AuditLog
@@ -52,10 +52,13 @@ class ForgetCalls:
         While it is being forgotten, a repetition returns the same request. Raises ``ThreadUnavailable`` (audited),
         ``ThreadLed`` and ``StoreUnavailable``.
         """
-        running = await self._requests.running(scope, thread_id=thread_id)
-        if running is not None and running.user_id == scope.user_id:
-            await self._forgettings.start(running)  # in case the first request died before it had started it
-            return running
+        latest = await self._requests.latest(scope, thread_id)
+        if latest is not None and latest.user_id == scope.user_id and latest.status is not ForgetStatus.COMPLETED:
+            # Its tombstone hides the thread. Start it again, in case the request died before it had started it.
+            if latest.is_running(self._clock.now()):
+                await self._forgettings.start(latest)
+                return latest
+            return await self._begin(scope, self._about_thread(scope, thread_id))
         try:
             thread = await own_thread(self._store, scope, thread_id)
         except ThreadUnavailable as refusal:
@@ -63,8 +66,7 @@ class ForgetCalls:
             raise
         if is_led_by_parent(thread):
             raise ThreadLed
-        request = self._request(scope, ForgetSubject.THREAD, scope.user_id)
-        return await self._begin(scope, replace(request, thread_id=thread_id))
+        return await self._begin(scope, self._about_thread(scope, thread_id))
 
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest:
         """Return a request, for who made it, whom it is about, and holders of ``user:manage``. Raises ``NotFound``."""
@@ -75,6 +77,9 @@ class ForgetCalls:
         if request is None or not may_see:
             raise NotFound("There is no such request.")
         return request
+
+    def _about_thread(self, scope: Scope, thread_id: str) -> ForgetRequest:
+        return replace(self._request(scope, ForgetSubject.THREAD, scope.user_id), thread_id=thread_id)
 
     def _request(self, scope: Scope, subject: ForgetSubject, user_id: str) -> ForgetRequest:
         return ForgetRequest(self._clock.new_id(), scope.tenant_id, subject, user_id, scope.user_id, self._clock.now())

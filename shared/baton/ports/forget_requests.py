@@ -20,8 +20,8 @@ class ForgetRequests(Protocol):
         """Return a request of the tenant."""
         ...
 
-    async def running(self, scope: Scope, *, thread_id: str | None) -> ForgetRequest | None:
-        """Return the running request for the thread or, without one, for the scope's user."""
+    async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
+        """Return the latest request for the thread, if one was made in the last weeks."""
         ...
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,6 +19,7 @@ from baton.domain.search import IndexDocument, IndexedText, IndexName
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.ports.thread_store import LeaseRequest
 from tests.contracts.stores import answered, new_thread_id, said, turn
+from tests.fakes.chat_model import Answer
 from tests.integration.privacy.conftest import World
 
 SECRET = "my-password-is-hunter2"
@@ -124,6 +126,35 @@ class TestThread:
         assert (await world.app.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
         assert traces_of(world, SECRET, "rz") == []
         assert world.versions() == []
+
+    @pytest.mark.parametrize("is_stale", [False, True])
+    async def test_a_request_that_failed_or_lost_its_pipeline_is_made_anew(self, world: World, is_stale: bool) -> None:
+        thread_id = await conversation(world, ADA)
+        first = await world.app.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.forgetting.sweep(ADA, first.id, seconds=60)
+        if is_stale:
+            world.clock.advance(2 * 86400)
+        else:
+            await world.app.forgetting.give_up(ADA, first.id)
+        with pytest.raises(ThreadUnavailable):
+            await world.app.forget_calls.forget_thread(BOB, thread_id)
+        again = await forget_thread(world, ADA, thread_id)
+        assert again.id != first.id
+        assert [item for item in world.items() if item["SK"] == "THREAD"] == []
+
+    async def test_a_turn_in_progress_is_forgotten_with_what_it_says_afterwards(self, world: World) -> None:
+        thread_id, gate = await conversation(world, ADA), asyncio.Event()
+        asked = len(world.harness.model.asked)
+        world.harness.model.script(Answer(("It ", "is ", SECRET), gate=gate, gate_at=1))
+        turn_in_progress = asyncio.ensure_future(world.say(ADA, thread_id, SECRET))
+        await world.harness.model_is_asked(asked + 1)
+        request = await world.app.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        gate.set()
+        with pytest.raises(ThreadUnavailable):
+            await turn_in_progress
+        assert (await world.run(ADA, request.id))[-1] == "done"
+        assert [item for item in traces_of(world, thread_id) if not _may_stay(item)] == []
 
     async def test_a_running_turn_is_asked_to_stop(self, world: World) -> None:
         thread_id = await conversation(world, ADA)

@@ -298,7 +298,7 @@ def _cleaned(item: Item, fence: int) -> Item:
     kept = ("PK", "SK", "user_id", "action", "outcome", "listing", "listed_at")
     return {
         **{name: item[name] for name in kept if name in item},
-        "detail": json.dumps(without_content(json.loads(item["detail"]))),
+        "detail": json.dumps(without_content(json.loads(item.get("detail", "{}")))),
         "fence": fence,
         "cleaned": True,
     }

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.table import ConditionFailed, Item, Table
-from baton.domain.forgetting import MARK_KEPT, ForgetRequest, ForgetStatus, ForgetSubject
+from baton.domain.forgetting import GIVEN_UP_AFTER, MARK_KEPT, ForgetRequest, ForgetStatus, ForgetSubject
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-
-GIVEN_UP_AFTER = timedelta(days=1)
-"""A request that has been running for so long has lost its pipeline; the next one starts anew."""
 
 
 class DynamoForgetRequests:
@@ -54,12 +51,9 @@ class DynamoForgetRequests:
         item = await self._table.get(keys.forget_request(scope, request_id))
         return _request(scope, item) if item is not None else None
 
-    async def running(self, scope: Scope, *, thread_id: str | None) -> ForgetRequest | None:
-        subject = ForgetSubject.USER if thread_id is None else ForgetSubject.THREAD
-        mark = await self._table.get(_mark(scope, subject, thread_id))
-        if mark is None or mark["request_status"] != ForgetStatus.RUNNING.value:
-            return None
-        return await self.get(scope, mark["request_id"])
+    async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
+        mark = await self._table.get(_mark(scope, ForgetSubject.THREAD, thread_id))
+        return await self.get(scope, mark["request_id"]) if mark is not None else None
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
         await self._table.put(_item(scope, request))
