@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from baton.domain.forgetting import ForgetRequest, ForgetStatus, ThreadTrace
+from baton.domain.forgetting import ForgetRequest, ThreadTrace
 from baton.domain.identity import Scope
 from baton.domain.retention import Retention
 from tests.fakes.clock import FakeClock
@@ -167,7 +167,7 @@ class FakeForgetRequests:
                 request.subject,
                 request.thread_id,
             )
-            if is_same and known.user_id == request.user_id and known.status is ForgetStatus.RUNNING:
+            if is_same and known.user_id == request.user_id and known.is_running(request.requested_at):
                 return known
         self.requests[scope.tenant_id, request.id] = request
         return request

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_s3.client import S3Client
 
+pytest.register_assert_rewrite("tests.contracts.forgetting")
+
 
 @dataclass
 class World:

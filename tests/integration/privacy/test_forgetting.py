@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from baton.domain.episode import EndReason
+from baton.adapters.dynamodb import keys
+from baton.domain.episode import EndReason, episode_id
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.forgetting import ForgetRequest, ForgetStatus
 from baton.domain.identity import Scope
@@ -180,8 +181,11 @@ class TestThread:
         await world.app.forgetting.sweep(ADA, request.id, seconds=60)
         with pytest.raises(Exception, match=r"session has not ended|not available"):
             await world.app.episode_writer.write(ADA, thread_id, 1)
+        # The place of an episode, by which it is found by its id, is outside of the thread's partition.
+        place = keys.episode_place(ADA, episode_id(thread_id, 1), thread_id, 1)
+        await world.table.put({**place, "user_id": "ada"})
         await world.run(ADA, request.id)
-        assert [item for item in world.items() if item["SK"].startswith("EPISODE#")] == []
+        assert [item for item in world.items() if item["SK"].startswith(("EPISODE#", "AT#"))] == []
 
     async def test_it_is_another_users_or_tenants_own(self, world: World) -> None:
         thread_id = await conversation(world, ADA)

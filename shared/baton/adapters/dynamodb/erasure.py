@@ -29,6 +29,8 @@ from baton.gather_all import gather_all
 from baton.ports.clock import Clock
 
 TRIES = 5
+ANYBODY = "-"
+"""A user for keys that name the tenant only."""
 AT_ONCE = 32
 """Deletions under way at the same time. Each takes a thread of the AWS client's pool."""
 _KINDS = {
@@ -117,6 +119,8 @@ class DynamoErasure:
             own = [item for item in page if item["thread_id"] == thread_id]
             await self._in_turn([self._remove(item, tombstone, counts) for item in own])
         await self._table.delete(keys.user_upload(scope, thread_id))
+        # A worker may have begun the end of the last session: its record is gone, and what leads to it came later.
+        await self._forget_places(scope, thread_id, _last_sessions(tombstone))
         return counts, True
 
     async def mark_swept(self, scope: Scope, thread_id: str, mark: str) -> None:
@@ -134,7 +138,10 @@ class DynamoErasure:
             counts.update(_kind(item) for item in page if not _may_stay(item))
         async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
             counts.update(_kind(item) for item in page if item["thread_id"] == thread_id)
-        return counts
+        tombstone = await self._table.get(keys.thread(scope, thread_id)) or {}
+        places = [keys.episode_place(scope, *each) for each in _episodes(thread_id, _last_sessions(tombstone))]
+        counts["episodes"] += len(await self._table.get_many(places, consistent=True))
+        return +counts
 
     async def unlink(self, scope: Scope, thread_id: str) -> int:
         changed = 0
@@ -192,7 +199,8 @@ class DynamoErasure:
             for item in page:
                 if item.get("ended_at", 0) < to_millis(before):
                     await self._table.delete({"PK": item["PK"], "SK": item["SK"]})
-                    gone.append(episode_id(thread_id, int(item["SK"].split("#")[1])))
+                    await self._forget_places(scope, thread_id, [_number(item)])
+                    gone.append(episode_id(thread_id, _number(item)))
         return gone
 
     async def _traces(self, scope: Scope, partitions: Sequence[str], user_id: str | None) -> list[ThreadTrace]:
@@ -221,8 +229,16 @@ class DynamoErasure:
                 # The connection's side first: the thread's side is what finds it.
                 connection_id = item["SK"].removeprefix(_CONNECTION)
                 await self._table.delete(keys.connection(connection_id, item["PK"]))
+            if item["SK"].startswith("EPISODE#"):
+                tenant_id, _, thread_id = item["PK"].partition("#")
+                await self._forget_places(Scope(tenant_id, ANYBODY), thread_id, [_number(item)])
             await self._table.delete(key)
         counts[_kind(item)] += 1
+
+    async def _forget_places(self, scope: Scope, thread_id: str, numbers: Sequence[int]) -> None:
+        """Remove what leads from the ids of episodes to their thread."""
+        for place in _episodes(thread_id, numbers):
+            await self._table.delete(keys.episode_place(scope, *place))
 
     async def _unlink(self, item: Item, thread_id: str) -> int:
         if "conversation" not in item or "active_agent_id" not in item:
@@ -281,7 +297,7 @@ def _unchanged(item: Item | None) -> tuple[str, Item]:
 def _tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
     """Return what stays of a thread: no content, but fence, sequence numbers, and what lists find it by."""
     known = item or {}
-    kept = ("next_seq", "created_at", "last_activity_at", "parent_thread_id", "listing", "listed_at")
+    kept = ("next_seq", "episode", "created_at", "last_activity_at", "parent_thread_id", "listing", "listed_at")
     return {
         "user_id": scope.user_id,
         "thread_status": _TOMBSTONE,
@@ -302,6 +318,21 @@ def _cleaned(item: Item, fence: int) -> Item:
         "fence": fence,
         "cleaned": True,
     }
+
+
+def _last_sessions(tombstone: Item) -> Sequence[int]:
+    """Return the numbers of the sessions that a worker may have been ending."""
+    number = tombstone.get("episode", 1)
+    return range(max(1, number - 1), number + 1)
+
+
+def _episodes(thread_id: str, numbers: Sequence[int]) -> list[tuple[str, str, int]]:
+    """Return ids, threads and numbers of a thread's episodes."""
+    return [(episode_id(thread_id, number), thread_id, number) for number in numbers]
+
+
+def _number(item: Item) -> int:
+    return int(item["SK"].split("#")[1])
 
 
 def _may_stay(item: Item) -> bool:

@@ -69,6 +69,16 @@ def episode_sort(number: int) -> str:
     return f"EPISODE#{number:06d}"
 
 
+def episode_places(scope: Scope, episode_id: str) -> str:
+    """Return the partition of the item that leads from an episode's id to its record."""
+    return f"{scope.tenant_id}#~EPISODE#{episode_id}"
+
+
+def episode_place(scope: Scope, episode_id: str, thread_id: str, number: int) -> Key:
+    """Return the key of that item. Thread and number are in it, so that lists need not read it."""
+    return {"PK": episode_places(scope, episode_id), "SK": f"AT#{thread_id}#{number:06d}"}
+
+
 def call(scope: Scope, thread_id: str, first_ordinal: int, call_id: str) -> Key:
     """Return the key of a tool call, below the first ordinal of its run. It is the same in every attempt."""
     return {"PK": partition(scope, thread_id), "SK": f"{call_sort(first_ordinal)}#{call_id}"}
