@@ -104,6 +104,8 @@ def variables(
         "AWS_ENDPOINT_URL_SFN": other_endpoint,
         "AWS_ENDPOINT_URL_SQS": queues_endpoint,
         "BATON_STAGE": "local",
+        # The sentence encoder works in threads of its own. The library's would wait for each other in busy loops.
+        "OPENBLAS_NUM_THREADS": "1",
         "POWERTOOLS_METRICS_DISABLED": "true",
         "POWERTOOLS_TRACE_DISABLED": "true",
         "TIKTOKEN_CACHE_DIR": str(ROOT / "layers" / "tokenizer"),

@@ -196,7 +196,7 @@ class OwnerFile:
         with self._transaction("BEGIN IMMEDIATE"):
             for number in self.views().values():
                 self.connection.execute(f"INSERT INTO words_{number} (words_{number}) VALUES ('optimize')")
-        # Somebody may be reading: the next writer then does it.
+        # While somebody reads for longer than this waits, the log keeps what was deleted until the next deletion.
         self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @contextmanager

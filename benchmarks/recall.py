@@ -1,0 +1,263 @@
+"""How well and how fast episodes are found: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.recall``.
+
+Quality is measured on histories that ``chat_histories`` makes, with the sentence encoder of the local cloud. Latency is
+measured on made-up messages with made-up vectors of three views each, without the embedder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import os
+import statistics
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from baton.composition.aws import AwsPorts
+from baton.domain.episode import EpisodeMessage
+from baton.domain.identity import Scope
+from baton.domain.message import Role
+from baton.domain.search import (
+    IndexDocument,
+    IndexName,
+    SearchClause,
+    SearchFilter,
+    SearchQuery,
+    SearchResult,
+    Vector,
+)
+from baton.memory.episode_documents import MESSAGE, embedded, episode_documents
+from baton.memory.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, with_sessions
+from baton.memory.episode_search import EpisodeSearch
+from baton.memory.fusion import clause_weights, fuse
+from baton.ports.search_index import SearchIndex
+from benchmarks.chat_histories import BEGIN, History, history
+from benchmarks.report import machine, table
+from local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder
+
+USERS = 6
+SESSIONS = 30
+QUESTIONS = 40
+SEARCHES = 400
+MESSAGES_OF_A_SESSION = 20
+MESSAGES_OF_A_LONG_HISTORY = 12_000
+
+
+class LocalEmbedder:
+    """Implements ``ports.embedder.Embedder`` by the local cloud's encoder, without HTTP."""
+
+    name = NAME
+    dimensions = DIMENSIONS
+
+    def __init__(self) -> None:
+        self._encoder = SentenceEncoder()
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        encoded = await self._encoder.encode(texts)
+        return [[float(number) for number in vector] for vector in encoded.vectors]
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """How often the answer was among the first five and ten, in per cent."""
+
+    session_5: float
+    session_10: float
+    message_5: float
+    message_10: float
+
+
+async def quality(index: SearchIndex, *, users: int, facts: bool) -> dict[str, Hits]:
+    """Return the hits of each signal alone, of all together, and of the search as users have it."""
+    embedder = LocalEmbedder()
+    ranks: dict[str, list[tuple[int, int]]] = {}
+    tenant = f"quality-{uuid.uuid4().hex[:8]}"
+    for number in range(users):
+        scope = Scope(tenant, f"user-{number}")
+        made = history(number, sessions=SESSIONS, questions=QUESTIONS)
+        await _import(index, scope, made, embedder, facts=facts)
+        search = EpisodeSearch(index, embedder)
+        for question in made.questions:
+            [vector] = await embedder.embed([question.text])
+            for name, (sessions, messages) in (await _rankings(index, scope, question.text, vector, search)).items():
+                ranks.setdefault(name, []).append(
+                    (_rank(sessions, question.episode_id), _rank(messages, question.message_id))
+                )
+    return {name: _hits(each) for name, each in ranks.items()}
+
+
+async def _import(index: SearchIndex, scope: Scope, made: History, embedder: LocalEmbedder, *, facts: bool) -> None:
+    for episode, messages, told in made.sessions:
+        documents = episode_documents(episode, messages, None, told if facts else ())
+        await index.put(scope, IndexName.EPISODES, await embedded(documents, embedder))
+
+
+async def _rankings(
+    index: SearchIndex, scope: Scope, text: str, vector: Vector, search: EpisodeSearch
+) -> dict[str, tuple[list[str], list[str]]]:
+    """Return sessions and messages, best first, by the name of what ranks them."""
+    every = clause_weights(USUAL_WEIGHTS.messages)
+    result = await index.search(
+        scope, IndexName.EPISODES, SearchQuery(text, vector, tuple(every), SearchFilter(kinds=(MESSAGE,)))
+    )
+    rankings = {f"{clause.view}, {clause.signal}": _fused(result, {clause: 1.0}) for clause in every}
+    rankings["fused"] = _fused(result, every)
+    rankings["with sessions"] = _fused(result, every, USUAL_WEIGHTS)
+    found = await search.search(scope, text, limit=20, vector=vector)
+    matches = sorted((match for each in found.episodes for match in each.matches), key=lambda match: -match.score)
+    rankings["the search"] = [each.episode_id for each in found.episodes], [match.message_id for match in matches]
+    return rankings
+
+
+def _fused(
+    result: SearchResult, weights: Mapping[SearchClause, float], sessions: EpisodeWeights | None = None
+) -> tuple[list[str], list[str]]:
+    ranked = fuse(result, weights)
+    if sessions is not None:
+        ranked = with_sessions(ranked, sessions)
+    documents = [each.document for each in ranked]
+    return list(dict.fromkeys(each.source_id for each in documents)), [each.fields["message_id"] for each in documents]
+
+
+def _rank(ranked: Sequence[str], wanted: str) -> int:
+    return ranked.index(wanted) + 1 if wanted in ranked else 10**6
+
+
+def _hits(ranks: Sequence[tuple[int, int]]) -> Hits:
+    def within(place: int, limit: int) -> float:
+        return 100 * statistics.mean(rank[place] <= limit for rank in ranks)
+
+    return Hits(within(0, 5), within(0, 10), within(1, 5), within(1, 10))
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Milliseconds of searches, and documents stored a second."""
+
+    p50: float
+    p95: float
+    first: float
+    """The slowest search of a user whose vectors are not in memory yet."""
+    stored: float
+
+
+async def latency(index: SearchIndex, *, documents: int, tenants: int) -> Latency:
+    """Measure searches of random users, each of another tenant."""
+    chance = np.random.default_rng(documents)
+    mark = uuid.uuid4().hex[:8]
+    scopes = [Scope(f"latency-{mark}-{number}", "user") for number in range(tenants)]
+    began = time.perf_counter()
+    for number, scope in enumerate(scopes):
+        made = _made_up(chance, documents // tenants, f"{mark}/{number}")
+        while batch := list(itertools.islice(made, 500)):
+            await index.put(scope, IndexName.EPISODES, batch)
+    stored = documents / (time.perf_counter() - began)
+    search = EpisodeSearch(index, LocalEmbedder())
+    firsts, others, seen = list[float](), list[float](), set[str]()
+    for _ in range(SEARCHES):
+        scope = scopes[int(chance.integers(tenants))]
+        text, vector = _question(chance), _vectors(chance, 1)[0].tolist()
+        began = time.perf_counter()
+        found = await search.search(scope, text, limit=10, vector=vector)
+        taken = 1_000 * (time.perf_counter() - began)
+        if not found.episodes:
+            raise RuntimeError("a search found nothing")
+        (others if scope.tenant_id in seen else firsts).append(taken)
+        seen.add(scope.tenant_id)
+    both = sorted(others + firsts)
+    for scope in scopes:
+        await index.delete(scope, IndexName.EPISODES, SearchFilter())
+    return Latency(both[len(both) // 2], both[int(len(both) * 0.95)], max(firsts), stored)
+
+
+def _made_up(chance: np.random.Generator, number: int, name: str) -> Iterator[IndexDocument]:
+    """Yield the documents of messages, in sessions of twenty."""
+    made = history(0, sessions=1, questions=0).sessions[0][0]
+    for session in range(0, number, MESSAGES_OF_A_SESSION):
+        size = min(MESSAGES_OF_A_SESSION, number - session)
+        at = BEGIN + timedelta(hours=session)
+        thread = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name}/{session}"))
+        episode = replace(made, ref=replace(made.ref, thread_id=thread), started_at=at)
+        messages = [
+            EpisodeMessage(f"{session + place}", place, Role.USER, _words(chance, (15, 60, 200)[place % 3]), at)
+            for place in range(size)
+        ]
+        for document in episode_documents(episode, messages, None, ()):
+            vectors = _vectors(chance, len(document.views))
+            views = {
+                view: replace(text, vector=vector.tolist())
+                for (view, text), vector in zip(document.views.items(), vectors, strict=True)
+            }
+            yield replace(document, views=views, embedder=NAME)
+
+
+_SYLLABLES = ("ka", "lo", "mi", "ne", "pu", "ra", "so", "ti")
+VOCABULARY = ["".join(parts) for parts in itertools.product(_SYLLABLES, repeat=5)][:20_000]
+"""Used with the frequencies of natural text (Zipf): the first words are in nearly every message."""
+STOP_WORDS = 100
+"""The most frequent words, which make up half of a text. An index leaves them out of a question."""
+_FREQUENCY = 1 / np.arange(3, len(VOCABULARY) + 3)
+_FREQUENCY /= _FREQUENCY.sum()
+
+
+def _words(chance: np.random.Generator, number: int) -> str:
+    return " ".join(VOCABULARY[place] for place in chance.choice(len(VOCABULARY), number, p=_FREQUENCY))
+
+
+def _question(chance: np.random.Generator) -> str:
+    """Return a question of fifteen words, without the stop words among them."""
+    places = chance.choice(len(VOCABULARY), 15, p=_FREQUENCY)
+    return " ".join(VOCABULARY[place] for place in places if place >= STOP_WORDS) or VOCABULARY[STOP_WORDS]
+
+
+def _vectors(chance: np.random.Generator, number: int) -> Any:
+    vectors = chance.standard_normal((number, DIMENSIONS)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+async def _run(options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory(prefix="baton-recall-") as folder:
+        os.environ["BATON_SEARCH_URL"] = options.engine or f"sqlite:///{folder}"
+        os.environ["BATON_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
+        index = AwsPorts().search
+        print(f"{options.engine or 'embedded index'}; {machine()}\n")
+        if options.quality:
+            hits = await quality(index, users=options.users, facts=options.facts)
+            columns = ["ranked by", "session R@5", "R@10", "message R@5", "R@10"]
+            rows = [
+                (name, each.session_5, each.session_10, each.message_5, each.message_10) for name, each in hits.items()
+            ]
+            print(table(columns, rows), "\n")
+        if options.latency:
+            sizes = [(documents, options.tenants) for documents in options.documents]
+            rows_of_latency = []
+            for documents, tenants in [*sizes, (MESSAGES_OF_A_LONG_HISTORY, 1)]:
+                each = await latency(index, documents=documents, tenants=tenants)
+                rows_of_latency.append((f"{documents:,} of {tenants}", each.p50, each.p95, each.first, each.stored))
+            print(table(["messages of tenants", "p50, ms", "p95, ms", "slowest first", "stored/s"], rows_of_latency))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index in a folder of its own")
+    parser.add_argument("--users", type=int, default=USERS, help="users of the histories")
+    parser.add_argument("--facts", action="store_true", help="index the told facts too, as a model would write them")
+    parser.add_argument("--tenants", type=int, default=100)
+    parser.add_argument(
+        "--documents", type=lambda text: [int(each) for each in text.split(",")], default=[1_000, 100_000]
+    )
+    parser.add_argument("--no-quality", dest="quality", action="store_false")
+    parser.add_argument("--no-latency", dest="latency", action="store_false")
+    asyncio.run(_run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

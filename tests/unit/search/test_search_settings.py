@@ -1,0 +1,82 @@
+"""Which search engine and which embedder a deployment has, by its settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from baton.adapters.deferred_embedder import DeferredEmbedder
+from baton.adapters.no_embedder import NoEmbedder
+from baton.adapters.no_search import NoSearch
+from baton.adapters.sqlite_index import SqliteIndex
+from baton.composition.aws import AwsPorts
+from baton.domain.errors import EmbedderUnavailable
+from baton.domain.search import SearchFilter
+from tests.contracts.search import EPISODES, document, found, listed, new_scope, query
+from tests.fakes.embedder import DIMENSIONS, FakeEmbedder
+
+VARIABLES = ("BATON_SEARCH_URL", "BATON_EMBEDDING_MODEL", "BATON_EMBEDDING_DIMENSIONS", "BATON_EMBEDDING_BASE_URL")
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+async def test_without_a_url_search_is_off_and_nothing_fails() -> None:
+    search, ada = AwsPorts().search, new_scope()
+    assert isinstance(search, NoSearch)
+    await search.put(ada, EPISODES, [document("a", "green")])
+    result = await search.search(ada, EPISODES, query("green"))
+    assert found(result) == set()
+    assert set(result.candidates) == set(query("green").clauses)
+    assert await listed(search, ada, EPISODES) == []
+    assert await search.count(ada, EPISODES, SearchFilter()) == await search.delete(ada, EPISODES, SearchFilter()) == 0
+
+
+async def test_a_folder_is_the_embedded_index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BATON_SEARCH_URL", f"sqlite:///{tmp_path / 'search'}")
+    monkeypatch.setenv("BATON_EMBEDDING_DIMENSIONS", str(DIMENSIONS))
+    search, ada = AwsPorts().search, new_scope()
+    assert isinstance(search, SqliteIndex)
+    await search.put(ada, EPISODES, [document("a", "green")])
+    assert found(await search.search(ada, EPISODES, query("green"))) == {"a"}
+    assert (tmp_path / "search").is_dir()
+
+
+@pytest.mark.parametrize("url", ["ftp://example.com", "sqlite:///", "search.example.com", "https://"])
+def test_another_url_is_refused(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("BATON_SEARCH_URL", url)
+    with pytest.raises(ValidationError, match="BATON_SEARCH_URL"):
+        _ = AwsPorts().search
+
+
+async def test_without_a_model_texts_have_no_embedding() -> None:
+    embedder = AwsPorts().embedder
+    assert isinstance(embedder, NoEmbedder)
+    assert (embedder.name, embedder.dimensions, list(await embedder.embed([]))) == ("", 0, [])
+    with pytest.raises(EmbedderUnavailable):
+        await embedder.embed(["green"])
+
+
+def test_a_model_is_loaded_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_EMBEDDING_MODEL", "text-embedding-3-small")
+    embedder = AwsPorts().embedder
+    assert isinstance(embedder, DeferredEmbedder)
+    assert (embedder.name, embedder.dimensions) == ("text-embedding-3-small", 1536)
+
+
+async def test_a_deferred_embedder_is_made_once() -> None:
+    made = []
+
+    def make() -> FakeEmbedder:
+        made.append(FakeEmbedder())
+        return made[-1]
+
+    embedder = DeferredEmbedder(make, "fake-embedder", DIMENSIONS)
+    assert await embedder.embed(["green"]) == await embedder.embed(["green"])
+    assert embedder.load() is made[0]
+    assert len(made) == 1
