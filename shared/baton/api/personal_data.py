@@ -257,7 +257,7 @@ def _text(services: ApiServices, piece: Exported) -> str:
         return _session_begin(value)
     if piece.kind is ExportKind.SESSION_MESSAGE:
         said = {"id": value.id, "role": value.role.value, "content": value.text, "timestamp": iso(value.timestamp)}
-        return json.dumps(said, ensure_ascii=False)
+        return _json(said)
     if piece.kind is ExportKind.SESSION_END:
         ended = f',"endedAt":"{iso(value.ended_at)}"' if value.ended_at is not None else ""
         return f"]{ended}}}\n"
@@ -271,6 +271,7 @@ def _session_begin(session: Session) -> str:
     thread = session.thread
     # One import for each session of a thread: their ids differ, and a repeated import changes nothing.
     session_id = thread.id if session.number == 1 else f"{thread.id}#{session.number}"
+    session_id += f".{session.part}" if session.part > 1 else ""
     begin = json.dumps({"sessionId": session_id, "agentId": thread.agent_id})
     return f'{begin[:-1]},"messages":['
 
@@ -296,9 +297,22 @@ def _shapes(services: ApiServices) -> dict[ExportKind, Callable[[Any], dict[str,
             "endedAt": iso(episode.ref.ended_at),
             "endReason": episode.ref.reason.value,
             "messageCount": episode.message_count,
+            **_digest(episode),
         },
     }
 
 
 def _line(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str) + "\n"
+    return _json(value) + "\n"
+
+
+def _digest(episode: Any) -> dict[str, Any]:
+    """Return the summary and the facts of an episode that has them."""
+    facts = [{"text": fact.text, "date": fact.on.isoformat()} for fact in getattr(episode, "facts", ())]
+    return {"summary": getattr(episode, "summary", None), "facts": facts}
+
+
+def _json(value: dict[str, Any]) -> str:
+    """Return JSON in one line, also for readers that take Unicode's line separators for ends of lines."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")

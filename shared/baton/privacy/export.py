@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -24,6 +24,8 @@ THREADS = 20
 MESSAGES = 20
 """Messages in memory at once: each may have 1 MiB."""
 RECORDS = 20
+IMPORTED = 5_000
+"""Messages of one session that the import of episodes takes. A longer one is exported in parts."""
 
 
 class ExportKind(StrEnum):
@@ -55,6 +57,7 @@ class Session:
     end_ordinal: int
     ended_at: datetime | None
     """None while it lasts."""
+    part: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +175,18 @@ class Exports:
             yield piece
 
     async def _session(self, scope: Scope, session: Session) -> AsyncIterator[Exported]:
-        has_begun = False
+        count = 0
         async for message in self._messages(scope, session.thread, session.first_ordinal, session.end_ordinal):
             if message.role not in (Role.USER, Role.ASSISTANT) or not message.text:
                 continue
-            if not has_begun:
+            if count % IMPORTED == 0:
+                if count:
+                    yield Exported(ExportKind.SESSION_END, session.thread.id, session)
+                    session = replace(session, part=session.part + 1)
                 yield Exported(ExportKind.SESSION_BEGIN, session.thread.id, session)
-                has_begun = True
+            count += 1
             yield Exported(ExportKind.SESSION_MESSAGE, session.thread.id, message)
-        if has_begun:
+        if count:
             yield Exported(ExportKind.SESSION_END, session.thread.id, session)
 
     async def _messages(self, scope: Scope, thread: Thread, first: int, end: int) -> AsyncIterator[StoredMessage]:

@@ -101,6 +101,26 @@ async def test_sessions_are_exported_as_they_are_imported(served: Served) -> Non
     assert [message["role"] for message in session["messages"]] == ["user", "assistant"]
 
 
+async def test_each_piece_is_one_line_whatever_was_said(served: Served) -> None:
+    said = 'a\u2028b\u2029c\x85d\n"e" \U0001f600'
+    await served.harness.say("m1", said)
+    found = await lines(served)  # splits at all of Unicode's line ends
+    assert next(line["content"] for line in found if line.get("type") == "message") == said
+    [session] = [line for line in found if "sessionId" in line]
+    assert session["messages"][0]["content"] == said
+
+
+async def test_a_session_that_is_too_long_to_be_imported_is_exported_in_parts(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("baton.privacy.export.IMPORTED", 4)
+    for number in range(3):
+        await served.harness.say(f"m{number}", f"question {number}")
+    parts = await lines(served, content="sessions")
+    assert [part["sessionId"] for part in parts] == [served.harness.thread_id, f"{served.harness.thread_id}.2"]
+    assert [len(part["messages"]) for part in parts] == [4, 2]
+
+
 async def test_an_export_is_of_one_user(served: Served) -> None:
     await served.harness.say("m1", "Hello")
     assert code(await served.get("/users/ada/export", user="bob")) == (403, "forbidden")
