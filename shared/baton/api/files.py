@@ -46,8 +46,9 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services,
     except ThreadUnavailable:
         await services.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
         raise
-    await services.erasure.note_upload(scope, canonical)
     upload = await services.files.presign_upload(scope, canonical, file.name, file.content_type, file.size)
+    # Before the client knows the address: an upload without a conversation is found by this note only.
+    await services.erasure.note_upload(scope, canonical)
     return UploadAnswer.of(
         upload,
         upload=upload,

@@ -104,7 +104,9 @@ Days = Annotated[int | None, Field(ge=1, le=MAX_DAYS)]
 class RetentionRequest(Asked):
     """The days that the tenant keeps things; null or left out: for ever."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"threads": 365, "audit": 3650, "uploads": 90}]}
+    )
 
     threads: Days = None
     episodes: Days = None
@@ -147,7 +149,9 @@ async def forget_thread(thread_id: ThreadId, caller: Caller, services: Services)
     responses=responses(Unauthorized, TokenExpired, NotFound, InvalidRequest),
 )
 async def get_forget_request(
-    request_id: Annotated[str, Path(max_length=64, examples=[REQUEST_ID])], caller: Caller, services: Services
+    request_id: Annotated[str, Path(description="The id of the request.", max_length=64, examples=[REQUEST_ID])],
+    caller: Caller,
+    services: Services,
 ) -> ForgetRequest:
     """Return the progress of a request: for who made it, whom it is about, and holders of `user:manage`."""
     return ForgetRequest.of(await services.forget_calls.get(caller, request_id))
