@@ -1,7 +1,7 @@
 """Long chat histories with known answers: sessions of small talk in which people tell facts, and questions about them.
 
-Everything is made from a seed. Questions use other words than the messages that answer them. The same subjects come up
-with other people's facts, so that a question has near misses in other sessions.
+Everything is made from a seed. A third of the questions share no words with the messages that answer them. The same
+subjects come up with other people, so that a question has near misses in other sessions.
 """
 
 from __future__ import annotations
@@ -21,116 +21,139 @@ BEGIN = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is told, a question about it in other words, and the values that it may have."""
+    """What is told, a question with some of its words and one with none, and the values that it may have."""
 
     telling: str
     question: str
+    paraphrased: str
     values: tuple[str, ...]
 
 
 SUBJECTS = (
     Subject(
         "{who} adopted a {value} and named it Pepper",
+        "What is the name of the animal that {who} adopted?",
         "Which animal moved in with {whom}?",
         ("beagle", "parrot", "tortoise"),
     ),
     Subject(
         "{who} painted the front door {value} over the weekend",
+        "What colour is {whose} front door?",
         "What colour is the entrance of {whose} house?",
         ("teal", "crimson", "mustard"),
     ),
     Subject(
         "{who} signed up for {value} lessons on Tuesdays",
+        "Which lessons does {who} take on Tuesdays?",
         "What is {who} learning once a week?",
         ("cello", "fencing", "pottery"),
     ),
     Subject(
         "{who} booked flights to {value} for the summer",
+        "Where did {who} book flights to for the summer?",
         "Where is {who} going on holiday?",
         ("Lisbon", "Osaka", "Tromsø"),
     ),
     Subject(
         "the doctor told {whom} to avoid {value}",
+        "What did the doctor tell {whom} to avoid?",
         "What must {who} not eat or drink for health reasons?",
         ("gluten", "caffeine", "peanuts"),
     ),
     Subject(
         "{who} got a new job at a {value}",
+        "What is {whose} new job?",
         "Where is {who} employed now?",
         ("bakery", "law firm", "shipyard"),
     ),
     Subject(
         "the repair of {whose} car cost {value} in the end",
+        "How much was the repair of {whose} car?",
         "How much did the garage charge {whom}?",
         ("480 euros", "1,250 euros", "730 euros"),
     ),
     Subject(
         "{who} is reading a thick novel about {value}",
+        "What is the novel about that {who} read?",
         "What is the book on {whose} bedside table about?",
         ("whaling", "the Silk Road", "Antarctica"),
     ),
     Subject(
         "{who} finished the half marathon in {value}",
+        "In what time did {who} finish the half marathon?",
         "How fast did {who} run the race?",
         ("1:48", "2:05", "1:59"),
     ),
     Subject(
         "{who} planted {value} along the fence",
+        "What did {who} plant along the fence?",
         "What grows at the edge of {whose} garden?",
         ("lavender", "blackberries", "sunflowers"),
     ),
     Subject(
         "{whose} landlord raised the rent to {value}",
+        "How high is {whose} rent now?",
         "What does {who} pay for the flat each month?",
         ("910 euros", "1,040 euros", "865 euros"),
     ),
     Subject(
         "{who} cooked {value} for eight people on Saturday",
+        "What did {who} cook on Saturday for eight people?",
         "What dish did {who} serve to the guests?",
         ("paella", "ramen", "goulash"),
     ),
     Subject(
         "{who} lost a {value} on the tram yesterday",
+        "What did {who} lose on the tram?",
         "Which belonging went missing on public transport for {whom}?",
         ("scarf", "violin case", "umbrella"),
     ),
     Subject(
         "the wedding of {whose} cousin will be in {value}",
+        "Where is the wedding of {whose} cousin?",
         "Where do {whose} relatives get married?",
         ("Bruges", "Granada", "Kraków"),
     ),
     Subject(
         "{who} switched the phone plan to {value}",
+        "Which phone plan does {who} have?",
         "Which mobile provider does {who} use?",
         ("Telfort", "Orange", "Vodafone"),
     ),
     Subject(
         "{who} keeps the spare key under the {value}",
+        "Where is {whose} spare key?",
         "Where can one find the second key of {whose} place?",
         ("doormat", "flowerpot", "birdhouse"),
     ),
     Subject(
         "{whose} daughter wants to become a {value}",
+        "What does {whose} daughter want to become?",
         "Which profession does {whose} child dream of?",
         ("marine biologist", "stunt pilot", "chocolatier"),
     ),
     Subject(
         "{who} broke the left {value} while skiing",
+        "What did {who} break while skiing?",
         "Which bone did {who} injure in the snow?",
         ("wrist", "ankle", "collarbone"),
     ),
     Subject(
         "{who} subscribed to a magazine on {value}",
+        "Which magazine does {who} subscribe to?",
         "What periodical arrives in {whose} letter box?",
         ("astronomy", "carpentry", "chess"),
     ),
     Subject(
         "the password hint of {whom} is the first {value}",
+        "What is the hint for the password of {whom}?",
         "What reminds {whom} of the login?",
         ("teacher", "street", "bicycle"),
     ),
 )
 
+PARAPHRASED = 1 / 3
+"""The share of questions in other words."""
 PEOPLE = (
     ("I", "me", "my"),
     ("my sister Ines", "my sister Ines", "my sister Ines's"),
@@ -238,7 +261,8 @@ def _lines(
         if waiting and chance.random() < 0.6:
             subject, (who, whom, whose) = waiting.pop()
             fact = subject.telling.format(who=who, whom=whom, whose=whose, value=chance.choice(subject.values))
-            question = subject.question.format(who=who, whom=whom, whose=whose)
+            asked = subject.paraphrased if chance.random() < PARAPHRASED else subject.question
+            question = asked.format(who=who, whom=whom, whose=whose)
             yield Role.USER, f"{request} {chance.choice(OPENINGS)} {fact}.", fact, question
             yield Role.ASSISTANT, f"{chance.choice(NOTED)} {chance.choice(REPLIES)}", None, None
         else:

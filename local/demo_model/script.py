@@ -35,7 +35,9 @@ class Rule(BaseModel):
     agent: Names = ()
     """Ids of agents."""
     task: str | None = None
-    """What Baton itself wants of the model, such as ``handoff_summary``; a rule without it is for agents."""
+    """What Baton itself wants of the model, such as ``handoff_summary`` or ``history_summary``.
+
+    A rule without it is for agents."""
     state: Names = ()
     """States of the agent's workflow."""
     says: str | None = None

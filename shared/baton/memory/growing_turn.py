@@ -12,7 +12,7 @@ from baton.memory.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
-SHORTENED_TO = 0.8
+SHORTENED_TO = 0.7
 """The share of the budget that remains when results are shortened, so that not every further call shortens again."""
 
 

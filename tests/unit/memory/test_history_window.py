@@ -89,7 +89,8 @@ def play(speaker: AgentDefinition, said: Sequence[Turn], *, summarised: bool = F
         question, *rest = messages_of(turn, len(stored))
         read = read_from(stored, window, reading_budget(speaker, question.tokens, COUNTER))
         blocks = Blocks(retrieved=[Prompt(Role.SYSTEM, f"found {'thing ' * turn.retrieved}")] if turn.retrieved else [])
-        context = assemble(speaker, read, (question,), COUNTER, window=window, blocks=blocks)
+        summary = stored[window.summary_at].summaries[AGENT] if window.summary_at is not None else None
+        context = assemble(speaker, read, (question,), COUNTER, window=window, summary=summary, blocks=blocks)
         assert context.history is not None
         window = context.history.window
         played.append(Played(context, window))

@@ -35,7 +35,9 @@ from baton.domain.search import (
 
 T = TypeVar("T")
 
-THREADS = 4
+READERS = 4
+WRITERS = 2
+"""Threads of their own, because writers may wait for each other while somebody searches."""
 OPEN_FILES = 32
 """Open files of each thread."""
 PAGE = 200
@@ -55,7 +57,8 @@ class SqliteIndex:
         self._folder = folder / FORMAT
         self._dimensions = dimensions
         self._vectors = VectorCache(dimensions)
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="search")
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="search")
+        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="index")
         self._open = local()
         self._logger = Logger(child=True)
 
@@ -65,28 +68,34 @@ class SqliteIndex:
             for view in document.views.values():
                 self._check(view.vector)
         if documents:
-            await self._run(lambda: self._file(scope, index).put(documents))
+            await self._run(self._writers, lambda: self._file(scope, index).put(documents))
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
         """See ``SearchIndex``."""
         self._check(query.vector)
-        return await self._run(lambda: self._search(scope, index, query))
+        return await self._run(self._readers, lambda: self._search(scope, index, query))
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``."""
-        return await self._run(lambda: self._file(scope, index).delete(chosen) if self._has(scope, index) else 0)
+        return await self._run(self._writers, lambda: self._delete(scope, index, chosen))
 
     async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
         """See ``SearchIndex``."""
         after = ""
-        while page := await self._run(partial(self._page, scope, index, chosen, after)):
+        while page := await self._run(self._readers, partial(self._page, scope, index, chosen, after)):
             for document in page:
                 yield document
             after = page[-1].id
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``."""
-        return await self._run(lambda: self._file(scope, index).count(chosen) if self._has(scope, index) else 0)
+        return await self._run(self._readers, lambda: self._count(scope, index, chosen))
+
+    def _delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        return self._file(scope, index).delete(chosen) if self._has(scope, index) else 0
+
+    def _count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        return self._file(scope, index).count(chosen) if self._has(scope, index) else 0
 
     def _page(self, scope: Scope, index: IndexName, chosen: SearchFilter, after: str) -> Sequence[IndexDocument]:
         return self._file(scope, index).page(chosen, after, PAGE) if self._has(scope, index) else []
@@ -136,9 +145,9 @@ class SqliteIndex:
             files.popitem(last=False)[1].connection.close()
         return files[path]
 
-    async def _run(self, work: Callable[[], T]) -> T:
+    async def _run(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            return await asyncio.get_running_loop().run_in_executor(threads, work)
         except (sqlite3.Error, OSError) as failure:
             self._logger.warning("The embedded index failed", extra={"text": str(failure)})
             raise SearchUnavailable from failure

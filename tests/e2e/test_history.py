@@ -1,0 +1,21 @@
+"""A conversation that is longer than its prompts: what has left them is told by a summary."""
+
+from __future__ import annotations
+
+from tests.e2e.sockets import SocketClient, new_id
+from tests.fault_model import FaultModel
+
+SUMMARY = "A summary of them"
+WORDS = "and nothing else than that " * 8
+
+
+async def test_what_has_left_the_prompts_is_told_by_a_summary(socket: SocketClient, model: FaultModel) -> None:
+    thread_id, agent = new_id(), {"agentId": "thrifty"}
+    for number in range(40):
+        await socket.say(f"{number} {WORDS}", thread_id=thread_id, **agent)
+        if any(SUMMARY in str(body["messages"]) for body in model.bodies):
+            break
+    asked = [str(body["messages"]) for body in model.bodies]
+    assert SUMMARY in asked[-1], "the summary stands in the prompt"
+    assert f"'content': '0 {WORDS}" not in asked[-1], "for what has left it"
+    assert any("You keep the summary" in each for each in asked), "which the light model has written"

@@ -1,0 +1,58 @@
+"""A turn that grows with its calls is fitted in strides: further calls leave its prompts as they are for a while."""
+
+from __future__ import annotations
+
+from baton.domain.message import Role
+from baton.domain.tool_call import ToolCall
+from baton.memory.growing_turn import fit
+from baton.memory.message_prompts import SHORTENED_NOTE
+from baton.ports.chat_model import Prompt
+from tests.fakes.token_counter import WordCounter
+
+BUDGET = 1_000
+HEAD = [Prompt(Role.SYSTEM, "You help.")]
+HISTORY = [
+    prompt
+    for number in range(10)
+    for prompt in (Prompt(Role.USER, f"question {number}"), Prompt(Role.ASSISTANT, f"{number} " + "word " * 50))
+]
+QUESTION = [Prompt(Role.USER, "What now?")]
+
+
+def called(number: int, words: int) -> list[Prompt]:
+    """A call and its result."""
+    call = ToolCall(f"c{number}", "look", "{}")
+    return [
+        Prompt(Role.ASSISTANT, "", tool_calls=(call,)),
+        Prompt(Role.TOOL, f"{number} " + "result " * words, tool_call_id=call.id),
+    ]
+
+
+def grown(rounds: int, words: int) -> list[list[Prompt]]:
+    """The prompts of each model call of a turn."""
+    prompts, current_from = [*HEAD, *HISTORY, *QUESTION], len(HEAD) + len(HISTORY)
+    asked = [prompts]
+    for number in range(rounds):
+        prompts, current_from = fit(
+            [*prompts, *called(number, words)], head=1, current_from=current_from, budget=BUDGET, counter=WordCounter()
+        )
+        asked.append(prompts)
+    return asked
+
+
+def changes(asked: list[list[Prompt]]) -> list[int]:
+    """The calls whose prompt does not begin with the one before."""
+    return [place for place in range(1, len(asked)) if asked[place][: len(asked[place - 1])] != asked[place - 1]]
+
+
+def test_the_history_gives_way_in_strides() -> None:
+    asked = grown(5, 100)
+    assert changes(asked) == [4]
+    assert len([prompt for prompt in asked[4] if prompt.role is Role.USER]) == 6, "half of the history leaves at once"
+
+
+def test_results_are_shortened_in_strides_and_the_newest_stay_whole() -> None:
+    asked = grown(6, 150)
+    assert len(changes(asked)) <= 3
+    assert SHORTENED_NOTE not in str(asked[-1][-1].content)
+    assert any(SHORTENED_NOTE in str(prompt.content) for prompt in asked[-1])
