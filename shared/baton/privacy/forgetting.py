@@ -12,8 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from aws_lambda_powertools import Logger
-
 from baton.domain.errors import NotFound
 from baton.domain.forgetting import (
     MAX_ROUNDS,
@@ -36,8 +34,6 @@ from baton.ports.forget_requests import ForgetRequests
 from baton.ports.live import LiveRegistry
 from baton.ports.retentions import Retentions
 from baton.ports.search_index import SearchIndex
-
-logger = Logger(child=True)
 
 PATIENCE_SECONDS = 10.0
 """How long a running turn may take to notice that it is cancelled, before its lease is taken away."""

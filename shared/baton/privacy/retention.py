@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aws_lambda_powertools import Logger
-
 from baton.domain.forgetting import ForgetRequest, ForgetSubject
 from baton.domain.identity import Scope
 from baton.ports.clock import Clock
 from baton.ports.forget_requests import ForgetRequests, Forgettings
 from baton.ports.retentions import Retentions
-
-logger = Logger(child=True)
 
 SYSTEM = "baton"
 """The user in whose name an unnamed tenant setting is enforced."""
