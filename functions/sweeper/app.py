@@ -1,4 +1,4 @@
-"""The sweeper: every minute it ends idle sessions and queues takeovers of runs whose worker has died."""
+"""The sweeper: every minute it ends idle sessions, queues takeovers of dead runs and starts what retention is due."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ MARGIN_SECONDS = 60
 
 logger = Logger()
 sweeper = composition.sweeper()  # built once per execution environment
+retention = composition.retention_runs()
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -24,4 +25,5 @@ sweeper = composition.sweeper()  # built once per execution environment
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Sweep once and return the counts. The event is ignored, because the table has the due threads."""
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
-    return asdict(event_loop.run(sweeper.sweep(seconds=seconds)))
+    report = asdict(event_loop.run(sweeper.sweep(seconds=seconds)))
+    return {**report, "retentions": event_loop.run(retention.start_due())}

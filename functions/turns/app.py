@@ -16,6 +16,7 @@ from baton.composition.metrics import counted
 from baton.domain.errors import ThreadBusy
 from baton.domain.metrics import Metric, failures_counted
 from baton.domain.queued import RecordDelivery
+from baton.domain.times import from_millis
 
 MARGIN_SECONDS = 30
 """Reserved at the end of the function's time limit, to commit the answer of a turn that takes too long."""
@@ -35,7 +36,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
         delivery = RecordDelivery(record.message_id, int(record.attributes.approximate_receive_count))
         # Lambda counts a returned record as a success, so count the failure here.
         with failures_counted(Metric.QUEUED_TURNS_FAILED, but=(ThreadBusy,)):
-            event_loop.run(turns.run(record.body, record.receipt_handle, delivery, seconds=seconds))
+            sent_at = from_millis(int(record.attributes.sent_timestamp))
+            event_loop.run(turns.run(record.body, record.receipt_handle, delivery, seconds=seconds, sent_at=sent_at))
 
     # One processor a batch: it stores its batch, and in the local cloud several batches run at once.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)

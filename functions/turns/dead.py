@@ -14,6 +14,7 @@ from baton import composition
 from baton.composition import event_loop
 from baton.composition.metrics import counted
 from baton.domain.metrics import Metric, failures_counted
+from baton.domain.times import from_millis
 
 logger = Logger()
 dead_turns = composition.dead_turns()  # built once per execution environment
@@ -26,7 +27,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
 
     def give_up(record: SQSRecord) -> None:
         with failures_counted(Metric.DEAD_TURNS_FAILED):
-            event_loop.run(dead_turns.give_up(record.body))
+            sent_at = from_millis(int(record.attributes.sent_timestamp))
+            event_loop.run(dead_turns.give_up(record.body, sent_at=sent_at))
 
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
     return process_partial_response(event, give_up, processor, context)

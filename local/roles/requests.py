@@ -17,7 +17,12 @@ Json = Mapping[str, Any]
 Context = dict[str, str | list[str]]
 
 OBJECT_ACTIONS = {"HeadObject": "GetObject", "CopyObject": "PutObject", "UploadPart": "PutObject"}
-BUCKET_ACTIONS = {"HeadBucket": "ListBucket", "ListObjects": "ListBucket", "ListObjectsV2": "ListBucket"}
+BUCKET_ACTIONS = {
+    "HeadBucket": "ListBucket",
+    "ListObjects": "ListBucket",
+    "ListObjectsV2": "ListBucket",
+    "ListObjectVersions": "ListBucketVersions",
+}
 TRANSACTED = {
     "ConditionCheck": "ConditionCheckItem",
     "Put": "PutItem",
@@ -60,7 +65,7 @@ def requests(service: str, operation: str, parameters: Json, names: Names) -> li
         case "dynamodb":
             return list(_table_requests(operation, parameters, names))
         case "s3":
-            return [_object_request(operation, parameters, names)]
+            return _object_requests(operation, parameters, names)
         case "sqs":
             name = str(parameters.get("QueueUrl", "*")).rpartition("/")[2]
             return [Request(f"sqs:{operation.removesuffix('Batch')}", _arn("sqs", names.aliases.get(name, name)))]
@@ -122,11 +127,17 @@ def _table_requests(operation: str, parameters: Json, names: Names) -> Iterator[
             yield Request(f"dynamodb:{operation}", arn, leading(key))
 
 
-def _object_request(operation: str, parameters: Json, names: Names) -> Request:
+def _object_requests(operation: str, parameters: Json, names: Names) -> list[Request]:
     bucket = _bucket(parameters, names)
+    if operation == "DeleteObjects":
+        objects = parameters["Delete"]["Objects"]
+        return [
+            Request("s3:DeleteObjectVersion" if "VersionId" in each else "s3:DeleteObject", f"{bucket}/{each['Key']}")
+            for each in objects
+        ]
     if "Key" in parameters:
-        return Request(f"s3:{OBJECT_ACTIONS.get(operation, operation)}", f"{bucket}/{parameters['Key']}")
-    return Request(f"s3:{BUCKET_ACTIONS.get(operation, operation)}", bucket)
+        return [Request(f"s3:{OBJECT_ACTIONS.get(operation, operation)}", f"{bucket}/{parameters['Key']}")]
+    return [Request(f"s3:{BUCKET_ACTIONS.get(operation, operation)}", bucket)]
 
 
 def _bucket(parameters: Json, names: Names) -> str:

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, Json, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from baton.domain.egress_policy import HOST_ENTRY, EgressPolicy
+from baton.domain.forgetting import ZOMBIE_SECONDS
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS, LeaseTimes
 from baton.domain.token_issuer import OidcIssuer
@@ -135,6 +136,19 @@ class ClosingSettings(_Settings):
     """The state machine that closes sessions."""
 
     close_session_arn: Name = Field(validation_alias="BATON_CLOSE_SESSION_ARN")
+
+
+class ForgettingSettings(_Settings):
+    """The state machine that forgets users and threads."""
+
+    forget_user_arn: Name = Field(validation_alias="BATON_FORGET_USER_ARN")
+
+
+class ForgettingWaitSettings(_Settings):
+    """How long forgetting waits before its second sweep."""
+
+    wait_seconds: int = Field(default=ZOMBIE_SECONDS, ge=0, le=86_400, validation_alias="BATON_FORGET_WAIT_SECONDS")
+    """Seconds. No worker may live longer, so only the local cloud, where none does, may set less than the default."""
 
 
 class ModelSettings(_Settings):

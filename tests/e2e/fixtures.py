@@ -23,9 +23,9 @@ EMBED_GUIDE = ROOT / "docs" / "how-to" / "embed-chat.md"
 @pytest.fixture(scope="session")
 def cloud(fault_model_server: FaultModel) -> Iterator[RunningCloud]:
     """The product, served from another process; it knows the key of the host application of the guide to embedding."""
-    with RunningCloud(
-        fault_model_server.base_url, settings={"BATON_EMBED_KEYS": block(EMBED_GUIDE, "embed_keys")}
-    ) as running:
+    # Nothing waits a quarter of an hour for zombies here.
+    settings = {"BATON_EMBED_KEYS": block(EMBED_GUIDE, "embed_keys"), "BATON_FORGET_WAIT_SECONDS": "1"}
+    with RunningCloud(fault_model_server.base_url, settings=settings) as running:
         yield running
 
 

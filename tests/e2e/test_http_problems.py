@@ -35,6 +35,12 @@ PROTECTED = [
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tasks"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tasks/task-1"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/handoffs"),
+    ("DELETE", "/v1/threads/550e8400-e29b-41d4-a716-446655440000"),
+    ("DELETE", "/v1/users/me/memory"),
+    ("GET", "/v1/users/me/export"),
+    ("GET", "/v1/forget-requests/request-1"),
+    ("GET", "/v1/retention"),
+    ("PUT", "/v1/retention"),
     ("GET", "/v1/workflows"),
     ("GET", "/v1/audit"),
     ("GET", "/v1/agents"),
@@ -248,9 +254,8 @@ async def test_the_description_is_valid_openapi(openapi: dict[str, Any]) -> None
 
 async def test_the_description_holds_every_route(openapi: dict[str, Any]) -> None:
     described = {(method.upper(), re.sub(r"\{\w+\}", "{}", path)) for path, method, _ in operations(openapi)}
-    placeholders = {
-        (method, re.sub(r"/(550e[\w-]+|assistant|task-1)(?=/|$)", "/{}", path)) for method, path in PROTECTED
-    }
+    named = re.compile(r"/(550e[\w-]+|assistant|task-1|me|request-1)(?=/|$)")
+    placeholders = {(method, named.sub("/{}", path)) for method, path in PROTECTED}
     assert described == placeholders | {("GET", "/health")}
 
 

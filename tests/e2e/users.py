@@ -52,6 +52,10 @@ class User:
         """POST below /v1."""
         return await self.client.post(f"/v1{path}", json=body, headers=self.headers)
 
+    async def request(self, method: str, path: str, *, body: object = None) -> httpx.Response:
+        """Any request below /v1."""
+        return await self.client.request(method, f"/v1{path}", json=body, headers=self.headers)
+
     async def ask(self, message: object, **fields: object) -> Json:
         """POST /v1/messages; the answer, which is not a problem."""
         response = await self.post("/messages", {"message": message, **fields})

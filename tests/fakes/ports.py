@@ -19,12 +19,15 @@ from baton.ports.connections import Connections
 from baton.ports.context_records import ContextRecords
 from baton.ports.embedder import Embedder
 from baton.ports.episodes import Closings, Episodes
+from baton.ports.erasure import Erasure, ObjectErasure
 from baton.ports.files import Files
+from baton.ports.forget_requests import ForgetRequests, Forgettings
 from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
 from baton.ports.pii_detector import PiiDetector
 from baton.ports.queue_records import QueueRecords
+from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.search_index import SearchIndex
 from baton.ports.skills import SkillStore
@@ -43,6 +46,13 @@ from tests.fakes.connections import FakeConnections
 from tests.fakes.context_records import FakeContextRecords
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.episodes import FakeClosings
+from tests.fakes.erasure import (
+    FakeErasure,
+    FakeForgetRequests,
+    FakeForgettings,
+    FakeObjectErasure,
+    FakeRetentions,
+)
 from tests.fakes.files import FakeFiles
 from tests.fakes.search_index import FakeSearchIndex
 from tests.fakes.token_counter import WordCounter
@@ -78,6 +88,12 @@ class FakePorts:
     with_episode_facts: bool = True
     closings: Closings = field(default_factory=FakeClosings)
     connections: Connections = field(default_factory=FakeConnections)
+    erasure: Erasure = field(default_factory=FakeErasure)
+    objects: ObjectErasure = field(default_factory=FakeObjectErasure)
+    forget_requests: ForgetRequests = field(default_factory=FakeForgetRequests)
+    forgettings: Forgettings = field(default_factory=FakeForgettings)
+    retentions: Retentions = field(default_factory=FakeRetentions)
+    forget_wait_seconds: float = 960.0
     lease_times: LeaseTimes = USUAL_TIMES
     catalog: AgentCatalog = field(default_factory=FakeAgentCatalog)
     model: ChatModel = field(default_factory=ScriptedChatModel)

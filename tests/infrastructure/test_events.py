@@ -21,7 +21,14 @@ from baton.domain.queued import QueuedMessage, parse_queued
 from baton.memory.session_closing import ClosingStep
 
 EVENTS = Path(__file__).parents[2] / "events"
-OTHERS = {"authorizer_request", "schedule_sweeper", "states_closing", "states_closing_failed"}
+OTHERS = {
+    "authorizer_request",
+    "schedule_sweeper",
+    "states_closing",
+    "states_closing_failed",
+    "states_forgetting",
+    "states_forgetting_failed",
+}
 """Samples for which Powertools has no model."""
 SHAPES: dict[str, type[BaseModel]] = {
     "rest_http": APIGatewayProxyEventModel,
@@ -80,3 +87,9 @@ def test_a_session_that_ended_is_referred_to_by_the_episode_it_becomes() -> None
     assert failed.pop("step") == "fail"
     assert failed["session"].pop("failure")["Error"] == "StoreUnavailable"
     assert failed["session"] == event
+
+
+def test_a_step_of_forgetting_refers_to_its_request() -> None:
+    event = sample("states_forgetting")
+    assert set(event) == {"step", "tenantId", "userId", "requestId"}
+    assert sample("states_forgetting_failed") == {**event, "step": "failed"}

@@ -15,6 +15,7 @@ PUT, UPDATE, DELETE, LISTS = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamod
 TURNS = READ | {PUT, UPDATE, DELETE}
 LARGE_MESSAGES = {"s3:GetObject", "s3:ListBucket"}
 OBJECTS = LARGE_MESSAGES | {"s3:PutObject"}
+REMOVE = {"s3:DeleteObject", "s3:DeleteObjectVersion", "s3:ListBucketVersions"}
 CONSUME = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 HIDE = {"sqs:ChangeMessageVisibility"}
 POST = {"execute-api:ManageConnections"}
@@ -28,11 +29,12 @@ ALLOWED = {
     "SocketsFunction": LOGGING | READ | {PUT, DELETE} | LARGE_MESSAGES | POST | SEND,
     "TurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | SEND | HIDE | SECRETS | PARAMETERS | CLOSE,
     "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | CLOSE,
-    "StreamsFunction": LOGGING | TURNS | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
+    "StreamsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
     "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | SECRETS | SEND | CLOSE,
     "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
     "SearchFunction": LOGGING | READ | {LISTS} | LARGE_MESSAGES | SECRETS,
     "ClosingFunction": LOGGING | READ | {PUT, UPDATE} | OBJECTS | SECRETS,
+    "ForgettingFunction": LOGGING | TURNS | {LISTS} | REMOVE,
 }
 READ_SECRETS = {
     "AuthorizerFunction": {"EmbedKeysSecret"},
@@ -129,33 +131,54 @@ def test_only_sockets_disconnect_a_client(stack: Stack) -> None:
     assert {function for function in ALLOWED if disconnects(function)} == {"SocketsFunction"}
 
 
-def test_only_http_and_the_sweeper_query_an_index(stack: Stack) -> None:
+def test_only_functions_that_list_query_an_index(stack: Stack) -> None:
     def indexes(function: str) -> list[str]:
         resources = [item["Resource"] for item in stack.statements(stack.role_of(function))]
         return [part for part in text(resources).split('"') if "/index/" in part]
 
-    assert indexes("HttpFunction") == ["${Table.Arn}/index/listing"]
+    lists = {"HttpFunction", "StreamsFunction", "ForgettingFunction"}
+    assert {function: indexes(function) for function in lists} == {
+        function: ["${Table.Arn}/index/listing"] for function in lists
+    }
     assert indexes("SweeperFunction") == ["${Table.Arn}/index/idle"]
     assert indexes("SearchFunction") == ["${Table.Arn}/index/listing"]  # by an operator's command
     assert not any(
         indexes(function) for function in set(ALLOWED) - {"HttpFunction", "SweeperFunction", "SearchFunction"}
     )
+    assert not any(indexes(function) for function in set(ALLOWED) - lists - {"SweeperFunction"})
 
 
-@pytest.mark.parametrize("function", sorted(name for name in ALLOWED if ALLOWED[name] >= CLOSE))
-def test_the_only_executions_a_function_starts_close_sessions(stack: Stack, function: str) -> None:
-    (statement,) = [item for item in stack.statements(stack.role_of(function)) if set(item["Action"]) == CLOSE]
-    assert statement["Resource"] == [{"Ref": "CloseSession"}]
+STARTED = {
+    "TurnsFunction": {"CloseSession"},
+    "DeadTurnsFunction": {"CloseSession"},
+    "StreamsFunction": {"CloseSession"},
+    "HttpFunction": {"ForgetUser"},
+    "SweeperFunction": {"CloseSession", "ForgetUser"},
+}
+"""The state machines that functions start."""
 
 
-def test_the_state_machine_calls_only_its_own_function(stack: Stack) -> None:
-    role = stack["CloseSession"]["RoleArn"]["Fn::GetAtt"][0]
+def test_a_function_starts_only_executions_that_it_needs(stack: Stack) -> None:
+    def started(function: str) -> set[str]:
+        statements = stack.statements(stack.role_of(function))
+        return {
+            machine for item in statements if set(item["Action"]) == CLOSE for machine in referred(item["Resource"])
+        }
+
+    assert {function: started(function) for function in ALLOWED if started(function)} == STARTED
+
+
+@pytest.mark.parametrize(
+    ("machine", "function"), [("CloseSession", "ClosingFunction"), ("ForgetUser", "ForgettingFunction")]
+)
+def test_a_state_machine_calls_only_its_own_function(stack: Stack, machine: str, function: str) -> None:
+    role = stack[machine]["RoleArn"]["Fn::GetAtt"][0]
     assert "ManagedPolicyArns" not in stack[role]
     by_reach: dict[bool, set[str]] = {True: set(), False: set()}
     for statement in stack.statements(role):
         by_reach[statement["Resource"] == ["*"]] |= set(statement["Action"])
         if statement["Resource"] != ["*"]:
-            assert set(referred(statement["Resource"])) == {"ClosingFunction"}
+            assert set(referred(statement["Resource"])) == {function}
     assert by_reach[False] == {"lambda:InvokeFunction"}
     assert {action.split(":")[0] for action in by_reach[True]} == {"logs", "xray"}  # AWS knows no resources for these
     (trust,) = stack[role]["AssumeRolePolicyDocument"]["Statement"]

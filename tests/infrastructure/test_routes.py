@@ -13,6 +13,7 @@ STREAMED = {
     ("POST", "/v1/threads/{thread_id}/continue"),
     ("POST", "/v1/threads/{thread_id}/merge"),
     ("GET", "/v1/threads/{thread_id}/events"),
+    ("GET", "/v1/users/{user_id}/export"),
 }
 
 
@@ -70,6 +71,14 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
         ("GET", "/v1/threads/t1/tasks/task-1", "HttpFunction"),
         ("GET", "/v1/agents/assistant", "HttpFunction"),
         ("GET", "/v1", "HttpFunction"),
+        ("DELETE", "/v1/threads/t1", "HttpFunction"),
+        ("DELETE", "/v1/users/me/memory", "HttpFunction"),
+        ("GET", "/v1/forget-requests/r1", "HttpFunction"),
+        ("PUT", "/v1/retention", "HttpFunction"),
+        ("GET", "/v1/users/me/export", "StreamsFunction"),
+        ("OPTIONS", "/v1/users/me/export", "HttpFunction"),
+        ("GET", "/v1/users", "HttpFunction"),
+        ("GET", "/v1/users/me", "HttpFunction"),
     ],
 )
 def test_a_request_reaches_its_function(stack: Stack, method: str, path: str, function: str) -> None:

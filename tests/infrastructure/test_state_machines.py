@@ -81,19 +81,25 @@ class TestDefinitions:
         assert set(re.findall(r"\$\{(\w+)\}", path.read_text())) == set(properties["DefinitionSubstitutions"])
 
 
-def test_closing_a_session_is_a_standard_logged_and_traced_execution(stack: Stack) -> None:
-    close = stack["CloseSession"]
-    assert close["StateMachineType"] == "STANDARD"
-    assert close["TracingConfiguration"] == {"Enabled": True}
-    logging = close["LoggingConfiguration"]
+@pytest.mark.parametrize(
+    ("name", "function"), [("CloseSession", "ClosingFunction"), ("ForgetUser", "ForgettingFunction")]
+)
+def test_a_pipeline_is_a_standard_logged_and_traced_execution(stack: Stack, name: str, function: str) -> None:
+    pipeline = stack[name]
+    assert pipeline["StateMachineType"] == "STANDARD"
+    assert pipeline["TracingConfiguration"] == {"Enabled": True}
+    logging = pipeline["LoggingConfiguration"]
     assert (logging["Level"], logging["IncludeExecutionData"]) == ("ALL", False)
-    assert set(referred(logging["Destinations"])) == {"CloseSessionLogs"}
-    assert set(referred(close["DefinitionSubstitutions"])) == {"ClosingFunction"}
+    assert set(referred(logging["Destinations"])) == {f"{name}Logs"}
+    assert set(referred(pipeline["DefinitionSubstitutions"])) == {function}
 
 
-def test_the_steps_of_closing_outlast_their_function(stack: Stack) -> None:
-    for task in tasks(machine(ROOT / "statemachines/close_session.asl.json")):
-        assert task["TimeoutSeconds"] > stack["ClosingFunction"]["Timeout"]
+@pytest.mark.parametrize(
+    ("file", "function"), [("close_session", "ClosingFunction"), ("forget_user", "ForgettingFunction")]
+)
+def test_the_steps_of_a_pipeline_outlast_their_function(stack: Stack, file: str, function: str) -> None:
+    for task in tasks(machine(ROOT / f"statemachines/{file}.asl.json")):
+        assert task["TimeoutSeconds"] > stack[function]["Timeout"]
 
 
 def test_every_step_is_told_everything_the_execution_was_told() -> None:

@@ -133,6 +133,7 @@ def test_the_sweeper_is_fired_every_minute_and_never_late(stack: Stack) -> None:
     ("variable", "functions"),
     [
         ("BATON_CLOSE_SESSION_ARN", {"Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
+        ("BATON_FORGET_USER_ARN", {"Streams", "Http", "Sweeper"}),
         ("BATON_TURNS_QUEUE_URL", {"Sockets", "Turns", "Streams", "Http", "Sweeper"}),
         ("BATON_CONNECTIONS_URL", {"Sockets", "Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
     ],

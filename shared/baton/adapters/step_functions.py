@@ -1,16 +1,17 @@
-"""Start the closing pipeline on Step Functions."""
+"""Start the pipelines on Step Functions."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from baton.adapters.aws import call, error_code
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import StoreUnavailable
+from baton.domain.forgetting import ForgetRequest
 from baton.domain.identity import Scope
 
 if TYPE_CHECKING:
@@ -36,14 +37,25 @@ class StepFunctionsClosings:
             "reason": ref.reason.value,
             "attempt": attempt,
         }
-        try:
-            await call(
-                self.client.start_execution,
-                stateMachineArn=self.state_machine_arn,
-                # A name is reserved for 90 days, so that the same attempt cannot be started twice.
-                name=f"{ref.thread_id}-{ref.number}-{attempt}",
-                input=json.dumps(described),
-            )
-        except ClientError as error:
-            if error_code(error) != "ExecutionAlreadyExists":
-                raise StoreUnavailable from error
+        # A name is reserved for 90 days, so that the same attempt cannot be started twice.
+        await _start(self.client, self.state_machine_arn, f"{ref.thread_id}-{ref.number}-{attempt}", described)
+
+
+@dataclass(frozen=True, slots=True)
+class StepFunctionsForgettings:
+    """``Forgettings`` as executions of a state machine."""
+
+    client: SFNClient
+    state_machine_arn: str
+
+    async def start(self, request: ForgetRequest) -> None:
+        described = {"tenantId": request.tenant_id, "userId": request.user_id, "requestId": request.id}
+        await _start(self.client, self.state_machine_arn, request.id, described)
+
+
+async def _start(client: SFNClient, arn: str, name: str, described: dict[str, Any]) -> None:
+    try:
+        await call(client.start_execution, stateMachineArn=arn, name=name, input=json.dumps(described))
+    except ClientError as error:
+        if error_code(error) != "ExecutionAlreadyExists":
+            raise StoreUnavailable from error

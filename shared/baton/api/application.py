@@ -21,6 +21,7 @@ from baton.api import (
     forks,
     health,
     messages,
+    personal_data,
     problems,
     run_records,
     runs,
@@ -87,6 +88,7 @@ def create_app(
         episodes,
         audit,
         agents,
+        personal_data,
     )
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")

@@ -47,6 +47,8 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services,
         await services.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
         raise
     upload = await services.files.presign_upload(scope, canonical, file.name, file.content_type, file.size)
+    # Before the client knows the address: an upload without a conversation is found by this note only.
+    await services.erasure.note_upload(scope, canonical)
     return UploadAnswer.of(
         upload,
         upload=upload,

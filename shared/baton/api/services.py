@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from baton.agents.approvals import Approvals
 from baton.composition.app import App
 from baton.entry.controls import Controls
+from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
@@ -21,12 +22,15 @@ from baton.outbox.replay import Replays
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
+from baton.ports.erasure import Erasure
 from baton.ports.files import Files
 from baton.ports.handoffs import HandoffStore
+from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.workflows import WorkflowStore
+from baton.privacy.export import Exports
 from baton.sessions.importing import Importer
 from baton.turns.turns import Turns
 
@@ -51,6 +55,10 @@ class ApiServices:
     files: Files
     inspector: Inspector
     audit: AuditLog
+    forget_calls: ForgetCalls
+    exports: Exports
+    retentions: Retentions
+    erasure: Erasure
     clock: Clock
     episodes: Episodes
     episode_messages: EpisodeMessages
@@ -78,6 +86,10 @@ class ApiServices:
             files=ports.files,
             inspector=app.inspector,
             audit=ports.audit,
+            forget_calls=app.forget_calls,
+            exports=app.exports,
+            retentions=ports.retentions,
+            erasure=ports.erasure,
             clock=ports.clock,
             episodes=ports.episodes,
             episode_messages=app.episode_messages,

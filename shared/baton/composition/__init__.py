@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
     from baton.memory.session_closing import SessionClosing
+    from baton.privacy.forgetting import Forgetting
+    from baton.privacy.retention import RetentionRuns
 
 
 @cache
@@ -58,6 +60,16 @@ def dead_turns() -> QueuedTurns:
 def closing() -> SessionClosing:
     """Return the pipeline that makes episodes of ended sessions."""
     return deployed().session_closing
+
+
+def forgetting() -> Forgetting:
+    """Return what carries out requests to forget."""
+    return deployed().forgetting
+
+
+def retention_runs() -> RetentionRuns:
+    """Return the starter of retention runs."""
+    return deployed().retention_runs
 
 
 def sweeper() -> Sweeper:

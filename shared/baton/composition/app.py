@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from baton.composition.ports import Ports
     from baton.entry.actions import Actions
     from baton.entry.controls import Controls
+    from baton.entry.forget_requests import ForgetCalls
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from baton.memory.recall import Recall
     from baton.memory.session_closing import SessionClosing
     from baton.outbox.replay import Replays
+    from baton.privacy.export import Exports
+    from baton.privacy.forgetting import Forgetting
+    from baton.privacy.retention import RetentionRuns
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.sessions import Sessions
@@ -81,7 +85,13 @@ class App:
 
         ports = self.ports
         return QueuedTurns(
-            self.turns, self.closer, self.history_summaries, ports.connections, ports.queue_records, ports.clock
+            self.turns,
+            self.closer,
+            self.history_summaries,
+            ports.connections,
+            ports.queue_records,
+            ports.clock,
+            ports.forget_requests,
         )
 
     @cached_property
@@ -90,7 +100,9 @@ class App:
         from baton.entry.queued_turns import QueuedTurns
 
         ports = self.ports
-        return QueuedTurns(self.turns, self.closer, self.history_summaries, ports.connections, None, ports.clock)
+        return QueuedTurns(
+            self.turns, self.closer, self.history_summaries, ports.connections, None, ports.clock, ports.forget_requests
+        )
 
     @cached_property
     def controls(self) -> Controls:
@@ -114,6 +126,52 @@ class App:
 
         ports = self.ports
         return Sweeper(ports.idle, ports.store, self.endings, self.controls, ports.episodes, self.sessions, ports.clock)
+
+    # Personal data
+
+    @cached_property
+    def forget_calls(self) -> ForgetCalls:
+        """Takes requests to forget."""
+        from baton.entry.forget_requests import ForgetCalls
+
+        ports = self.ports
+        return ForgetCalls(ports.store, ports.forget_requests, ports.forgettings, ports.audit, ports.clock)
+
+    @cached_property
+    def forgetting(self) -> Forgetting:
+        """Carries out requests to forget."""
+        from baton.privacy.forgetting import Forgetting, Waits
+
+        ports = self.ports
+        return Forgetting(
+            ports.forget_requests,
+            ports.erasure,
+            ports.objects,
+            ports.search,
+            ports.live,
+            ports.audit,
+            ports.retentions,
+            ports.clock,
+            Waits(zombies=ports.forget_wait_seconds),
+        )
+
+    @cached_property
+    def retention_runs(self) -> RetentionRuns:
+        """Starts the enforcement of retention."""
+        from baton.privacy.retention import RetentionRuns
+
+        ports = self.ports
+        return RetentionRuns(ports.retentions, ports.forget_requests, ports.forgettings, ports.clock)
+
+    @cached_property
+    def exports(self) -> Exports:
+        """Hands out what is stored of a user."""
+        from baton.privacy.export import Exports
+
+        ports = self.ports
+        return Exports(
+            ports.store, ports.records, ports.handoffs, ports.workflows, ports.episodes, ports.audit, ports.clock
+        )
 
     # Turns
 

@@ -37,12 +37,15 @@ if TYPE_CHECKING:
     from baton.ports.context_records import ContextRecords
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
+    from baton.ports.erasure import Erasure, ObjectErasure
     from baton.ports.files import Files
+    from baton.ports.forget_requests import ForgetRequests, Forgettings
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
     from baton.ports.pii_detector import PiiDetector
     from baton.ports.queue_records import QueueRecords
+    from baton.ports.retentions import Retentions
     from baton.ports.run_records import RunRecords
     from baton.ports.search_administration import SearchAdministration
     from baton.ports.search_index import SearchIndex
@@ -267,6 +270,48 @@ class AwsPorts:
         from baton.settings import RecallSettings
 
         return RecallSettings().deadline
+
+    # Forgetting
+
+    @cached_property
+    def erasure(self) -> Erasure:
+        from baton.adapters.dynamodb.erasure import DynamoErasure
+
+        return DynamoErasure(self.table, self.clock)
+
+    @cached_property
+    def objects(self) -> ObjectErasure:
+        from baton.adapters.aws import client
+        from baton.adapters.s3_erasure import S3Erasure
+        from baton.settings import StoreSettings
+
+        return S3Erasure(client("s3"), StoreSettings().bucket)
+
+    @cached_property
+    def forget_requests(self) -> ForgetRequests:
+        from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
+
+        return DynamoForgetRequests(self.table, self.clock)
+
+    @cached_property
+    def retentions(self) -> Retentions:
+        from baton.adapters.dynamodb.retentions import DynamoRetentions
+
+        return DynamoRetentions(self.table, self.clock)
+
+    @cached_property
+    def forgettings(self) -> Forgettings:
+        from baton.adapters.aws import client
+        from baton.adapters.step_functions import StepFunctionsForgettings
+        from baton.settings import ForgettingSettings
+
+        return StepFunctionsForgettings(client("stepfunctions"), ForgettingSettings().forget_user_arn)
+
+    @cached_property
+    def forget_wait_seconds(self) -> float:
+        from baton.settings import ForgettingWaitSettings
+
+        return ForgettingWaitSettings().wait_seconds
 
     # Queues and connections
 

@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from baton.ports.context_records import ContextRecords
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
+    from baton.ports.erasure import Erasure, ObjectErasure
     from baton.ports.files import Files
+    from baton.ports.forget_requests import ForgetRequests, Forgettings
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
     from baton.ports.pii_detector import PiiDetector
     from baton.ports.queue_records import QueueRecords
+    from baton.ports.retentions import Retentions
     from baton.ports.run_records import RunRecords
     from baton.ports.search_index import SearchIndex
     from baton.ports.skills import SkillStore
@@ -144,6 +147,38 @@ class Ports(Protocol):
     @property
     def recall_deadline(self) -> timedelta:
         """How long a turn waits for what it recalls."""
+        ...
+
+    # Forgetting
+
+    @property
+    def erasure(self) -> Erasure:
+        """Removal of threads and users from the table."""
+        ...
+
+    @property
+    def objects(self) -> ObjectErasure:
+        """Removal of objects from the bucket."""
+        ...
+
+    @property
+    def forget_requests(self) -> ForgetRequests:
+        """Requests to forget."""
+        ...
+
+    @property
+    def retentions(self) -> Retentions:
+        """How long tenants keep things."""
+        ...
+
+    @property
+    def forgettings(self) -> Forgettings:
+        """The pipeline that forgets."""
+        ...
+
+    @property
+    def forget_wait_seconds(self) -> float:
+        """The wait before the second sweep."""
         ...
 
     # Queues and connections

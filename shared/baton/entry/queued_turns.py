@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
 from baton.domain.episode import EndReason
-from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy
+from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
 from baton.domain.events import run_error, unsequenced
+from baton.domain.forgetting import LATE_RECORD
 from baton.domain.metrics import Metric, count
 from baton.domain.queued import (
     Queued,
@@ -27,6 +29,7 @@ from baton.outbox.delivery import send_to
 from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
+from baton.ports.forget_requests import ForgetRequests
 from baton.ports.queue_records import HeldRecord, QueueRecords
 from baton.requests.queue_mapping import from_queue
 from baton.turns.closing import Closer
@@ -51,6 +54,7 @@ class QueuedTurns:
         connections: Connections,
         records: QueueRecords | None,
         clock: Clock,
+        forgotten: ForgetRequests,
     ) -> None:
         self._turns = turns
         self._closer = closer
@@ -58,13 +62,26 @@ class QueuedTurns:
         self._connections = connections
         self._records = records
         self._clock = clock
+        self._forgotten = forgotten
 
-    async def run(self, body: str, receipt_handle: str, delivery: RecordDelivery, *, seconds: float) -> None:
-        """Run one record's turn within ``seconds``. Raises if the queue must deliver the record again."""
+    async def run(
+        self,
+        body: str,
+        receipt_handle: str,
+        delivery: RecordDelivery,
+        *,
+        seconds: float,
+        sent_at: datetime | None = None,
+    ) -> None:
+        """Run one record's turn within ``seconds``. Raises if the queue must deliver the record again.
+
+        ``sent_at`` is when the record was sent. What was sent before its user or thread was forgotten is refused.
+        """
         queued = parse_queued(body)
         logger.append_keys(tenant=queued.tenant_id, thread_id=queued.thread_id, request_id=queued.request_id)
         async with self._records.hidden(receipt_handle, delivery) if self._records else nullcontext() as record:
             try:
+                await self._check_not_forgotten(queued, sent_at)
                 await self._carry_out(queued, seconds, record)
             except _TRY_AGAIN:
                 raise
@@ -104,10 +121,11 @@ class QueuedTurns:
             record=record,
         )
 
-    async def give_up(self, body: str) -> None:
+    async def give_up(self, body: str, *, sent_at: datetime | None = None) -> None:
         """End a turn that failed too often: its run ends as ``interrupted``, and the thread can continue."""
         queued = parse_queued(body)
         try:
+            await self._check_not_forgotten(queued, sent_at)
             if isinstance(queued, QueuedMessage | QueuedAnswer | QueuedAction):
                 await self._turns.give_up(queued.scope, from_queue(queued), subscriber=_subscriber(queued))
             elif isinstance(queued, QueuedClose):
@@ -116,6 +134,17 @@ class QueuedTurns:
             raise
         except BatonError as error:
             await self._refuse(queued, error)
+
+    async def _check_not_forgotten(self, queued: Queued, sent_at: datetime | None) -> None:
+        """Raise ``ThreadUnavailable`` for a record that was sent before its user or thread was forgotten.
+
+        The thread's tombstone refuses records at no cost until it is removed; only those that are older read more.
+        """
+        if sent_at is None or self._clock.now() - sent_at < LATE_RECORD:
+            return
+        cutoff = await self._forgotten.cutoff(queued.scope, queued.thread_id)
+        if cutoff is not None and sent_at <= cutoff:
+            raise ThreadUnavailable
 
     async def _refuse(self, queued: Queued, error: BatonError) -> None:
         subscriber = _subscriber(queued)

@@ -1,1 +1,1 @@
-"""Personal data: what is removed from texts before they are summarized, indexed or quoted."""
+"""Personal data: what is removed from texts; forgetting, retention and export."""

@@ -95,8 +95,8 @@ class Sweep:
         async with self._client("the user, who may do everything") as client:
             for route in self.routes:
                 names = {parameter["name"] for parameter in self._parameters(route)}
-                if "cursor" not in names:
-                    continue
+                if "cursor" not in names or route.endswith("/export"):
+                    continue  # an export says itself where to continue
                 choices: list[Query] = [{}]
                 choices += [{"roles": roles} for roles in ("tool", ",".join(ROLES))] if "roles" in names else []
                 choices += [{"scope": "tenant"}] if "scope" in names else []
@@ -139,6 +139,8 @@ class Sweep:
         elif kind == "text/event-stream":
             for event in (json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")):
                 check_ag_ui(event)
+        elif kind == "application/jsonl":
+            assert all(isinstance(json.loads(line), dict) for line in answer.text.splitlines()), asked
         else:
             self._check_schema(declared["content"][kind]["schema"], answer.json(), asked)
             if route.endswith("/messages"):
@@ -163,6 +165,11 @@ class Sweep:
                 return [route]
             case ["thread_id"]:
                 values: list[tuple[str, ...]] = [(each,) for each in [*self.harness.threads.values(), *others]]
+            case ["user_id"]:
+                values = [(each,) for each in ["me", "ada", "bob", *others]]
+            case ["request_id"]:
+                begun = (await client.delete("/v1/users/me/memory")).json()
+                values = [(each,) for each in [begun["requestId"], *others]]
             case ["agent_id"]:
                 values = [(each.id,) for each in self.harness.catalog.all()] + [(each,) for each in others]
             case ["episode_id"]:

@@ -75,7 +75,8 @@ class DynamoAuditLog:
         async for page in self._table.query(
             keys.partition(scope, thread_id), first=keys.AUDIT, last=before, newest_first=True, limit=limit + 2
         ):
-            found += [_record(item) for item in page if item["SK"] != before]
+            # Cleaned ones are of a forgotten conversation, whose id may be in use again. The tenant's list has them.
+            found += [_record(item) for item in page if item["SK"] != before and "cleaned" not in item]
             if len(found) > limit:
                 break
         return _page(found, limit)

@@ -13,6 +13,7 @@ Key = dict[str, str]
 
 AUDIT = "AUDIT#"
 FLOW = "FLOW#"
+UPLOAD = "UPLOAD#"
 _MAX_ENCODED_USER = 512
 IDLE_SHARDS = 8
 """Partitions of the idle index. It is written once a session, so eight take 8,000 new sessions a second."""
@@ -143,6 +144,11 @@ def user_flow(scope: Scope, workflow_id: str) -> Key:
     return {"PK": user_listing(scope), "SK": f"{FLOW}{workflow_id}"}
 
 
+def user_upload(scope: Scope, thread_id: str) -> Key:
+    """Return the key of the note that a user may upload files under a thread id."""
+    return {"PK": user_listing(scope), "SK": f"{UPLOAD}{thread_id}"}
+
+
 def skills(scope: Scope) -> str:
     """Return the partition of a tenant's skills."""
     return f"{scope.tenant_id}#~SKILLS"
@@ -212,6 +218,39 @@ def audit_listing(scope: Scope, sortable_id: str) -> str:
 def audit_listings(scope: Scope) -> list[str]:
     """Return every partition of the ``listing`` index with audit records of a tenant."""
     return [f"{scope.tenant_id}#~AUDIT#{number}" for number in range(LISTING_SHARDS)]
+
+
+def forgetting(scope: Scope) -> str:
+    """Return the partition of a tenant's requests to forget."""
+    return f"{scope.tenant_id}#~FORGET"
+
+
+def forget_request(scope: Scope, request_id: str) -> Key:
+    """Return the key of a request to forget."""
+    return {"PK": forgetting(scope), "SK": f"REQUEST#{request_id}"}
+
+
+def forgotten_user(scope: Scope) -> Key:
+    """Return the key of what is remembered of a forgotten user: the latest request and its cut-off."""
+    return {"PK": forgetting(scope), "SK": f"USER#{user_listing(scope).partition('~USER#')[2]}"}
+
+
+def forgotten_thread(scope: Scope, thread_id: str) -> Key:
+    """Return the key of what is remembered of a forgotten thread."""
+    return {"PK": forgetting(scope), "SK": f"THREAD#{thread_id}"}
+
+
+def retention(scope: Scope) -> Key:
+    """Return the key of a tenant's retention."""
+    return {"PK": f"{scope.tenant_id}#~SETTINGS", "SK": "RETENTION"}
+
+
+RETENTIONS = "~RETENTION"
+"""The partition that names the tenants with a retention, and when it is next enforced."""
+
+
+def retention_due(tenant_id: str) -> Key:
+    return {"PK": RETENTIONS, "SK": tenant_id}
 
 
 def idle_shards() -> list[str]:

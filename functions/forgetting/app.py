@@ -1,0 +1,39 @@
+"""The steps of the state machine ``forget_user``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from baton import composition
+from baton.composition import event_loop
+from baton.composition.metrics import counted
+from baton.domain.identity import Scope
+from baton.privacy.forgetting import described
+
+MARGIN_SECONDS = 30
+"""Reserved at the end of the function's time limit, to finish the request in progress and store the counts."""
+
+logger = Logger()
+forgetting = composition.forgetting()  # built once per execution environment
+
+
+@logger.inject_lambda_context(clear_state=True)
+@counted
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Carry out one step of the request that ``event`` refers to, and return what comes next: counts, no content."""
+    request_id: str = event["requestId"]
+    logger.append_keys(tenant_id=event["tenantId"], request_id=request_id, step=event["step"])
+    scope = Scope(event["tenantId"], event["userId"])
+    seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
+    match event["step"]:
+        case "sweep":
+            result = event_loop.run(forgetting.sweep(scope, request_id, seconds=seconds))
+        case "verify":
+            result = event_loop.run(forgetting.verify(scope, request_id, seconds=seconds))
+        case _:
+            result = event_loop.run(forgetting.give_up(scope, request_id))
+    logger.info("forgetting", next=result.next.value, counts=dict(result.counts), residue=dict(result.residue))
+    return dict(described(result, forgetting.waits))

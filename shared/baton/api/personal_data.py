@@ -1,0 +1,322 @@
+"""Personal data: forget it, see how far that has come, take it along, and say how long it is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote
+
+from aws_lambda_powertools import Logger
+from fastapi import APIRouter, Depends, Path, Query
+from fastapi.responses import StreamingResponse
+from pydantic import ConfigDict, Field
+
+from baton.api.authentication import Caller
+from baton.api.paths import ThreadId
+from baton.api.problems import responses
+from baton.api.record_schemas import AuditRecord, Handoff, Task, ToolCall
+from baton.api.schemas import Asked, Message, Thread
+from baton.api.services import ApiServices, Services
+from baton.api.threads import Cursor
+from baton.domain.errors import (
+    BatonError,
+    Forbidden,
+    InternalError,
+    InvalidRequest,
+    MalformedJson,
+    NotFound,
+    StoreUnavailable,
+    ThreadLed,
+    ThreadUnavailable,
+    TokenExpired,
+    Unauthorized,
+)
+from baton.domain.forgetting import ForgetStatus, ForgetSubject
+from baton.domain.identity import Permission, Scope, thread_ref
+from baton.domain.metrics import Metric, count
+from baton.domain.retention import Retention as RetentionRecord
+from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
+from baton.domain.thread_state import resumable_workflow
+from baton.domain.times import iso
+from baton.entry.forget_requests import named_user
+from baton.privacy.export import Exported, ExportKind, Session
+
+logger = Logger(child=True)
+
+router = APIRouter(tags=["personal data"])
+
+JSON_LINES = "application/jsonl"
+MAX_DAYS = 36_500
+REQUEST_ID = "0b9d7c52-6a6e-4b5e-8f43-5d1e7a1c2f90"
+
+
+def _user_in_path(
+    user_id: Annotated[
+        str, Path(description="`me` for the caller, or a user's id, percent-encoded.", max_length=768, examples=["me"])
+    ],
+) -> str:
+    """Return the user id of a path."""
+    return unquote(user_id)
+
+
+UserId = Annotated[str, Depends(_user_in_path)]
+
+
+class ForgetRequest(Served):
+    """A request to forget and its progress: ids and counts, never content."""
+
+    request_id: str = Field(validation_alias="id", examples=[REQUEST_ID])
+    subject: ForgetSubject = Field(description="What is forgotten.")
+    user_id: str = Field(description="Whose data.", examples=["alice"])
+    thread_id: str | None = Field(examples=[THREAD_ID])
+    status: ForgetStatus = Field(
+        description="`completed`: every store was listed and nothing is left. `failed`: send the request again."
+    )
+    requested_by: str = Field(examples=["alice"])
+    requested_at: Timestamp = Field(examples=[TIMESTAMP])
+    cutoff_at: Timestamp | None = Field(
+        description="Conversations that began later stay. Null until the second sweep, 16 minutes after the first.",
+        examples=[TIMESTAMP],
+    )
+    ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
+    counts: dict[str, int] = Field(
+        description="How much was removed, by kind.", examples=[{"messages": 12, "objectVersions": 2, "threads": 1}]
+    )
+    residue: dict[str, int] = Field(description="What the last check found, by kind.", examples=[{}])
+
+
+class Retention(Served):
+    """How many days the tenant keeps things; null: for ever."""
+
+    threads: int | None = Field(description="Conversations, from their last activity.", examples=[365])
+    episodes: int | None = Field(description="Episodes, from the end of their session.", examples=[730])
+    audit: int | None = Field(description="Audit records.", examples=[3650])
+    uploads: int | None = Field(description="Uploaded files.", examples=[90])
+    changed_by: str | None = Field(examples=["admin"])
+    changed_at: Timestamp | None = Field(examples=[TIMESTAMP])
+
+
+Days = Annotated[int | None, Field(ge=1, le=MAX_DAYS)]
+
+
+class RetentionRequest(Asked):
+    """The days that the tenant keeps things; null or left out: for ever."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"threads": 365, "audit": 3650, "uploads": 90}]}
+    )
+
+    threads: Days = None
+    episodes: Days = None
+    audit: Days = None
+    uploads: Days = None
+
+
+@router.delete(
+    "/users/{user_id}/memory",
+    summary="Forget a user",
+    status_code=202,
+    responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest, StoreUnavailable),
+)
+async def forget_user(user_id: UserId, caller: Caller, services: Services) -> ForgetRequest:
+    """Forget everything that the user said, in every store. Others than `me` need `user:manage`.
+
+    Includes what is said until `cutoffAt`. A repetition while the request is running returns the same request.
+    """
+    return ForgetRequest.of(await services.forget_calls.forget_user(caller, user_id))
+
+
+@router.delete(
+    "/threads/{thread_id}",
+    summary="Forget a thread",
+    status_code=202,
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, ThreadLed, InvalidRequest, StoreUnavailable),
+)
+async def forget_thread(thread_id: ThreadId, caller: Caller, services: Services) -> ForgetRequest:
+    """Forget one of the caller's conversations with its forks, in every store. A running turn is cancelled.
+
+    Until the request has completed, messages to the conversation are refused as `thread_unavailable`; afterwards its
+    id is unused.
+    """
+    return ForgetRequest.of(await services.forget_calls.forget_thread(caller, thread_ref(caller, thread_id).id))
+
+
+@router.get(
+    "/forget-requests/{request_id}",
+    summary="Read a request to forget",
+    responses=responses(Unauthorized, TokenExpired, NotFound, InvalidRequest),
+)
+async def get_forget_request(
+    request_id: Annotated[str, Path(description="The id of the request.", max_length=64, examples=[REQUEST_ID])],
+    caller: Caller,
+    services: Services,
+) -> ForgetRequest:
+    """Return the progress of a request: for who made it, whom it is about, and holders of `user:manage`."""
+    return ForgetRequest.of(await services.forget_calls.get(caller, request_id))
+
+
+@router.get(
+    "/users/{user_id}/export",
+    summary="Export a user's data",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "One JSON object a line.",
+            "content": {JSON_LINES: {"schema": {"type": "string"}, "example": '{"type":"thread","id":"..."}\n'}},
+        },
+        **responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
+    },
+)
+async def export_user(
+    user_id: UserId,
+    caller: Caller,
+    services: Services,
+    content: Annotated[
+        Literal["everything", "sessions"],
+        Query(description="`sessions`: only lines that `POST /v1/episodes/import` accepts."),
+    ] = "everything",
+    cursor: Cursor = None,
+) -> StreamingResponse:
+    """Return what is stored of the user as JSON Lines. Others than `me` need `user:manage`.
+
+    Lines have a `type`, except sessions, which are as they can be imported. A line of type `cursor` names where to
+    continue; a last line of type `end` says that nothing is missing.
+    """
+    subject = named_user(caller, user_id, "user.export")
+    subject = Scope(subject.tenant_id, subject.user_id)
+    exports = services.exports
+    whole = exports.everything if content == "everything" else exports.sessions
+    pieces = whole(subject, cursor=cursor)
+    # The first piece is read here, where an invalid cursor can still become an HTTP status.
+    first = await anext(pieces, None)
+    detail = {"userId": subject.user_id}
+    await services.audit.record(caller, "user.export", thread_id=None, outcome="allowed", detail=detail)
+    lines = _lines(services, first, pieces, with_end=content == "everything")
+    return StreamingResponse(lines, media_type=JSON_LINES)
+
+
+@router.get(
+    "/retention",
+    summary="Read the tenant's retention",
+    responses=responses(Unauthorized, TokenExpired, Forbidden),
+)
+async def get_retention(caller: Caller, services: Services) -> Retention:
+    """Return how long the tenant keeps things. Needs `user:manage`."""
+    caller.require(Permission.USER_MANAGE, "retention.read")
+    return _shown(await services.retentions.get(caller))
+
+
+@router.put(
+    "/retention",
+    summary="Set the tenant's retention",
+    responses=responses(MalformedJson, Unauthorized, TokenExpired, Forbidden, InvalidRequest, StoreUnavailable),
+)
+async def put_retention(asked: RetentionRequest, caller: Caller, services: Services) -> Retention:
+    """Set how long the tenant keeps things. It is enforced within minutes, then once a day. Needs `user:manage`."""
+    caller.require(Permission.USER_MANAGE, "retention.change")
+    days = asked.model_dump()
+    retention = RetentionRecord(**days, changed_by=caller.user_id, changed_at=services.clock.now())
+    await services.retentions.put(caller, retention)
+    await services.audit.record(caller, "retention.change", thread_id=None, outcome="changed", detail=days)
+    return _shown(retention)
+
+
+def _shown(retention: RetentionRecord) -> Retention:
+    return Retention.of(retention, changed_by=retention.changed_by or None)
+
+
+async def _lines(
+    services: ApiServices, first: Exported | None, pieces: AsyncIterator[Exported], *, with_end: bool
+) -> AsyncGenerator[str, None]:
+    """Yield the text of an export. A session's line is written message by message: it may be long."""
+    try:
+        if first is not None:
+            yield _text(services, first)
+            is_first = first.kind is ExportKind.SESSION_BEGIN
+            async for piece in pieces:
+                if piece.kind is ExportKind.SESSION_MESSAGE:
+                    yield ("" if is_first else ",") + _text(services, piece)
+                else:
+                    yield _text(services, piece)
+                is_first = piece.kind is ExportKind.SESSION_BEGIN
+    except Exception as problem:  # the status is sent: only a line can still tell
+        if not isinstance(problem, BatonError):
+            logger.exception("export failed")
+            count(Metric.INTERNAL_FAULTS)
+        error = problem if isinstance(problem, BatonError) else InternalError()
+        yield "\n" + _line({"type": "error", "code": error.code, "detail": error.detail})
+    else:
+        if with_end:
+            yield _line({"type": "end"})
+    finally:
+        with contextlib.suppress(Exception):
+            await pieces.aclose()  # type: ignore[attr-defined]
+
+
+def _text(services: ApiServices, piece: Exported) -> str:
+    value = piece.value
+    if piece.kind is ExportKind.SESSION_BEGIN:
+        return _session_begin(value)
+    if piece.kind is ExportKind.SESSION_MESSAGE:
+        said = {"id": value.id, "role": value.role.value, "content": value.text, "timestamp": iso(value.timestamp)}
+        return _json(said)
+    if piece.kind is ExportKind.SESSION_END:
+        ended = f',"endedAt":"{iso(value.ended_at)}"' if value.ended_at is not None else ""
+        return f"]{ended}}}\n"
+    if piece.kind is ExportKind.CURSOR:
+        return _line({"type": "cursor", "cursor": value})
+    shape = _shapes(services)[piece.kind]
+    return _line({"type": piece.kind.value, "threadId": piece.thread_id, **shape(value)})
+
+
+def _session_begin(session: Session) -> str:
+    thread = session.thread
+    # One import for each session of a thread: their ids differ, and a repeated import changes nothing.
+    session_id = thread.id if session.number == 1 else f"{thread.id}#{session.number}"
+    session_id += f".{session.part}" if session.part > 1 else ""
+    begin = json.dumps({"sessionId": session_id, "agentId": thread.agent_id})
+    return f'{begin[:-1]},"messages":['
+
+
+def _shapes(services: ApiServices) -> dict[ExportKind, Callable[[Any], dict[str, Any]]]:
+    """Return how each kind of record is shown: as the API's other routes show it."""
+    describe = services.agents.describe
+    return {
+        ExportKind.THREAD: lambda thread: Thread.shown(describe, thread).wire(),
+        ExportKind.MESSAGE: lambda message: Message.shown(message).wire(),
+        ExportKind.TOOL_CALL: lambda call: ToolCall.of(call).wire(),
+        ExportKind.TASK: lambda task: Task.of(task).wire(),
+        ExportKind.HANDOFF: lambda handoff: Handoff.of(handoff).wire(),
+        ExportKind.WORKFLOW: lambda workflow: {
+            **resumable_workflow(describe, workflow).wire(),
+            "data": workflow.data,
+        },
+        ExportKind.AUDIT: lambda record: AuditRecord.of(record).wire(),
+        ExportKind.EPISODE: lambda episode: {
+            "episodeId": episode.ref.id,
+            "agentIds": list(episode.agent_ids),
+            "startedAt": iso(episode.started_at),
+            "endedAt": iso(episode.ref.ended_at),
+            "endReason": episode.ref.reason.value,
+            "messageCount": episode.message_count,
+            **_digest(episode),
+        },
+    }
+
+
+def _line(value: dict[str, Any]) -> str:
+    return _json(value) + "\n"
+
+
+def _digest(episode: Any) -> dict[str, Any]:
+    """Return the summary and the facts of an episode that has them."""
+    facts = [{"text": fact.text, "date": fact.on.isoformat()} for fact in getattr(episode, "facts", ())]
+    return {"summary": getattr(episode, "summary", None), "facts": facts}
+
+
+def _json(value: dict[str, Any]) -> str:
+    """Return JSON in one line, also for readers that take Unicode's line separators for ends of lines."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")

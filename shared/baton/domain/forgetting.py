@@ -1,0 +1,164 @@
+"""Requests to forget a user, a thread, or what a tenant's retention says is too old."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from baton.domain.identity import Scope
+
+ZOMBIE_SECONDS = 16 * 60
+"""The wait before the second sweep. No worker, presigned upload or HTTP request lives longer than 15 minutes."""
+LATE_RECORD = timedelta(minutes=15)
+"""A queue record younger than this is refused by the tombstone; an older one is compared with the cut-off."""
+MARK_KEPT = timedelta(days=32)
+"""How long a cut-off is remembered: the retention of the queue (4 days) and its dead letters (14), with room."""
+GIVEN_UP_AFTER = timedelta(days=1)
+"""A request that has been running for so long has lost its pipeline; the next one starts anew."""
+MAX_ROUNDS = 5
+"""Sweeps of one request. Each comes ``ZOMBIE_SECONDS`` after the one before."""
+
+
+class ForgetSubject(StrEnum):
+    """What is forgotten."""
+
+    USER = "user"
+    THREAD = "thread"
+    RETENTION = "retention"
+    """What is older than the tenant's retention."""
+
+
+class ForgetStatus(StrEnum):
+    """How far a request has come."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    """Every store was listed and nothing was left."""
+    FAILED = "failed"
+    """Something was left after the last round, or the pipeline broke. Asking again starts anew."""
+
+
+class NextStep(StrEnum):
+    """What the state machine does after a step."""
+
+    SWEEP = "sweep"
+    """Go on sweeping: the time of one invocation was not enough."""
+    WAIT = "wait"
+    """Wait until no zombie can be alive, then sweep again."""
+    VERIFY = "verify"
+    """List what is left."""
+    DONE = "done"
+    INCOMPLETE = "incomplete"
+    """Something is left after the last round."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetRequest:
+    """A request and its progress. It holds ids and counts only, and stays like an audit record."""
+
+    id: str
+    tenant_id: str
+    subject: ForgetSubject
+    user_id: str
+    """Whose data; for retention, who set it."""
+    requested_by: str
+    requested_at: datetime
+    thread_id: str | None = None
+    """The thread, if one is forgotten."""
+    status: ForgetStatus = ForgetStatus.RUNNING
+    round: int = 1
+    """The sweep in progress, from 1."""
+    cutoff_at: datetime | None = None
+    """What began before it is forgotten, also when it began after the request. Set by the second sweep."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How much was removed, by kind."""
+    residue: Mapping[str, int] = field(default_factory=dict)
+    """What the last verification found, by kind; empty if nothing."""
+    ended_at: datetime | None = None
+
+    def is_running(self, now: datetime) -> bool:
+        """Whether its pipeline is at work."""
+        return self.status is ForgetStatus.RUNNING and now - self.requested_at < GIVEN_UP_AFTER
+
+    @property
+    def scope(self) -> Scope:
+        """Whose data it is about."""
+        return Scope(self.tenant_id, self.user_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """The result of one step of the pipeline."""
+
+    next: NextStep
+    counts: Mapping[str, int]
+    residue: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts by kind, while a sweep adds to them."""
+
+    numbers: Counter[str] = field(default_factory=Counter)
+
+    def add(self, kind: str, number: int) -> None:
+        """Count ``number`` more of a kind. Zero leaves no entry."""
+        if number:
+            self.numbers[kind] += number
+
+    def merged(self, before: Mapping[str, int]) -> dict[str, int]:
+        """Return these counts on top of ``before``, in the order of their names."""
+        return dict(sorted((self.numbers + Counter(before)).items()))
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTrace:
+    """What is left of a thread, as its forgetting sees it."""
+
+    id: str
+    user_id: str | None = None
+    """None if there is no thread item, only other items."""
+    created_at: datetime | None = None
+    last_activity_at: datetime | None = None
+    is_buried: bool = False
+    """Whether a tombstone stands in its place."""
+    buried_at: datetime | None = None
+    swept: str = ""
+    """The request and round that swept it last."""
+    run_id: str | None = None
+    """The run in progress."""
+
+
+KEPT_DETAILS = frozenset(
+    {
+        "agentId",
+        "counts",
+        "episodeId",
+        "forkThreadId",
+        "handoffId",
+        "interruptId",
+        "interruptIds",
+        "messageId",
+        "permission",
+        "requestId",
+        "runId",
+        "skill",
+        "sourceAgentId",
+        "targetAgentId",
+        "taskId",
+        "threadId",
+        "tool",
+        "toolCallId",
+        "userId",
+        "version",
+    }
+)
+"""Details of audit records that are ids, names of definitions or numbers. Everything else may quote a conversation."""
+
+
+def without_content(detail: Mapping[str, object]) -> dict[str, object]:
+    """Return the part of an audit record's detail that stays when its conversation is forgotten."""
+    return {name: value for name, value in detail.items() if name in KEPT_DETAILS}

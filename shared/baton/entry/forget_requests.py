@@ -1,0 +1,96 @@
+"""Requests to forget: who may make them, and about whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from baton.domain.errors import NotFound, ThreadLed, ThreadUnavailable
+from baton.domain.forgetting import ForgetRequest, ForgetStatus, ForgetSubject
+from baton.domain.identity import Permission, Scope
+from baton.handoffs.forks import is_led_by_parent
+from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
+from baton.ports.forget_requests import ForgetRequests, Forgettings
+from baton.ports.thread_store import ThreadStore
+from baton.requests.thread_access import own_thread
+
+ME = "me"
+"""The caller, in paths. A user with this very id is reached by themselves only."""
+
+
+def named_user(scope: Scope, user_id: str, action: str) -> Scope:
+    """Return the scope of the user that a path names. Others than the caller need ``user:manage``.
+
+    Raises ``Forbidden`` and ``InvalidRequest``; neither depends on whether there is such a user.
+    """
+    if user_id in (ME, scope.user_id):
+        return scope
+    scope.require(Permission.USER_MANAGE, action)
+    return Scope(scope.tenant_id, user_id)
+
+
+class ForgetCalls:
+    """Takes requests to forget, and shows how far they have come."""
+
+    def __init__(
+        self, store: ThreadStore, requests: ForgetRequests, forgettings: Forgettings, audit: AuditLog, clock: Clock
+    ) -> None:
+        self._store = store
+        self._requests = requests
+        self._forgettings = forgettings
+        self._audit = audit
+        self._clock = clock
+
+    async def forget_user(self, scope: Scope, user_id: str) -> ForgetRequest:
+        """Forget a user: everything said before the request's cut-off. Raises ``Forbidden``, ``StoreUnavailable``."""
+        subject = named_user(scope, user_id, "user.forget")
+        return await self._begin(scope, self._request(scope, ForgetSubject.USER, subject.user_id))
+
+    async def forget_thread(self, scope: Scope, thread_id: str) -> ForgetRequest:
+        """Forget one of the caller's own threads, with its forks.
+
+        While it is being forgotten, a repetition returns the same request. Raises ``ThreadUnavailable`` (audited),
+        ``ThreadLed`` and ``StoreUnavailable``.
+        """
+        latest = await self._requests.latest(scope, thread_id)
+        if latest is not None and latest.user_id == scope.user_id and latest.status is not ForgetStatus.COMPLETED:
+            # Its tombstone hides the thread. Start it again, in case the request died before it had started it.
+            if latest.is_running(self._clock.now()):
+                await self._forgettings.start(latest)
+                return latest
+            return await self._begin(scope, self._about_thread(scope, thread_id))
+        try:
+            thread = await own_thread(self._store, scope, thread_id)
+        except ThreadUnavailable as refusal:
+            await self._audit.record(scope, "thread.forget", thread_id=thread_id, outcome=refusal.audited_as, detail={})
+            raise
+        if is_led_by_parent(thread):
+            raise ThreadLed
+        return await self._begin(scope, self._about_thread(scope, thread_id))
+
+    async def get(self, scope: Scope, request_id: str) -> ForgetRequest:
+        """Return a request, for who made it, whom it is about, and holders of ``user:manage``. Raises ``NotFound``."""
+        request = await self._requests.get(scope, request_id)
+        may_see = request is not None and (
+            scope.user_id in (request.requested_by, request.user_id) or scope.has(Permission.USER_MANAGE)
+        )
+        if request is None or not may_see:
+            raise NotFound("There is no such request.")
+        return request
+
+    def _about_thread(self, scope: Scope, thread_id: str) -> ForgetRequest:
+        return replace(self._request(scope, ForgetSubject.THREAD, scope.user_id), thread_id=thread_id)
+
+    def _request(self, scope: Scope, subject: ForgetSubject, user_id: str) -> ForgetRequest:
+        return ForgetRequest(self._clock.new_id(), scope.tenant_id, subject, user_id, scope.user_id, self._clock.now())
+
+    async def _begin(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
+        known = await self._requests.open(request.scope, request)
+        await self._forgettings.start(known)
+        if known.id == request.id:
+            detail = {"requestId": request.id, "userId": request.user_id}
+            if request.thread_id is not None:
+                detail["threadId"] = request.thread_id
+            action = "user.forget" if request.subject is ForgetSubject.USER else "thread.forget"
+            await self._audit.record(scope, action, thread_id=None, outcome="requested", detail=detail)
+        return known

@@ -1,0 +1,100 @@
+"""Removal of everything that the stores hold of threads and users."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from baton.domain.forgetting import ThreadTrace
+from baton.domain.identity import Scope
+
+
+class Erasure(Protocol):
+    """Removes items of the table. Every method acts inside ``scope``: its tenant and, for lists, its user.
+
+    Each method may be repeated. Methods that remove return how many items there were, by kind.
+    """
+
+    async def note_upload(self, scope: Scope, thread_id: str) -> None:
+        """Note that the user may upload files under a thread id, which no conversation may have yet."""
+        ...
+
+    def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
+        """Yield pages of the user's threads, without forks: those in use, tombstones, and ids with uploads only."""
+        ...
+
+    def created_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
+        """Yield pages of the tenant's threads that were created before, without forks: those in use and tombstones."""
+        ...
+
+    async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
+        """Return the forks of a thread, also those that are tombstones."""
+        ...
+
+    async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace | None:
+        """Return what is left of the thread; None if it has neither item nor tombstone."""
+        ...
+
+    async def bury(self, scope: Scope, thread: ThreadTrace, *, unless_active_since: datetime | None = None) -> bool:
+        """Put a tombstone in the thread's place. Whoever holds its lease loses it and can commit nothing.
+
+        The tombstone keeps the fence and the sequence numbers, so that a zombie's writes are behind it. Returns False,
+        without a change, if the thread is another user's, or was active since ``unless_active_since``.
+        """
+        ...
+
+    async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[Mapping[str, int], bool]:
+        """Remove everything of a buried thread but its tombstone, and take the content out of its audit records.
+
+        Stops at ``deadline`` (of the event loop's clock). Returns what was removed and whether nothing is left.
+        """
+        ...
+
+    async def mark_swept(self, scope: Scope, thread_id: str, mark: str) -> None:
+        """Note on the tombstone which request and round swept it."""
+        ...
+
+    async def left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
+        """Return what is left of a buried thread beside its tombstone and audit records without content, by kind."""
+        ...
+
+    async def unlink(self, scope: Scope, thread_id: str) -> int:
+        """Remove the names of the thread's workflows from the lists that the user's other threads keep of them."""
+        ...
+
+    async def unbury(self, scope: Scope, thread_id: str) -> None:
+        """Remove the tombstone and the owner of the id, which is unused from now on."""
+        ...
+
+    async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
+        """Remove what is kept for the user outside of threads, if it was not changed since ``before``."""
+        ...
+
+    async def left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
+        """Return what ``sweep_user`` would remove, by kind."""
+        ...
+
+    async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
+        """Remove the tenant's audit records from ``before``, but not the handoffs of conversations in use."""
+        ...
+
+    async def sweep_episodes(self, scope: Scope, thread_id: str, *, before: datetime) -> Sequence[str]:
+        """Remove a thread's episodes that ended ``before``, and return their ids. Its messages stay."""
+        ...
+
+
+class ObjectErasure(Protocol):
+    """Removes objects of the bucket with all their versions and delete markers."""
+
+    async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[int, bool]:
+        """Remove everything below the thread's prefix. Returns how many versions, and whether nothing is left."""
+        ...
+
+    async def left(self, scope: Scope, thread_id: str) -> int:
+        """Return how many versions and delete markers are left, at most a page of them."""
+        ...
+
+    async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:
+        """Remove the tenant's uploads from ``before``."""
+        ...

@@ -1,0 +1,26 @@
+"""The retention of tenants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from baton.domain.identity import Scope
+from baton.domain.retention import Retention
+
+
+class Retentions(Protocol):
+    """How long each tenant keeps things."""
+
+    async def get(self, scope: Scope) -> Retention:
+        """Return the tenant's retention. One that was never set keeps everything."""
+        ...
+
+    async def put(self, scope: Scope, retention: Retention) -> None:
+        """Set the tenant's retention. It is enforced from then on, once a day."""
+        ...
+
+    async def claim_due(self, now: datetime) -> Sequence[str]:
+        """Return the tenants whose retention is to be enforced now. Nobody else gets them before the next day."""
+        ...

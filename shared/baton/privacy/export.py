@@ -1,0 +1,213 @@
+"""Everything that is stored of a user, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from baton.domain.identity import Scope
+from baton.domain.message import Role, StoredMessage
+from baton.domain.thread import Thread
+from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
+from baton.ports.episodes import Episodes
+from baton.ports.handoffs import HandoffStore
+from baton.ports.run_records import RunRecords
+from baton.ports.thread_store import ThreadStore
+from baton.ports.workflows import WorkflowStore
+
+THREADS = 20
+"""Threads of a page. The export can be continued after each."""
+MESSAGES = 20
+"""Messages in memory at once: each may have 1 MiB."""
+RECORDS = 20
+IMPORTED = 5_000
+"""Messages of one session that the import of episodes takes. A longer one is exported in parts."""
+
+
+class ExportKind(StrEnum):
+    """What a piece of an export is."""
+
+    THREAD = "thread"
+    MESSAGE = "message"
+    TOOL_CALL = "toolCall"
+    TASK = "task"
+    HANDOFF = "handoff"
+    EPISODE = "episode"
+    WORKFLOW = "workflow"
+    AUDIT = "audit"
+    SESSION_BEGIN = "sessionBegin"
+    """A session, as it can be imported: its messages follow, then its end."""
+    SESSION_MESSAGE = "sessionMessage"
+    SESSION_END = "sessionEnd"
+    CURSOR = "cursor"
+    """Where to continue the export."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The messages between two ends of a thread."""
+
+    thread: Thread
+    number: int
+    first_ordinal: int
+    end_ordinal: int
+    ended_at: datetime | None
+    """None while it lasts."""
+    part: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """One piece of an export."""
+
+    kind: ExportKind
+    thread_id: str | None
+    value: Any
+    """The stored record; for a session's begin the ``Session``, for a cursor its text."""
+
+
+_Page = Callable[[str | None], Awaitable[tuple[Sequence[Any], str | None]]]
+
+
+class Exports:
+    """Reads what is stored of a user, a page at a time."""
+
+    def __init__(
+        self,
+        store: ThreadStore,
+        records: RunRecords,
+        handoffs: HandoffStore,
+        workflows: WorkflowStore,
+        episodes: Episodes,
+        audit: AuditLog,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._records = records
+        self._handoffs = handoffs
+        self._workflows = workflows
+        self._episodes = episodes
+        self._audit = audit
+        self._clock = clock
+
+    async def everything(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[Exported]:
+        """Yield everything of the user. ``cursor`` continues an export after a page of its threads.
+
+        Raises ``InvalidRequest`` for a cursor that no export handed out.
+        """
+        async for thread in self._threads(scope, cursor):
+            if isinstance(thread, Exported):
+                yield thread
+                continue
+            async for piece in self._of_thread(scope, thread):
+                yield piece
+            async for piece in self._sessions_of(scope, thread):
+                yield piece
+        for workflow, _ in await self._workflows.unfinished(scope):
+            yield Exported(ExportKind.WORKFLOW, workflow.thread_id, workflow)
+
+        def audited(cursor: str | None) -> Awaitable[tuple[Sequence[Any], str | None]]:
+            return self._audit.of_tenant(scope, {"user_id": scope.user_id}, limit=100, cursor=cursor)
+
+        async for record in _all(audited):
+            yield Exported(ExportKind.AUDIT, record.thread_id, record)
+
+    async def sessions(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[Exported]:
+        """Yield the user's sessions only, as they can be imported."""
+        async for thread in self._threads(scope, cursor):
+            if not isinstance(thread, Exported):
+                async for piece in self._sessions_of(scope, thread):
+                    yield piece
+
+    async def _threads(self, scope: Scope, cursor: str | None) -> AsyncIterator[Thread | Exported]:
+        """Yield the user's threads, each followed by its forks, and the cursor after each page."""
+        own = Scope(scope.tenant_id, scope.user_id)  # without the permission to read other users' threads
+        while True:
+            threads, cursor = await self._store.list_threads(own, limit=THREADS, cursor=cursor)
+            for thread in threads:
+                yield thread
+                parent_id = thread.id
+
+                def forks(after: str | None, parent_id: str = parent_id) -> Awaitable[tuple[Sequence[Any], str | None]]:
+                    return self._store.list_threads(own, limit=THREADS, cursor=after, parent_thread_id=parent_id)
+
+                async for fork in _all(forks):
+                    yield fork
+            if cursor is None:
+                return
+            yield Exported(ExportKind.CURSOR, None, cursor)
+
+    async def _of_thread(self, scope: Scope, thread: Thread) -> AsyncIterator[Exported]:
+        yield Exported(ExportKind.THREAD, thread.id, thread)
+        async for message in self._messages(scope, thread, 0, thread.next_ordinal):
+            yield Exported(ExportKind.MESSAGE, thread.id, message)
+        lists: dict[ExportKind, _Page] = {
+            ExportKind.TOOL_CALL: lambda after: self._records.calls(scope, thread.id, limit=RECORDS, cursor=after),
+            ExportKind.TASK: lambda after: self._records.tasks(scope, thread.id, limit=RECORDS, cursor=after),
+            ExportKind.HANDOFF: lambda after: self._handoffs.of_thread(scope, thread.id, limit=RECORDS, cursor=after),
+        }
+        for kind, page in lists.items():
+            async for record in _all(page):
+                yield Exported(kind, thread.id, record)
+        for number in range(1, thread.episode + 1):
+            episode = await self._episodes.get(scope, thread.id, number)
+            if episode is not None:
+                yield Exported(ExportKind.EPISODE, thread.id, episode)
+
+    async def _sessions_of(self, scope: Scope, thread: Thread) -> AsyncIterator[Exported]:
+        if thread.parent_thread_id is not None:
+            return  # a fork has no sessions; its parent has what came of it
+        first = 0
+        for number in range(1, thread.episode):
+            ref = await self._episodes.get_ref(scope, thread.id, number)
+            if ref is None:
+                continue
+            ended = Session(thread, number, ref.first_ordinal, ref.end_ordinal, ref.ended_at)
+            async for piece in self._session(scope, ended):
+                yield piece
+            first = ref.end_ordinal
+        rest = Session(thread, thread.episode, max(first, thread.episode_first_ordinal), thread.next_ordinal, None)
+        async for piece in self._session(scope, rest):
+            yield piece
+
+    async def _session(self, scope: Scope, session: Session) -> AsyncIterator[Exported]:
+        count = 0
+        async for message in self._messages(scope, session.thread, session.first_ordinal, session.end_ordinal):
+            if message.role not in (Role.USER, Role.ASSISTANT) or not message.text:
+                continue
+            if count % IMPORTED == 0:
+                if count:
+                    yield Exported(ExportKind.SESSION_END, session.thread.id, session)
+                    session = replace(session, part=session.part + 1)
+                yield Exported(ExportKind.SESSION_BEGIN, session.thread.id, session)
+            count += 1
+            yield Exported(ExportKind.SESSION_MESSAGE, session.thread.id, message)
+        if count:
+            yield Exported(ExportKind.SESSION_END, session.thread.id, session)
+
+    async def _messages(self, scope: Scope, thread: Thread, first: int, end: int) -> AsyncIterator[StoredMessage]:
+        """Yield messages in order. The store reads backwards, so they are read a block at a time."""
+        for start in range(first, end, MESSAGES):
+            found: list[StoredMessage] = []
+            before: int | None = min(start + MESSAGES, end)
+            while before is not None and before > start:
+                page = await self._store.read_messages(scope, thread, limit=before - start, before=before)
+                found = [*(each for each in page.messages if each.ordinal >= start), *found]
+                before = page.messages[0].ordinal if page.messages else None
+            for message in found:
+                yield message
+
+
+async def _all(page: _Page) -> AsyncIterator[Any]:
+    """Yield the items of every page."""
+    cursor: str | None = None
+    while True:
+        items, cursor = await page(cursor)
+        for item in items:
+            yield item
+        if cursor is None:
+            return

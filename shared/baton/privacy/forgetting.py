@@ -1,0 +1,374 @@
+"""Forget a user, a thread, or what is older than a tenant's retention, in every store.
+
+A request runs in rounds. The first one puts a tombstone in the place of each thread, which takes the lease from whoever
+holds it, and removes everything. A worker that lost its lease may still write for a while; the second round, when no
+such worker can be alive, removes that. Then every store is listed: only if nothing is left, the tombstones go too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from baton.domain.errors import NotFound
+from baton.domain.forgetting import (
+    MAX_ROUNDS,
+    ZOMBIE_SECONDS,
+    ForgetRequest,
+    ForgetStatus,
+    ForgetSubject,
+    NextStep,
+    StepResult,
+    Tally,
+    ThreadTrace,
+)
+from baton.domain.identity import Scope, derived_record_id
+from baton.domain.retention import Retention, kept_since
+from baton.domain.search import IndexName, SearchFilter
+from baton.ports.audit import AuditLog, Once
+from baton.ports.clock import Clock
+from baton.ports.erasure import Erasure, ObjectErasure
+from baton.ports.forget_requests import ForgetRequests
+from baton.ports.live import LiveRegistry
+from baton.ports.retentions import Retentions
+from baton.ports.search_index import SearchIndex
+
+PATIENCE_SECONDS = 10.0
+"""How long a running turn may take to notice that it is cancelled, before its lease is taken away."""
+POLL_SECONDS = 0.5
+SUBJECT_ACTIONS = {
+    ForgetSubject.USER: "user.forget",
+    ForgetSubject.THREAD: "thread.forget",
+    ForgetSubject.RETENTION: "retention.enforce",
+}
+"""The actions in the audit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long forgetting waits, in seconds."""
+
+    zombies: float = ZOMBIE_SECONDS
+    """Before the second sweep."""
+    cancel: float = PATIENCE_SECONDS
+    """For a running turn to stop by itself."""
+
+
+@dataclass(slots=True)
+class _Round:
+    """One invocation's part of a sweep or verification."""
+
+    request: ForgetRequest
+    deadline: float
+    cutoff: datetime
+    tally: Tally = field(default_factory=Tally)
+    residue: Tally = field(default_factory=Tally)
+    living: set[str] = field(default_factory=set)
+    """Threads that began after the cut-off. They stay."""
+    is_complete: bool = True
+    """Whether the time was enough for everything."""
+    young: int = 0
+    """Tombstones that must stay until the next round."""
+
+    @property
+    def mark(self) -> str:
+        return f"{self.request.id}#{self.request.round}"
+
+    @property
+    def is_over(self) -> bool:
+        return asyncio.get_running_loop().time() >= self.deadline
+
+
+_Step = Callable[[_Round, Scope, ThreadTrace], Awaitable[None]]
+
+
+class Forgetting:
+    """Carries out requests to forget, step by step. Every step may be repeated, and two may run at once."""
+
+    def __init__(
+        self,
+        requests: ForgetRequests,
+        erasure: Erasure,
+        objects: ObjectErasure,
+        search: SearchIndex,
+        live: LiveRegistry,
+        audit: AuditLog,
+        retentions: Retentions,
+        clock: Clock,
+        waits: Waits,
+    ) -> None:
+        self._requests = requests
+        self._erasure = erasure
+        self._objects = objects
+        self._search = search
+        self._live = live
+        self._audit = audit
+        self._retentions = retentions
+        self._clock = clock
+        self.waits = waits
+
+    async def sweep(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
+        """Remove what the request is about, for at most ``seconds``. Raises ``NotFound`` for an unknown request."""
+        request = await self._get(scope, request_id)
+        if request.status is not ForgetStatus.RUNNING:
+            return self._ended(request)
+        if request.round > 1 and request.cutoff_at is None:
+            request = replace(request, cutoff_at=self._clock.now())
+            await self._requests.save(scope, request)  # before anything is judged by it
+        work = self._round(request, seconds)
+        await self._each(work, self._sweep_thread)
+        if work.is_complete and request.subject is ForgetSubject.USER:
+            await self._sweep_user(work)
+        if work.is_complete and request.subject is ForgetSubject.THREAD and request.thread_id is not None:
+            work.tally.add("workflowNames", await self._erasure.unlink(request.scope, request.thread_id))
+        if work.is_complete and request.subject is ForgetSubject.RETENTION and request.round == 1:
+            await self._sweep_tenant(work)
+        request = replace(request, counts=work.tally.merged(request.counts))
+        step = NextStep.SWEEP
+        if work.is_complete:
+            step = NextStep.WAIT if request.round == 1 else NextStep.VERIFY
+            request = replace(request, round=max(request.round, 2))
+        await self._requests.save(scope, request)
+        return StepResult(step, request.counts)
+
+    async def verify(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
+        """List what is left. If nothing is, remove the tombstones and complete the request."""
+        request = await self._get(scope, request_id)
+        if request.status is not ForgetStatus.RUNNING:
+            return self._ended(request)
+        work = self._round(request, seconds)
+        await self._each(work, self._verify_thread)
+        if work.is_complete and request.subject is ForgetSubject.USER:
+            await self._verify_user(work)
+        residue = work.residue.merged({})
+        if not work.is_complete:
+            return StepResult(NextStep.VERIFY, request.counts, residue)
+        if (residue or work.young) and request.round < MAX_ROUNDS:
+            await self._requests.save(scope, replace(request, round=request.round + 1, residue=residue))
+            return StepResult(NextStep.WAIT, request.counts, residue)
+        status = ForgetStatus.FAILED if residue or work.young else ForgetStatus.COMPLETED
+        request = replace(request, status=status, residue=residue, ended_at=self._clock.now())
+        await self._end(scope, request)
+        return self._ended(request)
+
+    async def give_up(self, scope: Scope, request_id: str) -> StepResult:
+        """Mark the request as failed, because the pipeline has failed permanently."""
+        request = await self._get(scope, request_id)
+        if request.status is ForgetStatus.RUNNING:
+            request = replace(request, status=ForgetStatus.FAILED, ended_at=self._clock.now())
+            await self._end(scope, request)
+        return self._ended(request)
+
+    # Threads
+
+    async def _each(self, work: _Round, step: _Step) -> None:
+        """Apply ``step`` to each thread of the request, its forks first."""
+        request = work.request
+        async for page in self._threads(work):
+            for thread in page:
+                if work.is_over:
+                    work.is_complete = False
+                    return
+                scope = replace(request.scope, user_id=thread.user_id or request.user_id)
+                if request.subject is not ForgetSubject.RETENTION or thread.is_buried:
+                    await self._with_forks(work, scope, thread, step)
+                elif request.round == 1 and step == self._sweep_thread and await self._retire(work, scope, thread):
+                    await self._with_forks(work, scope, replace(thread, is_buried=True), step)
+
+    async def _threads(self, work: _Round) -> AsyncIterator[Sequence[ThreadTrace]]:
+        request = work.request
+        if request.subject is ForgetSubject.THREAD and request.thread_id is not None:
+            yield [await self._erasure.trace(request.scope, request.thread_id) or ThreadTrace(request.thread_id)]
+        elif request.subject is ForgetSubject.USER:
+            async for page in self._erasure.threads(request.scope):
+                yield page
+        else:
+            before = kept_since(request.requested_at, (await self._retentions.get(request.scope)).threads)
+            if before is not None:
+                async for page in self._erasure.created_before(request.scope, before):
+                    yield page
+
+    async def _with_forks(self, work: _Round, scope: Scope, thread: ThreadTrace, step: _Step) -> None:
+        if self._stays(work, thread):
+            work.living.add(thread.id)
+            return
+        if thread.swept == work.mark and step == self._sweep_thread:
+            return
+        for fork in await self._erasure.forks(scope, thread.id):
+            await self._with_forks(work, scope, fork, step)
+        await step(work, scope, thread)
+
+    async def _retire(self, work: _Round, scope: Scope, thread: ThreadTrace) -> bool:
+        """Bury a thread that the retention says is too old, unless it or a fork of it is in use after all."""
+        before = kept_since(work.request.requested_at, (await self._retentions.get(scope)).threads)
+        if before is None or _is_newer(thread, before):
+            return False
+        if any(_is_newer(fork, before) for fork in await self._erasure.forks(scope, thread.id)):
+            return False
+        is_buried = await self._erasure.bury(scope, thread, unless_active_since=before)
+        work.tally.add("threads", int(is_buried))
+        return is_buried
+
+    def _stays(self, work: _Round, thread: ThreadTrace) -> bool:
+        return not thread.is_buried and thread.created_at is not None and thread.created_at > work.cutoff
+
+    async def _sweep_thread(self, work: _Round, scope: Scope, thread: ThreadTrace) -> None:
+        if not thread.is_buried:
+            await self._cancel(scope, thread)
+            if not await self._erasure.bury(scope, thread):
+                return
+            work.tally.add("threads", 1)
+        counts, is_empty = await self._erasure.sweep(scope, thread.id, deadline=work.deadline)
+        for kind, number in counts.items():
+            work.tally.add(kind, number)
+        if is_empty:
+            removed, is_empty = await self._objects.sweep(scope, thread.id, deadline=work.deadline)
+            work.tally.add("objectVersions", removed)
+        if not is_empty:
+            work.is_complete = False
+            return
+        found = await self._search.delete(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
+        work.tally.add("searchDocuments", found)
+        await self._erasure.mark_swept(scope, thread.id, work.mark)
+
+    async def _cancel(self, scope: Scope, thread: ThreadTrace) -> None:
+        """Ask the running turn to stop, and wait a little, so that its client is told how it ended."""
+        if thread.run_id is None:
+            return
+        await self._live.request_cancel(scope, thread.id, thread.run_id)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.waits.cancel
+        while loop.time() < until:
+            await asyncio.sleep(POLL_SECONDS)
+            now = await self._erasure.trace(scope, thread.id)
+            if now is None or now.run_id != thread.run_id:
+                return
+
+    async def _verify_thread(self, work: _Round, scope: Scope, thread: ThreadTrace) -> None:
+        if not thread.is_buried and thread.user_id is not None:
+            work.residue.add("threads", 1)
+            return
+        left = dict(await self._erasure.left(scope, thread.id))
+        left["objectVersions"] = await self._objects.left(scope, thread.id)
+        left["searchDocuments"] = await self._search.count(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
+        for kind, number in left.items():
+            work.residue.add(kind, number)
+        if any(left.values()):
+            return
+        # A tombstone that another request has put there in the meantime stays until it is old enough.
+        if thread.buried_at is not None and self._clock.now() < thread.buried_at + timedelta(
+            seconds=self.waits.zombies
+        ):
+            work.young += 1
+            return
+        await self._erasure.unbury(scope, thread.id)
+
+    # Users and tenants
+
+    async def _sweep_user(self, work: _Round) -> None:
+        scope = work.request.scope
+        for kind, number in (await self._erasure.sweep_user(scope, before=work.cutoff)).items():
+            work.tally.add(kind, number)
+        if not work.living:
+            work.tally.add("searchDocuments", await self._search.delete(scope, IndexName.EPISODES, SearchFilter()))
+            return
+        for thread_id in await self._indexed(work):
+            chosen = SearchFilter(thread_id=thread_id)
+            work.tally.add("searchDocuments", await self._search.delete(scope, IndexName.EPISODES, chosen))
+
+    async def _verify_user(self, work: _Round) -> None:
+        scope = work.request.scope
+        for kind, number in (await self._erasure.left_of_user(scope, before=work.cutoff)).items():
+            work.residue.add(kind, number)
+        if work.living:
+            work.residue.add("searchDocuments", len(await self._indexed(work)))
+        else:
+            work.residue.add("searchDocuments", await self._search.count(scope, IndexName.EPISODES, SearchFilter()))
+
+    async def _indexed(self, work: _Round) -> set[str]:
+        """Return the threads that the user has documents of, without those that stay."""
+        found: set[str] = set()
+        async for document in self._search.list(work.request.scope, IndexName.EPISODES, SearchFilter()):
+            if document.thread_id is not None and document.thread_id not in work.living:
+                found.add(document.thread_id)
+        return found
+
+    async def _sweep_tenant(self, work: _Round) -> None:
+        """Remove audit records, uploads and episodes that are older than the retention."""
+        scope, retention = work.request.scope, await self._retentions.get(work.request.scope)
+        before = kept_since(work.request.requested_at, retention.audit)
+        if before is not None:
+            counts, work.is_complete = await self._erasure.sweep_audit(scope, before=before, deadline=work.deadline)
+            for kind, number in counts.items():
+                work.tally.add(kind, number)
+        before = kept_since(work.request.requested_at, retention.uploads)
+        if before is not None and work.is_complete:
+            removed, work.is_complete = await self._objects.sweep_uploads(scope, before=before, deadline=work.deadline)
+            work.tally.add("uploadVersions", removed)
+        if work.is_complete:
+            await self._sweep_episodes(work, retention)
+
+    async def _sweep_episodes(self, work: _Round, retention: Retention) -> None:
+        before = kept_since(work.request.requested_at, retention.episodes)
+        if before is None:
+            return
+        async for page in self._erasure.created_before(work.request.scope, before):
+            for thread in page:
+                if work.is_over:
+                    work.is_complete = False
+                    return
+                if thread.is_buried or thread.user_id is None:
+                    continue
+                scope = replace(work.request.scope, user_id=thread.user_id)
+                for episode_id in await self._erasure.sweep_episodes(scope, thread.id, before=before):
+                    chosen = SearchFilter(source_id=episode_id)
+                    found = await self._search.delete(scope, IndexName.EPISODES, chosen)
+                    work.tally.add("searchDocuments", found)
+                    work.tally.add("episodes", 1)
+
+    # Requests
+
+    async def _get(self, scope: Scope, request_id: str) -> ForgetRequest:
+        request = await self._requests.get(scope, request_id)
+        if request is None:
+            raise NotFound
+        return request
+
+    def _round(self, request: ForgetRequest, seconds: float) -> _Round:
+        deadline = asyncio.get_running_loop().time() + seconds
+        return _Round(request, deadline, request.cutoff_at or self._clock.now())
+
+    async def _end(self, scope: Scope, request: ForgetRequest) -> None:
+        """Store and audit the end. The record stands in no thread's partition, where it would be removed again."""
+        detail: dict[str, object] = {"requestId": request.id, "counts": dict(request.counts)}
+        if request.subject is not ForgetSubject.RETENTION:
+            detail["userId"] = request.user_id
+        if request.thread_id is not None:
+            detail["threadId"] = request.thread_id
+        if request.residue:
+            detail["residue"] = dict(request.residue)
+        action = SUBJECT_ACTIONS[request.subject]
+        once = Once(derived_record_id(request.id, action, request.status.value), request.requested_at)
+        by = Scope(request.tenant_id, request.requested_by)
+        await self._audit.record(by, action, thread_id=None, outcome=request.status.value, detail=detail, once=once)
+        await self._requests.save(scope, request)
+
+    def _ended(self, request: ForgetRequest) -> StepResult:
+        is_done = request.status is ForgetStatus.COMPLETED
+        return StepResult(NextStep.DONE if is_done else NextStep.INCOMPLETE, request.counts, request.residue)
+
+
+def _is_newer(thread: ThreadTrace, before: datetime) -> bool:
+    return not thread.is_buried and thread.last_activity_at is not None and thread.last_activity_at >= before
+
+
+def described(result: StepResult, waits: Waits) -> Mapping[str, object]:
+    """Return what the state machine is told of a step."""
+    return {
+        "next": result.next.value,
+        "waitSeconds": round(waits.zombies),
+        "counts": dict(result.counts),
+        "residue": dict(result.residue),
+    }

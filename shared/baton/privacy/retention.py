@@ -1,0 +1,40 @@
+"""Start the enforcement of tenants' retention, once a day."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from baton.domain.forgetting import ForgetRequest, ForgetSubject
+from baton.domain.identity import Scope
+from baton.ports.clock import Clock
+from baton.ports.forget_requests import ForgetRequests, Forgettings
+from baton.ports.retentions import Retentions
+
+SYSTEM = "baton"
+"""The user in whose name an unnamed tenant setting is enforced."""
+
+
+class RetentionRuns:
+    """Starts a request to forget for each tenant whose retention is due."""
+
+    def __init__(
+        self, retentions: Retentions, requests: ForgetRequests, forgettings: Forgettings, clock: Clock
+    ) -> None:
+        self._retentions = retentions
+        self._requests = requests
+        self._forgettings = forgettings
+        self._clock = clock
+
+    async def start_due(self) -> int:
+        """Start what is due and return how many tenants that were. A failure is repeated the next day."""
+        started = 0
+        for tenant_id in await self._retentions.claim_due(self._clock.now()):
+            scope = Scope(tenant_id, SYSTEM)
+            set_by = (await self._retentions.get(scope)).changed_by or SYSTEM
+            scope = replace(scope, user_id=set_by)
+            request = ForgetRequest(
+                self._clock.new_id(), tenant_id, ForgetSubject.RETENTION, set_by, set_by, self._clock.now()
+            )
+            await self._forgettings.start(await self._requests.open(scope, request))
+            started += 1
+        return started

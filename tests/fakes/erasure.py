@@ -1,0 +1,233 @@
+"""What is removed, and who asked for it, in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from baton.domain.forgetting import ForgetRequest, ThreadTrace
+from baton.domain.identity import Scope
+from baton.domain.retention import Retention
+from tests.fakes.clock import FakeClock
+
+_Thread = tuple[str, str]
+_User = tuple[str, str]
+
+
+@dataclass
+class FakeErasure:
+    """``ports.erasure.Erasure`` over threads of which only a number of items is known."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    traces: dict[_Thread, ThreadTrace] = field(default_factory=dict)
+    parents: dict[_Thread, str] = field(default_factory=dict)
+    items: Counter[_Thread] = field(default_factory=Counter)
+    of_users: Counter[_User] = field(default_factory=Counter)
+    noted: set[tuple[str, str, str]] = field(default_factory=set)
+    """Tenant, user and thread of uploads."""
+    stubborn: set[str] = field(default_factory=set)
+    """Threads whose items cannot be removed."""
+    steps: int = 0
+    """How many calls were made; ``crash_at`` is the one that fails."""
+    crash_at: int | None = None
+
+    def put(self, scope: Scope, thread_id: str, *, items: int = 1, parent: str | None = None) -> ThreadTrace:
+        """A thread in use."""
+        now = self.clock.now()
+        trace = ThreadTrace(thread_id, scope.user_id, now, now)
+        self.traces[scope.tenant_id, thread_id] = trace
+        self.items[scope.tenant_id, thread_id] += items
+        if parent is not None:
+            self.parents[scope.tenant_id, thread_id] = parent
+        return trace
+
+    async def note_upload(self, scope: Scope, thread_id: str) -> None:
+        self.noted.add((scope.tenant_id, scope.user_id, thread_id))
+
+    async def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
+        self._step()
+        own = [
+            key for key, trace in self.traces.items() if key[0] == scope.tenant_id and trace.user_id == scope.user_id
+        ]
+        for key in own:
+            if key not in self.parents and key in self.traces:
+                yield [self.traces[key]]
+
+    async def created_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
+        self._step()
+        for key, trace in list(self.traces.items()):
+            old = trace.created_at is not None and trace.created_at < before
+            if key[0] == scope.tenant_id and key not in self.parents and old:
+                yield [trace]
+
+    async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
+        self._step()
+        keys = [key for key, parent in self.parents.items() if key[0] == scope.tenant_id and parent == thread_id]
+        return [self.traces[key] for key in keys if key in self.traces]
+
+    async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace | None:
+        self._step()
+        return self.traces.get((scope.tenant_id, thread_id))
+
+    async def bury(self, scope: Scope, thread: ThreadTrace, *, unless_active_since: datetime | None = None) -> bool:
+        self._step()
+        key = (scope.tenant_id, thread.id)
+        known = self.traces.get(key)
+        if known is None and thread.user_id is not None:
+            return False
+        if known is not None and known.user_id != scope.user_id:
+            return False
+        if known is not None and known.is_buried:
+            return True
+        active = known.last_activity_at if known is not None else None
+        if unless_active_since is not None and active is not None and active >= unless_active_since:
+            return False
+        self.traces[key] = replace(
+            known or thread, user_id=scope.user_id, is_buried=True, buried_at=self.clock.now(), run_id=None
+        )
+        return True
+
+    async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[Mapping[str, int], bool]:
+        self._step()
+        if thread_id in self.stubborn:
+            return {}, True
+        return {"messages": self.items.pop((scope.tenant_id, thread_id), 0)}, True
+
+    async def mark_swept(self, scope: Scope, thread_id: str, mark: str) -> None:
+        self._step()
+        key = (scope.tenant_id, thread_id)
+        if key in self.traces and self.traces[key].is_buried:
+            self.traces[key] = replace(self.traces[key], swept=mark)
+
+    async def left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
+        self._step()
+        return {"messages": self.items[scope.tenant_id, thread_id]}
+
+    async def unlink(self, scope: Scope, thread_id: str) -> int:
+        self._step()
+        return 0
+
+    async def unbury(self, scope: Scope, thread_id: str) -> None:
+        self._step()
+        key = (scope.tenant_id, thread_id)
+        if key in self.traces and self.traces[key].is_buried:
+            del self.traces[key]
+            self.parents.pop(key, None)
+
+    async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
+        self._step()
+        return {"workflows": self.of_users.pop((scope.tenant_id, scope.user_id), 0)}
+
+    async def left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
+        self._step()
+        return {"workflows": self.of_users[scope.tenant_id, scope.user_id]}
+
+    async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
+        self._step()
+        return {}, True
+
+    async def sweep_episodes(self, scope: Scope, thread_id: str, *, before: datetime) -> Sequence[str]:
+        self._step()
+        return ()
+
+    def _step(self) -> None:
+        self.steps += 1
+        if self.steps == self.crash_at:
+            raise ConnectionError("the worker dies here")
+
+
+@dataclass
+class FakeObjectErasure:
+    """``ports.erasure.ObjectErasure``."""
+
+    versions: Counter[_Thread] = field(default_factory=Counter)
+
+    async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[int, bool]:
+        return self.versions.pop((scope.tenant_id, thread_id), 0), True
+
+    async def left(self, scope: Scope, thread_id: str) -> int:
+        return self.versions[scope.tenant_id, thread_id]
+
+    async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:
+        return 0, True
+
+
+@dataclass
+class FakeForgetRequests:
+    """``ports.forget_requests.ForgetRequests``."""
+
+    requests: dict[tuple[str, str], ForgetRequest] = field(default_factory=dict)
+
+    async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
+        for known in self.requests.values():
+            is_same = (known.tenant_id, known.subject, known.thread_id) == (
+                request.tenant_id,
+                request.subject,
+                request.thread_id,
+            )
+            if is_same and known.user_id == request.user_id and known.is_running(request.requested_at):
+                return known
+        self.requests[scope.tenant_id, request.id] = request
+        return request
+
+    async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
+        return self.requests.get((scope.tenant_id, request_id))
+
+    async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
+        found = [
+            known
+            for (tenant_id, _), known in self.requests.items()
+            if tenant_id == scope.tenant_id and known.thread_id == thread_id
+        ]
+        return max(found, key=lambda known: known.requested_at, default=None)
+
+    async def save(self, scope: Scope, request: ForgetRequest) -> None:
+        self.requests[scope.tenant_id, request.id] = request
+
+    async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
+        ends = [
+            known.cutoff_at or known.requested_at
+            for (tenant_id, _), known in self.requests.items()
+            if tenant_id == scope.tenant_id
+            and (known.thread_id == thread_id or (known.thread_id is None and known.user_id == scope.user_id))
+        ]
+        return max(ends, default=None)
+
+
+@dataclass
+class FakeForgettings:
+    """``ports.forget_requests.Forgettings``, which notes what was started."""
+
+    started: list[str] = field(default_factory=list)
+    failure: Exception | None = None
+
+    async def start(self, request: ForgetRequest) -> None:
+        if self.failure is not None:
+            raise self.failure
+        if request.id not in self.started:
+            self.started.append(request.id)
+
+
+@dataclass
+class FakeRetentions:
+    """``ports.retentions.Retentions``."""
+
+    kept: dict[str, Retention] = field(default_factory=dict)
+    due: dict[str, datetime] = field(default_factory=dict)
+
+    async def get(self, scope: Scope) -> Retention:
+        return self.kept.get(scope.tenant_id, Retention())
+
+    async def put(self, scope: Scope, retention: Retention) -> None:
+        self.kept[scope.tenant_id] = retention
+        if not retention.is_limited:
+            self.due.pop(scope.tenant_id, None)
+        elif retention.changed_at is not None:
+            self.due.setdefault(scope.tenant_id, retention.changed_at)
+
+    async def claim_due(self, now: datetime) -> Sequence[str]:
+        claimed = [tenant_id for tenant_id, at in self.due.items() if at <= now]
+        self.due |= dict.fromkeys(claimed, now + timedelta(days=1))
+        return claimed

@@ -1,0 +1,153 @@
+"""Whole conversations over real tables and buckets, and what is left of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.dynamodb.episodes import DynamoEpisodes
+from baton.adapters.dynamodb.erasure import DynamoErasure
+from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
+from baton.adapters.dynamodb.handoffs import DynamoHandoffs
+from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
+from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.retentions import DynamoRetentions
+from baton.adapters.dynamodb.run_records import DynamoRunRecords
+from baton.adapters.dynamodb.skills import DynamoSkills
+from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+from baton.adapters.dynamodb.table import Table, deserialize
+from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.dynamodb.workflows import DynamoWorkflows
+from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.s3_erasure import S3Erasure
+from baton.composition.app import App, build
+from baton.domain.identity import Scope
+from local.engines.clients import client
+from local.resources import create_bucket
+from tests.contracts.stores import Stores
+from tests.engines import TableAt
+from tests.fakes.clock import FakeClock
+from tests.fakes.erasure import FakeForgettings
+from tests.fakes.search_index import FakeSearchIndex
+from tests.harness.harness import Harness
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+    from mypy_boto3_s3.client import S3Client
+
+pytest.register_assert_rewrite("tests.contracts.forgetting")
+
+
+@dataclass
+class World:
+    """A table and a versioned bucket of their own, a search index, and the use cases over them."""
+
+    dynamodb: DynamoDBClient
+    table_name: str
+    s3: S3Client
+    bucket: str
+    clock: FakeClock = field(default_factory=FakeClock)
+    search: FakeSearchIndex = field(default_factory=FakeSearchIndex)
+
+    def __post_init__(self) -> None:
+        self.table = Table(self.dynamodb, self.table_name)
+        self.bodies = S3Bodies(self.s3, self.bucket)
+        table, clock, bodies = self.table, self.clock, self.bodies
+
+        async def no_records(scope: Scope) -> list[dict[str, Any]]:
+            raise NotImplementedError
+
+        self.stores = Stores(
+            DynamoThreadStore(table, bodies, clock),
+            DynamoStreamLog(table, clock),
+            DynamoLiveRegistry(table, clock),
+            DynamoAuditLog(table, clock),
+            DynamoEpisodes(table),
+            DynamoIdleThreads(table, clock),
+            DynamoRunRecords(table, bodies),
+            DynamoHandoffs(table, bodies),
+            DynamoWorkflows(table, clock),
+            DynamoSkills(table),
+            clock,
+            no_records,
+        )
+        self.harness = Harness(stores=self.stores)
+        self.forgettings = FakeForgettings()
+        self.ports = replace(
+            self.harness.ports,
+            erasure=DynamoErasure(table, clock),
+            objects=S3Erasure(self.s3, self.bucket),
+            forget_requests=DynamoForgetRequests(table, clock),
+            retentions=DynamoRetentions(table, clock),
+            forgettings=self.forgettings,
+            search=self.search,
+        )
+        self.app: App = build(self.ports)
+        self.app.forgetting.waits = replace(self.app.forgetting.waits, cancel=0.0)
+
+    async def say(self, scope: Scope, thread_id: str, text: str, message_id: str | None = None) -> None:
+        """Run a whole turn."""
+        await self.harness.say(message_id or str(uuid.uuid4()), text, scope=scope, thread_id=thread_id)
+
+    async def run(self, scope: Scope, request_id: str, *, most: int = 40) -> list[str]:
+        """Carry a request out as the state machine does, without its waits. Returns the steps' answers."""
+        said: list[str] = []
+        step = self.app.forgetting.sweep
+        for _ in range(most):
+            result = await step(scope, request_id, seconds=60)
+            said.append(result.next.value)
+            match result.next.value:
+                case "wait":
+                    self.clock.advance(self.app.forgetting.waits.zombies)
+                    step = self.app.forgetting.sweep
+                case "sweep":
+                    step = self.app.forgetting.sweep
+                case "verify":
+                    step = self.app.forgetting.verify
+                case _:
+                    return said
+        raise AssertionError(f"no end: {said}")
+
+    def items(self) -> list[dict[str, Any]]:
+        """Everything in the table."""
+        pages = self.dynamodb.get_paginator("scan").paginate(TableName=self.table_name, ConsistentRead=True)
+        return [deserialize(item) for page in pages for item in page["Items"]]
+
+    def versions(self) -> list[str]:
+        """The keys of all versions and delete markers in the bucket."""
+        pages = self.s3.get_paginator("list_object_versions").paginate(Bucket=self.bucket)
+        return [each["Key"] for page in pages for each in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]]
+
+
+@pytest.fixture(scope="session")
+def objects_client(moto_server: str) -> Iterator[S3Client]:
+    s3 = client("s3", moto_server)
+    yield s3
+    s3.close()
+
+
+@pytest.fixture
+def new_world(
+    request: pytest.FixtureRequest, moto_server: str, new_table: Callable[[str], TableAt], objects_client: S3Client
+) -> Iterator[Callable[[], World]]:
+    """Make worlds on moto."""
+    dynamodb = client("dynamodb", moto_server, max_pool_connections=64)
+
+    def make() -> World:
+        bucket = f"privacy-{uuid.uuid4()}"
+        create_bucket(objects_client, bucket)
+        objects_client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+        return World(dynamodb, new_table(moto_server).name, objects_client, bucket)
+
+    yield make
+    dynamodb.close()
+
+
+@pytest.fixture
+def world(new_world: Callable[[], World]) -> World:
+    return new_world()

@@ -1,0 +1,388 @@
+"""What is forgotten is gone from every store, and what is not stays as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from baton.adapters.dynamodb import keys
+from baton.domain.episode import EndReason, episode_id
+from baton.domain.errors import ThreadUnavailable
+from baton.domain.forgetting import ForgetRequest, ForgetStatus
+from baton.domain.identity import Scope
+from baton.domain.retention import Retention
+from baton.domain.search import IndexDocument, IndexedText, IndexName
+from baton.domain.workflow import Workflow, WorkflowStatus
+from baton.ports.thread_store import LeaseRequest
+from tests.contracts.stores import answered, new_thread_id, said, turn
+from tests.fakes.chat_model import Answer
+from tests.integration.privacy.conftest import World
+
+SECRET = "my-password-is-hunter2"
+LONG = SECRET + secrets.token_hex(320_000)
+"""Too large for the table even when it is packed."""
+ADA, BOB, STRANGER = Scope("acme", "ada"), Scope("acme", "bob"), Scope("globex", "ada")
+
+
+def traces_of(world: World, *words: str) -> list[dict[str, Any]]:
+    """The items that hold one of the words anywhere."""
+    return [item for item in world.items() if any(word in repr(item) for word in words)]
+
+
+async def conversation(world: World, scope: Scope, *, text: str = SECRET) -> str:
+    """A conversation with everything that one may leave in the stores. Returns its thread."""
+    thread_id = new_thread_id()
+    await world.say(scope, thread_id, text)
+    await world.say(scope, thread_id, LONG)
+    await world.stores.live.attach(scope, thread_id, f"c-{thread_id}", world.clock.now() + timedelta(hours=1))
+    await world.stores.live.request_cancel(scope, thread_id, "r-later")
+    await world.stores.audit.record(
+        scope, "handoff", thread_id=thread_id, outcome="denied", detail={"reason": SECRET, "runId": "r1"}
+    )
+    for name in ("files/file_1", "inspector/r1"):
+        for body in (b"one", SECRET.encode()):
+            world.s3.put_object(Bucket=world.bucket, Key=f"{scope.tenant_id}/{thread_id}/{name}", Body=body)
+        world.s3.delete_object(Bucket=world.bucket, Key=f"{scope.tenant_id}/{thread_id}/{name}")
+    await index(world, scope, thread_id)
+    return thread_id
+
+
+async def index(world: World, scope: Scope, thread_id: str | None) -> None:
+    document = IndexDocument(
+        id=f"{thread_id}-1",
+        source_id=f"e-{thread_id}",
+        kind="message",
+        views={"turn": IndexedText(SECRET)},
+        at=world.clock.now(),
+        thread_id=thread_id,
+    )
+    await world.search.put(scope, IndexName.EPISODES, [document])
+
+
+async def forget_thread(world: World, scope: Scope, thread_id: str) -> ForgetRequest:
+    request = await world.app.forget_calls.forget_thread(scope, thread_id)
+    await world.run(scope, request.id)
+    done = await world.app.forget_calls.get(scope, request.id)
+    assert done.status is ForgetStatus.COMPLETED, done
+    return done
+
+
+class TestThread:
+    async def test_nothing_is_left_of_it_but_audit_records_without_content(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        done = await forget_thread(world, ADA, thread_id)
+        left = traces_of(world, thread_id)
+        assert {item["SK"].split("#")[0] for item in left} <= {"AUDIT", "REQUEST", "THREAD"}
+        assert [item for item in left if item["SK"] == "THREAD"] == []
+        assert traces_of(world, SECRET) == []
+        assert world.versions() == []
+        assert world.search.documents[IndexName.EPISODES, "acme", "ada"] == {}
+        assert done.counts["messages"] == 4
+        assert done.counts["searchDocuments"] == 1
+        assert done.counts["objectVersions"] >= 7
+
+    async def test_its_end_is_audited_with_counts(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        await forget_thread(world, ADA, thread_id)
+        records, _ = await world.stores.audit.of_tenant(ADA, {"action": "thread.forget"}, limit=10, cursor=None)
+        assert {record.outcome for record in records} == {"completed", "requested"}
+        [done] = [record for record in records if record.outcome == "completed"]
+        assert done.detail["threadId"] == thread_id
+        assert done.detail["counts"]["messages"] == 4
+
+    async def test_messages_are_refused_while_it_is_forgotten_and_begin_anew_afterwards(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        request = await world.app.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        with pytest.raises(ThreadUnavailable):
+            await world.say(ADA, thread_id, "Hello?")
+        with pytest.raises(ThreadUnavailable):
+            await world.stores.store.get_thread(ADA, thread_id)
+        assert (await world.app.forget_calls.forget_thread(ADA, thread_id)).id == request.id
+        await world.run(ADA, request.id)
+        await world.say(ADA, thread_id, "Hello again")
+        thread = await world.stores.store.get_thread(ADA, thread_id)
+        page = await world.stores.store.read_messages(ADA, thread, limit=10, before=None)
+        assert [message.ordinal for message in page.messages] == [0, 1]
+        records, _ = await world.stores.audit.of_thread(ADA, thread_id, limit=10, cursor=None)
+        assert {record.action for record in records} <= {"thread.write", "thread.forget"}
+
+    async def test_a_zombie_of_it_commits_nothing_and_what_it_wrote_is_removed(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        zombie = await world.stores.acquire(thread_id, scope=ADA, message_id="mz", run_id="rz")
+        request = await world.app.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        await world.stores.store.open_turn(zombie, turn(zombie))
+        await world.stores.store.put_message(zombie, said(zombie, SECRET))
+        with pytest.raises(Exception, match="continues this run"):
+            await world.stores.commit(zombie, answered(zombie, SECRET))
+        world.s3.put_object(Bucket=world.bucket, Key=f"acme/{thread_id}/inspector/late", Body=SECRET.encode())
+        await index(world, ADA, thread_id)
+        await world.run(ADA, request.id)
+        assert (await world.app.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
+        assert traces_of(world, SECRET, "rz") == []
+        assert world.versions() == []
+
+    @pytest.mark.parametrize("is_stale", [False, True])
+    async def test_a_request_that_failed_or_lost_its_pipeline_is_made_anew(self, world: World, is_stale: bool) -> None:
+        thread_id = await conversation(world, ADA)
+        first = await world.app.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.forgetting.sweep(ADA, first.id, seconds=60)
+        if is_stale:
+            world.clock.advance(2 * 86400)
+        else:
+            await world.app.forgetting.give_up(ADA, first.id)
+        with pytest.raises(ThreadUnavailable):
+            await world.app.forget_calls.forget_thread(BOB, thread_id)
+        again = await forget_thread(world, ADA, thread_id)
+        assert again.id != first.id
+        assert [item for item in world.items() if item["SK"] == "THREAD"] == []
+
+    async def test_a_turn_in_progress_is_forgotten_with_what_it_says_afterwards(self, world: World) -> None:
+        thread_id, gate = await conversation(world, ADA), asyncio.Event()
+        asked = len(world.harness.model.asked)
+        world.harness.model.script(Answer(("It ", "is ", SECRET), gate=gate, gate_at=1))
+        turn_in_progress = asyncio.ensure_future(world.say(ADA, thread_id, SECRET))
+        await world.harness.model_is_asked(asked + 1)
+        request = await world.app.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        gate.set()
+        with pytest.raises(ThreadUnavailable):
+            await turn_in_progress
+        assert (await world.run(ADA, request.id))[-1] == "done"
+        assert [item for item in traces_of(world, thread_id) if not _may_stay(item)] == []
+
+    async def test_a_running_turn_is_asked_to_stop(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        await world.stores.acquire(thread_id, scope=ADA, message_id="mz", run_id="rz")
+        request = await world.app.forget_calls.forget_thread(ADA, thread_id)
+        asked: list[str] = []
+        keep = world.stores.live.request_cancel
+
+        async def note(scope: Scope, thread: str, run_id: str) -> None:
+            asked.append(run_id)
+            await keep(scope, thread, run_id)
+
+        world.stores.live.request_cancel = note  # type: ignore[method-assign, assignment]
+        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        assert asked == ["rz"]
+
+    async def test_a_late_closing_stores_nothing(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        await world.harness.app.sweeper.sweep(seconds=5)
+        lease = await world.stores.store.acquire(ADA, _request(thread_id))
+        await world.harness.app.endings.end(lease, _timeout())
+        request = await world.app.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        with pytest.raises(Exception, match=r"session has not ended|not available"):
+            await world.app.episode_writer.write(ADA, thread_id, 1)
+        # The place of an episode, by which it is found by its id, is outside of the thread's partition.
+        place = keys.episode_place(ADA, episode_id(thread_id, 1), thread_id, 1)
+        await world.table.put({**place, "user_id": "ada"})
+        await world.run(ADA, request.id)
+        assert [item for item in world.items() if item["SK"].startswith(("EPISODE#", "AT#"))] == []
+
+    async def test_it_is_another_users_or_tenants_own(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        before = world.items()
+        for other in (BOB, STRANGER, Scope("acme", "boss", frozenset({"thread:read_all", "user:manage"}))):
+            with pytest.raises(ThreadUnavailable):
+                await world.app.forget_calls.forget_thread(other, thread_id)
+        changed = [item for item in world.items() if item not in before]
+        assert {item["SK"].split("#")[0] for item in changed} == {"AUDIT"}
+
+    async def test_the_names_of_its_workflows_leave_the_users_other_threads(self, world: World) -> None:
+        forgotten, kept = await conversation(world, ADA), await conversation(world, ADA, text="Kept")
+        await _remember_workflow(world, forgotten, kept)
+        assert traces_of(world, "w-1")
+        await forget_thread(world, ADA, forgotten)
+        thread = await world.stores.store.get_thread(ADA, kept)
+        assert thread.conversation.resumable == ()
+        assert traces_of(world, "w-1") == []
+
+
+class TestUser:
+    async def test_nothing_is_left_of_the_user(self, world: World) -> None:
+        mine = [await conversation(world, ADA) for _ in range(3)]
+        other, foreign = await conversation(world, BOB), await conversation(world, STRANGER)
+        await index(world, ADA, None)  # an imported episode
+        kept = [item for item in world.items() if other in repr(item) or foreign in repr(item)]
+        versions = [key for key in world.versions() if other in key or foreign in key]
+        request = await world.app.forget_calls.forget_user(ADA, "me")
+        assert await world.run(ADA, request.id) == ["wait", "verify", "done"]
+        assert [item for item in traces_of(world, *mine) if not _may_stay(item)] == []
+        after = [item for item in world.items() if other in repr(item) or foreign in repr(item)]
+        assert sorted(after, key=_key) == sorted(kept, key=_key)
+        assert sorted(world.versions()) == sorted(versions)
+        assert world.search.documents[IndexName.EPISODES, "acme", "ada"] == {}
+        assert len(world.search.documents[IndexName.EPISODES, "acme", "bob"]) == 1
+
+    async def test_what_is_said_while_it_runs_is_forgotten_and_what_is_said_after_the_cutoff_stays(
+        self, world: World
+    ) -> None:
+        await conversation(world, ADA)
+        request = await world.app.forget_calls.forget_user(ADA, "me")
+        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        world.clock.advance(60)
+        meanwhile = await conversation(world, ADA)
+        world.clock.advance(900)
+        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        world.clock.advance(1)
+        later = await conversation(world, ADA, text="Later")
+        await world.run(ADA, request.id)
+        done = await world.app.forget_calls.get(ADA, request.id)
+        assert done.status is ForgetStatus.COMPLETED
+        left = {item["PK"] for item in world.items() if item["SK"] == "THREAD"}
+        assert left == {f"acme#{later}"}
+        assert [item for item in traces_of(world, meanwhile) if not _may_stay(item)] == []
+        assert [each.thread_id for each in world.search.documents[IndexName.EPISODES, "acme", "ada"].values()] == [
+            later
+        ]
+
+    async def test_uploads_without_a_conversation_are_found(self, world: World) -> None:
+        thread_id = new_thread_id()
+        await world.ports.erasure.note_upload(ADA, thread_id)
+        world.s3.put_object(Bucket=world.bucket, Key=f"acme/{thread_id}/files/file_1", Body=b"mine")
+        request = await world.app.forget_calls.forget_user(ADA, "me")
+        assert (await world.run(ADA, request.id))[-1] == "done"
+        assert world.versions() == []
+        assert traces_of(world, thread_id) == []
+
+    async def test_asking_twice_makes_one_request(self, world: World) -> None:
+        first = await world.app.forget_calls.forget_user(ADA, "me")
+        assert (await world.app.forget_calls.forget_user(ADA, "ada")).id == first.id
+        assert world.forgettings.started == [first.id]
+        await world.run(ADA, first.id)
+        assert (await world.app.forget_calls.forget_user(ADA, "me")).id != first.id
+
+    async def test_user_and_thread_can_be_forgotten_at_once(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        one = await world.app.forget_calls.forget_thread(ADA, thread_id)
+        other = await world.app.forget_calls.forget_user(ADA, "me")
+        for _ in range(2):
+            await world.app.forgetting.sweep(ADA, one.id, seconds=60)
+            await world.app.forgetting.sweep(ADA, other.id, seconds=60)
+        for request in (one, other):
+            await world.run(ADA, request.id)
+            assert (await world.app.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
+        assert [item for item in world.items() if item["SK"] == "THREAD"] == []
+
+    async def test_a_short_time_limit_continues_where_it_ended(self, world: World) -> None:
+        for _ in range(3):
+            await conversation(world, ADA)
+        request = await world.app.forget_calls.forget_user(ADA, "me")
+        result = await world.app.forgetting.sweep(ADA, request.id, seconds=0)
+        assert result.next.value == "sweep"
+        await world.run(ADA, request.id)
+        assert traces_of(world, SECRET) == []
+
+
+class TestRetention:
+    async def test_what_is_too_old_is_forgotten(self, world: World) -> None:
+        old, other = await conversation(world, ADA), await conversation(world, STRANGER)
+        world.clock.advance(40 * 86400)
+        recent = await conversation(world, BOB)
+        await world.ports.retentions.put(ADA, Retention(threads=30, changed_by="boss", changed_at=world.clock.now()))
+        assert await world.app.retention_runs.start_due() == 1
+        assert await world.app.retention_runs.start_due() == 0
+        [request_id] = world.forgettings.started
+        await world.run(Scope("acme", "boss"), request_id)
+        threads = {item["PK"] for item in world.items() if item["SK"] == "THREAD"}
+        assert threads == {f"acme#{recent}", f"globex#{other}"}
+        assert not any(old in key for key in world.versions())
+
+    async def test_old_audit_records_and_episodes_go_and_the_conversation_stays(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        lease = await world.stores.store.acquire(ADA, _request(thread_id))
+        await world.harness.app.endings.end(lease, _timeout())
+        world.clock.advance(40 * 86400)
+        await world.say(ADA, thread_id, "Still here")
+        await world.ports.retentions.put(
+            ADA, Retention(audit=30, episodes=30, changed_by="boss", changed_at=world.clock.now())
+        )
+        await world.app.retention_runs.start_due()
+        [request_id] = world.forgettings.started
+        await world.run(Scope("acme", "boss"), request_id)
+        kinds = {item["SK"].split("#")[0] for item in world.items() if item["PK"] == f"acme#{thread_id}"}
+        assert "EPISODE" not in kinds
+        assert "AUDIT" not in kinds
+        assert "MSG" in kinds
+
+
+def _may_stay(item: dict[str, Any]) -> bool:
+    return item["SK"].startswith(("AUDIT#", "REQUEST#", "USER#", "THREAD#")) and SECRET not in repr(item)
+
+
+def _key(item: dict[str, Any]) -> tuple[str, str]:
+    return item["PK"], item["SK"]
+
+
+def _request(thread_id: str) -> LeaseRequest:
+    return LeaseRequest(thread_id)
+
+
+def _timeout() -> EndReason:
+    return EndReason.TIMEOUT
+
+
+async def _remember_workflow(world: World, of: str, in_thread: str) -> None:
+    """A workflow of one thread that another thread offers to continue."""
+    now = world.clock.now()
+    workflow = Workflow(
+        id="w-1",
+        agent_id="assistant",
+        name="Slack alert",
+        state="s",
+        data={},
+        thread_id=of,
+        version="1",
+        updated_at=now,
+        expires_at=now + timedelta(days=3),
+        status=WorkflowStatus.SAVED,
+    )
+    lease = await world.stores.store.acquire(ADA, _request(of))
+    await world.stores.workflows.put(lease, workflow)
+    await world.stores.store.release(lease)
+    lease = await world.stores.store.acquire(ADA, _request(in_thread))
+    await world.stores.store.close(lease, last_seq=lease.first_seq, ended=None, resumable=[workflow])
+
+
+@pytest.mark.parametrize("crash_at", range(1, 60, 6))
+async def test_a_crash_at_any_call_of_a_store_leaves_nothing_behind(
+    new_world: Callable[[], World], crash_at: int
+) -> None:
+    world = new_world()
+    thread_id = await conversation(world, ADA)
+    request = await world.app.forget_calls.forget_user(ADA, "me")
+    calls = 0
+
+    def crash(**_: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == crash_at:
+            raise ZombieDied
+
+    for store in (world.dynamodb, world.s3):
+        store.meta.events.register("before-call", crash, unique_id=f"crash-{thread_id}")
+    try:
+        for _ in range(3):
+            try:
+                await world.run(ADA, request.id)
+                break
+            except ZombieDied:
+                world.clock.advance(960)
+    finally:
+        for store in (world.dynamodb, world.s3):
+            store.meta.events.unregister("before-call", crash, unique_id=f"crash-{thread_id}")
+    assert (await world.app.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
+    assert [item for item in traces_of(world, thread_id) if not _may_stay(item)] == []
+    assert world.versions() == []
+
+
+class ZombieDied(Exception):
+    """The worker dies here."""

@@ -1,0 +1,152 @@
+"""DELETE, export and retention over HTTP: who may, what is said, and what is left unsaid."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import httpx
+import pytest
+
+from baton.domain.forgetting import ForgetStatus
+from tests.unit.api.served import Served
+
+MANAGER = "user:manage"
+
+
+@pytest.fixture
+def served() -> Served:
+    return Served()
+
+
+def code(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["code"]
+
+
+async def test_a_user_is_forgotten_by_themselves(served: Served) -> None:
+    answer = await served.request("DELETE", "/users/me/memory")
+    assert answer.status_code == 202
+    said = answer.json()
+    assert (said["subject"], said["userId"], said["status"], said["counts"]) == ("user", "ada", "running", {})
+    assert (await served.get(f"/forget-requests/{said['requestId']}")).json() == said
+    assert (await served.request("DELETE", "/users/ada/memory")).json() == said
+    assert served.harness.ports.forgettings.started == [said["requestId"]]  # type: ignore[attr-defined]
+
+
+async def test_another_user_is_forgotten_by_who_manages_users(served: Served) -> None:
+    assert code(await served.request("DELETE", "/users/bob/memory")) == (403, "forbidden")
+    answer = await served.request("DELETE", "/users/bob/memory", MANAGER)
+    assert (answer.json()["userId"], answer.json()["requestedBy"]) == ("bob", "ada")
+    path = f"/forget-requests/{answer.json()['requestId']}"
+    assert (await served.get(path, user="bob")).status_code == 200
+    assert (await served.get(path, MANAGER, user="carl")).status_code == 200
+    assert code(await served.get(path, user="eve")) == (404, "not_found")
+    outcomes = [(record.action, record.outcome) for record in served.harness.audit.records]
+    assert outcomes == [("user.forget", "denied"), ("user.forget", "requested")]
+
+
+async def test_a_user_id_in_a_path_may_hold_any_character(served: Served) -> None:
+    answer = await served.request("DELETE", "/users/a%2Fb%20%C3%BC/memory", MANAGER)
+    assert answer.json()["userId"] == "a/b ü"
+
+
+async def test_a_thread_is_forgotten_by_its_owner_only(served: Served) -> None:
+    await served.harness.say()
+    path = f"/threads/{served.harness.thread_id}"
+    for user, permissions in (("eve", ()), ("boss", ("thread:read_all", MANAGER))):
+        assert code(await served.request("DELETE", path, *permissions, user=user)) == (404, "thread_unavailable")
+    assert code(await served.request("DELETE", f"/threads/{uuid.uuid4()}")) == (404, "thread_unavailable")
+    answer = await served.request("DELETE", path)
+    assert (answer.status_code, answer.json()["threadId"]) == (202, served.harness.thread_id)
+
+
+async def test_a_request_that_cannot_be_started_is_an_error_and_can_be_repeated(served: Served) -> None:
+    from baton.domain.errors import StoreUnavailable
+
+    forgettings: Any = served.harness.ports.forgettings
+    forgettings.failure = StoreUnavailable()
+    assert code(await served.request("DELETE", "/users/me/memory")) == (503, "store_unavailable")
+    forgettings.failure = None
+    answer = await served.request("DELETE", "/users/me/memory")
+    assert answer.status_code == 202
+    assert forgettings.started == [answer.json()["requestId"]]
+
+
+async def lines(served: Served, *permissions: str, user: str = "ada", path: str = "me", **params: Any) -> list[Any]:
+    answer = await served.get(f"/users/{path}/export", *permissions, user=user, **params)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("application/jsonl")
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+async def test_an_export_has_everything_in_order_and_says_when_it_is_whole(served: Served) -> None:
+    for number in range(25):
+        await served.harness.say(f"m{number}", f"question {number}")
+    found = await lines(served)
+    assert found[-1] == {"type": "end"}
+    assert [line["id"] for line in found if line.get("type") == "thread"] == [served.harness.thread_id]
+    said = [line["content"] for line in found if line.get("type") == "message" and line["role"] == "user"]
+    assert said == [f"question {number}" for number in range(25)]
+    [session] = [line for line in found if "sessionId" in line]
+    assert session["messages"][0]["content"] == "question 0"
+    assert len(session["messages"]) == 50
+
+
+async def test_sessions_are_exported_as_they_are_imported(served: Served) -> None:
+    await served.harness.say("m1", "Hello")
+    [session] = await lines(served, content="sessions")
+    assert set(session) == {"sessionId", "agentId", "messages"}
+    assert [set(message) for message in session["messages"]] == [{"id", "role", "content", "timestamp"}] * 2
+    assert [message["role"] for message in session["messages"]] == ["user", "assistant"]
+
+
+async def test_each_piece_is_one_line_whatever_was_said(served: Served) -> None:
+    said = 'a\u2028b\u2029c\x85d\n"e" \U0001f600'
+    await served.harness.say("m1", said)
+    found = await lines(served)  # splits at all of Unicode's line ends
+    assert next(line["content"] for line in found if line.get("type") == "message") == said
+    [session] = [line for line in found if "sessionId" in line]
+    assert session["messages"][0]["content"] == said
+
+
+async def test_a_session_that_is_too_long_to_be_imported_is_exported_in_parts(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("baton.privacy.export.IMPORTED", 4)
+    for number in range(3):
+        await served.harness.say(f"m{number}", f"question {number}")
+    parts = await lines(served, content="sessions")
+    assert [part["sessionId"] for part in parts] == [served.harness.thread_id, f"{served.harness.thread_id}.2"]
+    assert [len(part["messages"]) for part in parts] == [4, 2]
+
+
+async def test_an_export_is_of_one_user(served: Served) -> None:
+    await served.harness.say("m1", "Hello")
+    assert code(await served.get("/users/ada/export", user="bob")) == (403, "forbidden")
+    assert [line["type"] for line in await lines(served, "thread:read_all", user="carl")] == ["end"]
+    managed = await lines(served, MANAGER, user="boss", path="ada")
+    assert managed[0]["type"] == "thread"
+    assert ("user.export", "allowed") in [(each.action, each.outcome) for each in served.harness.audit.records]
+
+
+async def test_a_cursor_that_no_export_handed_out_is_refused(served: Served) -> None:
+    assert code(await served.get("/users/me/export", cursor="garbage")) == (422, "invalid_request")
+
+
+async def test_retention_is_set_by_who_manages_users(served: Served) -> None:
+    assert code(await served.get("/retention")) == (403, "forbidden")
+    kept = (await served.get("/retention", MANAGER)).json()
+    assert (kept["threads"], kept["changedBy"]) == (None, None)
+    async with served._client("boss", MANAGER) as client:
+        answer = await client.put("/retention", json={"threads": 365, "uploads": 90})
+        assert answer.status_code == 200
+        for wrong in ({"threads": 0}, {"threads": "30"}, {"threads": True}, {"messages": 3}, {"audit": 10**9}, []):
+            assert code(await client.put("/retention", json=wrong)) == (422, "invalid_request")
+    kept = (await served.get("/retention", MANAGER)).json()
+    assert (kept["threads"], kept["uploads"], kept["audit"], kept["changedBy"]) == (365, 90, None, "boss")
+
+
+async def test_a_running_request_is_known_by_its_status(served: Served) -> None:
+    answer = await served.request("DELETE", "/users/me/memory")
+    assert ForgetStatus(answer.json()["status"]) is ForgetStatus.RUNNING

@@ -1,0 +1,167 @@
+"""The steps of forgetting, crashed anywhere, carried out twice, and with something that will not go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from baton.composition.app import build
+from baton.domain.errors import NotFound
+from baton.domain.forgetting import MAX_ROUNDS, ForgetRequest, ForgetStatus, NextStep
+from baton.domain.identity import Scope
+from baton.domain.retention import Retention
+from tests.fakes.clock import FakeClock
+from tests.fakes.erasure import FakeErasure, FakeForgetRequests, FakeForgettings, FakeObjectErasure, FakeRetentions
+from tests.harness.harness import Harness
+
+ADA, BOB = Scope("acme", "ada"), Scope("acme", "bob")
+
+
+class Steps:
+    """Forgetting over fakes, driven as the state machine does."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.erasure = FakeErasure(self.clock)
+        self.objects = FakeObjectErasure()
+        self.requests = FakeForgetRequests()
+        self.forgettings = FakeForgettings()
+        self.retentions = FakeRetentions()
+        self.harness = Harness(clock=self.clock)
+        self.app = build(
+            replace(
+                self.harness.ports,
+                erasure=self.erasure,
+                objects=self.objects,
+                forget_requests=self.requests,
+                forgettings=self.forgettings,
+                retentions=self.retentions,
+            )
+        )
+        self.app.forgetting.waits = replace(self.app.forgetting.waits, cancel=0.0)
+
+    def talk(self, scope: Scope, thread_id: str, *, parent: str | None = None) -> None:
+        self.erasure.put(scope, thread_id, items=4, parent=parent)
+        self.objects.versions[scope.tenant_id, thread_id] = 2
+
+    async def asked(self) -> ForgetRequest:
+        return await self.app.forget_calls.forget_user(ADA, "me")
+
+    async def run(self, request_id: str, *, most: int = 60) -> list[str]:
+        """Carry the request out; a step that crashes is repeated. Returns the answers."""
+        said: list[str] = []
+        step = self.app.forgetting.sweep
+        for _ in range(most):
+            try:
+                result = await step(ADA, request_id, seconds=60)
+            except ConnectionError:
+                said.append("crash")
+                continue
+            said.append(result.next.value)
+            if result.next is NextStep.WAIT:
+                self.clock.advance(960)
+            if result.next in (NextStep.DONE, NextStep.INCOMPLETE):
+                return said
+            step = self.app.forgetting.verify if result.next is NextStep.VERIFY else self.app.forgetting.sweep
+        raise AssertionError(said)
+
+
+@pytest.fixture
+def steps() -> Steps:
+    return Steps()
+
+
+async def test_two_rounds_and_a_look_at_everything_complete_a_request(steps: Steps) -> None:
+    steps.talk(ADA, "t1")
+    steps.talk(ADA, "t2", parent="t1")
+    steps.talk(BOB, "t3")
+    request = await steps.asked()
+    assert await steps.run(request.id) == ["wait", "verify", "done"]
+    done = await steps.app.forget_calls.get(ADA, request.id)
+    assert (done.status, dict(done.residue)) == (ForgetStatus.COMPLETED, {})
+    assert dict(done.counts) == {"messages": 8, "objectVersions": 4, "threads": 2}
+    assert set(steps.erasure.traces) == {("acme", "t3")}
+    assert steps.erasure.items["acme", "t3"] == 4
+
+
+@pytest.mark.parametrize("crash_at", range(1, 40))
+async def test_a_crash_at_any_step_leaves_nothing_behind(steps: Steps, crash_at: int) -> None:
+    steps.talk(ADA, "t1")
+    steps.talk(ADA, "t2", parent="t1")
+    steps.talk(ADA, "t4")
+    steps.talk(BOB, "t3")
+    steps.erasure.of_users["acme", "ada"] = 1
+    request = await steps.asked()
+    steps.erasure.crash_at = steps.erasure.steps + crash_at
+    assert (await steps.run(request.id))[-1] == "done"
+    assert set(steps.erasure.traces) == {("acme", "t3")}
+    assert +steps.erasure.items == {("acme", "t3"): 4}
+    assert +steps.objects.versions == {("acme", "t3"): 2}
+    assert +steps.erasure.of_users == {}
+
+
+async def test_what_will_not_go_fails_the_request_after_the_last_round(steps: Steps) -> None:
+    steps.talk(ADA, "t1")
+    steps.erasure.stubborn.add("t1")
+    request = await steps.asked()
+    said = await steps.run(request.id)
+    assert said.count("verify") == MAX_ROUNDS - 1
+    assert said[-1] == "incomplete"
+    done = await steps.app.forget_calls.get(ADA, request.id)
+    assert (done.status, dict(done.residue)) == (ForgetStatus.FAILED, {"messages": 4})
+    [record] = [each for each in steps.harness.audit.records if each.outcome == "failed"]
+    assert record.detail["residue"] == {"messages": 4}
+    assert steps.erasure.traces["acme", "t1"].is_buried, "the tombstone stays"
+
+
+async def test_a_failed_request_is_asked_for_again(steps: Steps) -> None:
+    steps.talk(ADA, "t1")
+    first = await steps.asked()
+    await steps.app.forgetting.give_up(ADA, first.id)
+    second = await steps.asked()
+    assert second.id != first.id
+    assert (await steps.run(second.id))[-1] == "done"
+    assert steps.erasure.traces == {}
+
+
+async def test_steps_of_an_ended_request_change_nothing(steps: Steps) -> None:
+    request = await steps.asked()
+    await steps.run(request.id)
+    steps.talk(ADA, "new")
+    for again in (steps.app.forgetting.sweep, steps.app.forgetting.verify):
+        assert (await again(ADA, request.id, seconds=60)).next is NextStep.DONE
+    await steps.app.forgetting.give_up(ADA, request.id)
+    assert (await steps.app.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
+    assert ("acme", "new") in steps.erasure.traces
+
+
+async def test_a_step_of_an_unknown_request_is_refused(steps: Steps) -> None:
+    with pytest.raises(NotFound):
+        await steps.app.forgetting.sweep(ADA, "unknown", seconds=60)
+
+
+async def test_a_tombstone_of_another_request_stays_until_no_zombie_can_be_alive(steps: Steps) -> None:
+    request = await steps.asked()
+    await steps.app.forgetting.sweep(ADA, request.id, seconds=60)
+    steps.clock.advance(900)
+    steps.talk(ADA, "t1")
+    await steps.erasure.bury(ADA, steps.erasure.traces["acme", "t1"])
+    await steps.app.forgetting.sweep(ADA, request.id, seconds=60)
+    assert (await steps.app.forgetting.verify(ADA, request.id, seconds=60)).next is NextStep.WAIT
+    assert ("acme", "t1") in steps.erasure.traces
+    steps.clock.advance(960)
+    assert (await steps.run(request.id))[-1] == "done"
+    assert steps.erasure.traces == {}
+
+
+async def test_retention_leaves_a_thread_whose_fork_is_in_use(steps: Steps) -> None:
+    steps.talk(ADA, "t1")
+    steps.talk(ADA, "t2")
+    steps.clock.advance(40 * 86400)
+    steps.talk(ADA, "fork", parent="t1")
+    await steps.retentions.put(ADA, Retention(threads=30, changed_by="boss", changed_at=steps.clock.now()))
+    assert await steps.app.retention_runs.start_due() == 1
+    [request_id] = steps.forgettings.started
+    assert (await steps.run(request_id))[-1] == "done"
+    assert set(steps.erasure.traces) == {("acme", "t1"), ("acme", "fork")}
