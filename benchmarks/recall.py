@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from baton.composition.app import build
 from baton.composition.aws import AwsPorts
 from baton.domain.episode import EpisodeMessage
 from baton.domain.identity import Scope
@@ -38,6 +39,7 @@ from baton.memory.episode_documents import MESSAGE, embedded, episode_documents
 from baton.memory.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, with_sessions
 from baton.memory.episode_search import EpisodeSearch
 from baton.memory.fusion import clause_weights, fuse
+from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 from benchmarks.chat_histories import BEGIN, History, history
 from benchmarks.report import machine, table
@@ -84,7 +86,7 @@ async def quality(index: SearchIndex, *, users: int, facts: bool) -> dict[str, H
         scope = Scope(tenant, f"user-{number}")
         made = history(number, sessions=SESSIONS, questions=QUESTIONS)
         await _import(index, scope, made, embedder, facts=facts)
-        search = EpisodeSearch(index, embedder)
+        search = _search(index, embedder)
         for question in made.questions:
             [vector] = await embedder.embed([question.text])
             for name, (sessions, messages) in (await _rankings(index, scope, question.text, vector, search)).items():
@@ -98,6 +100,18 @@ async def _import(index: SearchIndex, scope: Scope, made: History, embedder: Loc
     for episode, messages, told in made.sessions:
         documents = episode_documents(episode, messages, None, told if facts else ())
         await index.put(scope, IndexName.EPISODES, await embedded(documents, embedder))
+
+
+class _Ports(AwsPorts):
+    """A deployment's ports. A search needs only these two."""
+
+    def __init__(self, search: SearchIndex, embedder: Embedder) -> None:
+        self.search, self.embedder = search, embedder
+
+
+def _search(index: SearchIndex, embedder: Embedder) -> EpisodeSearch:
+    """Return the search of episodes as a deployment has it."""
+    return build(_Ports(index, embedder)).episode_search
 
 
 async def _rankings(
@@ -162,7 +176,7 @@ async def latency(index: SearchIndex, *, documents: int, tenants: int) -> Latenc
         while batch := list(itertools.islice(made, 500)):
             await index.put(scope, IndexName.EPISODES, batch)
     stored = documents / (time.perf_counter() - began)
-    search = EpisodeSearch(index, LocalEmbedder())
+    search = _search(index, LocalEmbedder())
     firsts, others, cpu, seen = list[float](), list[float](), list[float](), set[str]()
     for _ in range(SEARCHES):
         scope = scopes[int(chance.integers(tenants))]
