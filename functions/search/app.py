@@ -10,6 +10,8 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton.composition import event_loop, search_commands
+from baton.composition.metrics import counted
+from baton.domain.metrics import Metric, count
 
 logger = Logger()
 
@@ -17,6 +19,7 @@ CLOUDFORMATION_SECONDS = 30.0
 
 
 @logger.inject_lambda_context(clear_state=True)
+@counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Run the command of ``event``, or what CloudFormation asks for a ``Custom::SearchIndices``.
 
@@ -46,6 +49,7 @@ def _deploy(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             logger.info("The search indices are there", extra={"indices": states})
     except Exception as problem:
         # CloudFormation waits until it is told, and then rolls back.
+        count(Metric.SEARCHES_FAILED)
         logger.exception("The search indices could not be made")
         answer = {"Status": "FAILED", "Reason": f"{type(problem).__name__}: {problem}; see {context.log_stream_name}"}
     answer |= {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}

@@ -310,14 +310,13 @@ class App:
     def inspector(self) -> Inspector:
         """Keeps and reads the Context Inspector's records."""
         from baton.memory.inspector import Inspector
-        from baton.privacy.redaction import Redactor
 
         ports = self.ports
         return Inspector(
             ports.context_records,
             ports.counter,
             ports.inspection_policy,
-            redactor=lambda: Redactor(ports.pii_detector).redact,
+            ports.pii_detector,
         )
 
     # Sessions, handoffs and events

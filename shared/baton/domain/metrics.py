@@ -43,6 +43,8 @@ class Metric(StrEnum):
     """Failed calls and sources of external tools. The turn continues."""
     AGENT_FAILURES = "AgentFailures"
     """Failed requests to remote agents."""
+    SEARCHES_FAILED = "SearchesFailed"
+    """Requests to the search engine that failed."""
     RECALLS_INCOMPLETE = "RecallsIncomplete"
     """Embeddings and retrievals that failed or were late. The turn goes on without what they would have found."""
     CONTEXTS_NOT_KEPT = "ContextsNotKept"

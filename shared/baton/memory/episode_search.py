@@ -10,6 +10,7 @@ from aws_lambda_powertools import Logger
 
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
 from baton.domain.search import SearchFilter, Vector
 from baton.memory.episode_documents import FACT
 from baton.memory.episode_ranking import USUAL_WEIGHTS, EpisodeRanking, EpisodeWeights, rank_episodes
@@ -111,6 +112,7 @@ class EpisodeSearch:
         except WrongDimension:
             if vector is None:
                 raise
+            count(Metric.RECALLS_INCOMPLETE)
             logger.warning("The search index was made for another embedding model; words decide alone")
             vector = None
             ranking = await rank_episodes(self.index, scope, query, None, chosen, self.weights)

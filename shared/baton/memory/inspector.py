@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -13,11 +12,13 @@ from baton.domain.identity import Scope
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.metrics import Metric, count
 from baton.memory.inspection import Inspection, context_record
-from baton.memory.record_redaction import Redact, redacted
+from baton.memory.record_redaction import redacted
 from baton.memory.record_size import bounded
 from baton.off_loop import LARGE, off_loop
 from baton.ports.context_records import ContextRecords
+from baton.ports.pii_detector import PiiDetector
 from baton.ports.token_counter import TokenCounter
+from baton.privacy.redaction import Redactor
 
 logger = Logger(child=True)
 
@@ -33,13 +34,12 @@ class Inspector:
         records: ContextRecords,
         counter: TokenCounter,
         policy: InspectionPolicy,
-        redactor: Callable[[], Redact] | None = None,
+        detector: PiiDetector,
     ) -> None:
-        """``redactor`` makes what redacts one record. Without one, a policy that wants redaction leaves texts out."""
         self._records = records
         self._counter = counter
         self._policy = policy
-        self._redactor = redactor
+        self._detector = detector
 
     async def keep(self, scope: Scope, thread_id: str, run_id: str, inspection: Inspection) -> None:
         """Keep the record of an ended run, if the policy asks for it. A failure is logged and counted, not raised."""
@@ -50,7 +50,7 @@ class Inspector:
                 # In a thread, because counting and writing JSON take milliseconds, and other turns may be running.
                 record = await off_loop(LARGE, context_record, inspection, run_id, self._counter)
                 if self._policy.redacts:
-                    record = await redacted(record, self._redactor() if self._redactor is not None else None)
+                    record = await redacted(record, Redactor(self._detector).redact)
                 body = await off_loop(LARGE, bounded, record)
                 await self._records.put(scope, thread_id, run_id, body)
         except Exception:

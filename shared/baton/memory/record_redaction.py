@@ -15,8 +15,8 @@ AT_ONCE = 8
 """Texts that are redacted at the same time, because a detector may be a service."""
 
 
-async def redacted(record: dict[str, Any], redact: Redact | None) -> dict[str, Any]:
-    """Return the record with every text redacted. Without a ``redact``, texts are replaced by their lengths."""
+async def redacted(record: dict[str, Any], redact: Redact) -> dict[str, Any]:
+    """Return the record with every text redacted."""
     parts = {"blocks": record["blocks"], "calls": record["calls"]}
     texts = list(dict.fromkeys(_texts(parts)))
     clean: dict[str, str] = {}
@@ -26,9 +26,7 @@ async def redacted(record: dict[str, Any], redact: Redact | None) -> dict[str, A
     return {**record, **_replaced(parts, clean), "redacted": True}
 
 
-async def _clean(text: str, redact: Redact | None) -> str:
-    if redact is None:
-        return f"[left out: {len(text)} characters]" if text else ""
+async def _clean(text: str, redact: Redact) -> str:
     found = await redact(text)
     return text if found is None else found
 

@@ -170,25 +170,15 @@ def test_a_sample_is_about_its_share_and_the_same_for_every_attempt() -> None:
 
 async def test_redaction_covers_every_text_of_a_record() -> None:
     harness = Harness(recalls=True)
-    await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
-    harness.ports.inspection_policy = InspectionPolicy(redacts=True)
-    app = build(harness.ports)
-    app.inspector._redactor = lambda: _hide
-    harness.turns = app.turns
-    await harness.say(content="What is my cat called? Miso?")
-    [body] = harness.contexts.records.values()
-    assert b"Miso" not in body
-    assert b"M***" in body
-
-
-async def test_a_deployment_that_cannot_redact_records_no_texts() -> None:
-    harness = Harness()
+    await remember(harness.search, harness.embedder, harness.ada, "Mail about my cat goes to miso@example.com.")
     harness.ports.inspection_policy = InspectionPolicy(redacts=True)
     harness.turns = build(harness.ports).turns
-    await harness.say(content="My number is 4711")
+    await harness.say(content="Where does mail about my cat go? To ada@example.com?")
     [body] = harness.contexts.records.values()
-    assert b"4711" not in body
-    assert b"[left out: 17 characters]" in body
+    assert b"example.com" not in body
+    assert b"mail about my cat" in body.lower()
+    assert b"[email]" in body
+    assert b"[email 2]" in body
 
 
 @pytest.mark.parametrize("size", [10, 1_000_000, 5_000_000])
@@ -217,7 +207,3 @@ async def test_a_run_without_a_model_call_has_a_record_of_nothing() -> None:
     record = await inspector.read(harness.ada, "t", "r")
     assert record is not None
     assert (record["blocks"], record["calls"]) == ([], [])
-
-
-async def _hide(text: str) -> str | None:
-    return text.replace("Miso", "M***") if "Miso" in text else None

@@ -17,6 +17,8 @@ from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.emf import NAMESPACE
 from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.opensearch.engine import Engine
+from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.composition.metrics import write_metrics
@@ -34,13 +36,16 @@ from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.metrics import Metric, counting
 from baton.domain.queued import RecordDelivery
+from baton.domain.search import IndexName, SearchFilter
 from baton.domain.skill import InvalidSkill
 from baton.outbox.delivery import send_to
 from baton.ports.agent_client import AgentFailed
 from baton.ports.chat_model import ModelSettings, Prompt
+from baton.ports.clock import SystemClock
 from baton.ports.connections import ConnectionBusy
 from baton.ports.tools import ToolFailed
 from baton.requests.parsing import message_request
+from local.engines.process import free_port
 from tests.contracts.agent_client import a_task
 from tests.fakes.chat_model import Answer
 from tests.fakes.clock import FakeClock
@@ -206,6 +211,14 @@ async def a_remote_agent_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(AgentFailed):
         async for _ in client.stream(defined("http://127.0.0.1:9"), a_task("Hello")):
             pass
+
+
+@failure(Metric.SEARCHES_FAILED)
+async def an_engine_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(SearchUnavailable):
+        await OpenSearchIndex(engine, SystemClock()).count(ADA, IndexName.EPISODES, SearchFilter())
+    await engine.close()
 
 
 @failure(Metric.RECALLS_INCOMPLETE)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from baton.domain.errors import SearchUnavailable
+from baton.domain.metrics import Metric, count
 
 if TYPE_CHECKING:
     from opensearchpy import AsyncOpenSearch
@@ -98,6 +99,7 @@ class Engine:
             except Unreachable as problem:
                 if attempt == 1 and not isinstance(problem, ConnectionTimeout):
                     continue  # a connection that was kept open has been closed meanwhile, as while Lambda was frozen
+                count(Metric.SEARCHES_FAILED)
                 logger.warning("OpenSearch does not answer %s %s: %s", method, path, problem)
                 raise SearchUnavailable from problem
             except TransportError as problem:
@@ -106,6 +108,7 @@ class Engine:
                     continue
                 raise error from problem
             except OpenSearchException as problem:  # an answer that is no JSON, as of a proxy
+                count(Metric.SEARCHES_FAILED)
                 logger.warning("OpenSearch's answer to %s %s cannot be read: %s", method, path, problem)
                 raise SearchUnavailable from problem
 

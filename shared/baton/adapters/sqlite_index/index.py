@@ -21,6 +21,7 @@ from baton.adapters.sqlite_index.vectors import VectorCache
 from baton.adapters.sqlite_index.words import match_expression
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
 from baton.domain.search import (
     Candidate,
     IndexDocument,
@@ -149,6 +150,7 @@ class SqliteIndex:
         try:
             return await asyncio.get_running_loop().run_in_executor(threads, work)
         except (sqlite3.Error, OSError) as failure:
+            count(Metric.SEARCHES_FAILED)
             self._logger.warning("The embedded index failed", extra={"text": str(failure)})
             raise SearchUnavailable from failure
 
