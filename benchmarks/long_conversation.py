@@ -16,13 +16,13 @@ from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.history_window import HistoryWindow, window_of
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import ToolCall
-from baton.memory.context import Blocks, assemble, reading_budget
-from baton.memory.growing_turn import fit
-from baton.memory.handoff_context import granted, handoff_notes
-from baton.memory.history_summary import MAX_READ_TOKENS, SUMMARISE
-from baton.memory.history_window import Exchange, next_start
-from baton.memory.message_prompts import as_prompts
-from baton.memory.token_estimates import REPLY_TOKENS, answer_tokens, message_tokens, prompt_tokens
+from baton.memory.prompt.context import Blocks, assemble, reading_budget
+from baton.memory.prompt.growing_turn import fit
+from baton.memory.prompt.handoff_context import granted, handoff_notes
+from baton.memory.prompt.history_summary import MAX_READ_TOKENS, SUMMARISE
+from baton.memory.prompt.history_window import Exchange, next_start
+from baton.memory.prompt.message_prompts import as_prompts
+from baton.memory.prompt.token_estimates import REPLY_TOKENS, answer_tokens, message_tokens, prompt_tokens
 from baton.ports.chat_model import Prompt, ToolSpec
 from baton.ports.token_counter import TokenCounter
 from benchmarks.cache_rules import Call, Piece

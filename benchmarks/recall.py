@@ -35,10 +35,10 @@ from baton.domain.search import (
     SearchResult,
     Vector,
 )
-from baton.memory.episode_documents import MESSAGE, embedded, episode_documents
-from baton.memory.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, with_sessions
-from baton.memory.episode_search import EpisodeSearch
-from baton.memory.fusion import clause_weights, fuse
+from baton.memory.episodes.episode_documents import MESSAGE, embedded, episode_documents
+from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, with_sessions
+from baton.memory.episodes.episode_search import EpisodeSearch
+from baton.memory.episodes.fusion import clause_weights, fuse
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 from benchmarks.chat_histories import BEGIN, History, history

@@ -9,10 +9,10 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import HandoffRequest
 from baton.domain.message import Role
 from baton.domain.tool_call import ToolCall
-from baton.memory.handoff_context import granted, handoff_notes
-from baton.memory.history_window import Exchange, exchanges
-from baton.memory.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE, as_prompts
-from baton.memory.token_estimates import REPLY_TOKENS, total_tokens
+from baton.memory.prompt.handoff_context import granted, handoff_notes
+from baton.memory.prompt.history_window import Exchange, exchanges
+from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE, as_prompts
+from baton.memory.prompt.token_estimates import REPLY_TOKENS, total_tokens
 from baton.ports.chat_model import Prompt
 from benchmarks.long_conversation import TOOL_NAMES, Player, Turn
 

@@ -11,7 +11,7 @@ from baton import composition
 from baton.composition import event_loop
 from baton.composition.metrics import counted
 from baton.domain.identity import Scope
-from baton.memory.session_closing import ClosingStep
+from baton.memory.episodes.session_closing import ClosingStep
 
 logger = Logger()
 closing = composition.closing()  # built once per execution environment

@@ -9,7 +9,7 @@ from typing import Any
 from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.domain.inspection_policy import InspectionPolicy
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
-from baton.memory.recall import DEADLINE
+from baton.memory.recall.recall import DEADLINE
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
 from baton.ports.audit import AuditLog

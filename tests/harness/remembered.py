@@ -9,7 +9,7 @@ from typing import Any
 
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexedText, IndexName
-from baton.memory.episode_documents import DIGEST, MESSAGE, TURN
+from baton.memory.episodes.episode_documents import DIGEST, MESSAGE, TURN
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.search_index import FakeSearchIndex
 

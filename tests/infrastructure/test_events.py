@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from baton.domain.episode import EndReason, episode_id
 from baton.domain.queued import QueuedMessage, parse_queued
-from baton.memory.session_closing import ClosingStep
+from baton.memory.episodes.session_closing import ClosingStep
 
 EVENTS = Path(__file__).parents[2] / "events"
 OTHERS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from baton.memory.session_closing import ClosingStep
+from baton.memory.episodes.session_closing import ClosingStep
 from tests.infrastructure.stack import ROOT, Stack, referred
 
 DEFINITIONS = sorted((ROOT / "statemachines").glob("*.asl.json"))

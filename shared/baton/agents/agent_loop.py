@@ -29,12 +29,12 @@ from baton.domain.sentences import sentence
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import Usage
-from baton.memory.context import AssembledContext
-from baton.memory.growing_turn import fit
-from baton.memory.history_window import WindowedHistory
-from baton.memory.inspection import AgentContext, ModelCall
+from baton.memory.inspection.inspection import AgentContext, ModelCall
+from baton.memory.prompt.context import AssembledContext
+from baton.memory.prompt.growing_turn import fit
+from baton.memory.prompt.history_window import WindowedHistory
+from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
 from baton.memory.recalled import NOTHING_RECALLED, Recalled
-from baton.memory.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
 from baton.off_loop import off_loop
 from baton.outbox.answer_limit import AnswerLimit
 from baton.outbox.text_batches import batched

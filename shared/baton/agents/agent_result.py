@@ -8,7 +8,7 @@ from baton.agents.call_outcome import Transfer
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
-from baton.memory.history_window import WindowedHistory
+from baton.memory.prompt.history_window import WindowedHistory
 from baton.ports.agent_client import AgentReport
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.memory.recall import Recall
+from baton.memory.recall.recall import Recall
 from baton.ports.agent_client import AgentClient
 from baton.ports.audit import AuditLog
 from baton.ports.chat_model import ChatModel

@@ -26,10 +26,10 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall, ToolCallRecord
 from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
 from baton.domain.usage import Usage
-from baton.memory.context import AssembledContext
-from baton.memory.message_prompts import CUT_NOTE
-from baton.memory.selecting import select
-from baton.memory.system_prompt import system_prompt
+from baton.memory.prompt.context import AssembledContext
+from baton.memory.prompt.message_prompts import CUT_NOTE
+from baton.memory.prompt.system_prompt import system_prompt
+from baton.memory.recall.selecting import select
 from baton.outbox.answer_limit import AnswerLimit
 from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask
 from baton.ports.chat_model import Prompt, TextDelta

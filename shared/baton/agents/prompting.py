@@ -6,7 +6,7 @@ from baton.agents.tool_kit import ToolKit
 from baton.agents.workflow_notes import workflow_note
 from baton.domain.message import Role
 from baton.domain.running_conversation import RunningConversation
-from baton.memory.handoff_context import handoff_notes
+from baton.memory.prompt.handoff_context import handoff_notes
 from baton.ports.chat_model import Prompt
 
 CONTINUING = "I would like to continue {workflow}."

@@ -17,7 +17,7 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
 from baton.gather_all import gather_all
-from baton.memory.inspection import Inspection
+from baton.memory.inspection.inspection import Inspection
 from baton.ports.chat_model import ModelSettings
 from baton.ports.files import ThreadFiles
 from baton.ports.thread_store import Lease

@@ -10,8 +10,8 @@ from baton.domain.identity import derived_message_id
 from baton.domain.message import MessageStatus, Role, StoredMessage
 from baton.domain.thread import Run
 from baton.domain.tool_call import CallEnd, ToolCall
-from baton.memory.message_prompts import CUT_NOTE, STOPPED_NOTE
-from baton.memory.token_estimates import answer_tokens, message_tokens
+from baton.memory.prompt.message_prompts import CUT_NOTE, STOPPED_NOTE
+from baton.memory.prompt.token_estimates import answer_tokens, message_tokens
 from baton.ports.clock import Clock
 from baton.ports.token_counter import TokenCounter
 

@@ -14,9 +14,9 @@ from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
-from baton.memory.episode_messages import EpisodeMessages
-from baton.memory.episode_search import EpisodeSearch
-from baton.memory.inspector import Inspector
+from baton.memory.episodes.episode_messages import EpisodeMessages
+from baton.memory.episodes.episode_search import EpisodeSearch
+from baton.memory.inspection.inspector import Inspector
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.ports.audit import AuditLog

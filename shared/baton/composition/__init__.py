@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from baton.entry.actions import Actions
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
-    from baton.memory.session_closing import SessionClosing
+    from baton.memory.episodes.session_closing import SessionClosing
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
 

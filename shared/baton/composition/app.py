@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
-    from baton.memory.episode_index import EpisodeIndex
-    from baton.memory.episode_messages import EpisodeMessages
-    from baton.memory.episode_search import EpisodeSearch
-    from baton.memory.history_summary import HistorySummaries
-    from baton.memory.inspector import Inspector
-    from baton.memory.recall import Recall
-    from baton.memory.session_closing import SessionClosing
+    from baton.memory.episodes.episode_index import EpisodeIndex
+    from baton.memory.episodes.episode_messages import EpisodeMessages
+    from baton.memory.episodes.episode_search import EpisodeSearch
+    from baton.memory.episodes.session_closing import SessionClosing
+    from baton.memory.inspection.inspector import Inspector
+    from baton.memory.prompt.history_summary import HistorySummaries
+    from baton.memory.recall.recall import Recall
     from baton.outbox.replay import Replays
     from baton.privacy.export import Exports
     from baton.privacy.forgetting import Forgetting
@@ -192,7 +192,7 @@ class App:
     @cached_property
     def history_summaries(self) -> HistorySummaries:
         """Summarises what has left the message history of an agent."""
-        from baton.memory.history_summary import HistorySummaries
+        from baton.memory.prompt.history_summary import HistorySummaries
 
         ports = self.ports
         return HistorySummaries(ports.store, ports.model, ports.light_model, ports.files)
@@ -251,11 +251,11 @@ class App:
     @cached_property
     def session_closing(self) -> SessionClosing:
         """Makes episodes of ended sessions."""
-        from baton.memory.episode_digest import Digester
-        from baton.memory.episode_writing import EpisodeWriter
-        from baton.memory.fact_changes import FactChanges
-        from baton.memory.light_model import LightModel
-        from baton.memory.session_closing import SessionClosing
+        from baton.memory.episodes.episode_digest import Digester
+        from baton.memory.episodes.episode_writing import EpisodeWriter
+        from baton.memory.episodes.fact_changes import FactChanges
+        from baton.memory.episodes.light_model import LightModel
+        from baton.memory.episodes.session_closing import SessionClosing
 
         ports = self.ports
         light_model = LightModel(ports.model, ports.light_model)
@@ -273,14 +273,14 @@ class App:
     @cached_property
     def episode_index(self) -> EpisodeIndex:
         """Puts episodes into the search index."""
-        from baton.memory.episode_index import EpisodeIndex
+        from baton.memory.episodes.episode_index import EpisodeIndex
 
         return EpisodeIndex(self.ports.search, self.ports.embedder, self.episode_messages)
 
     @cached_property
     def episode_search(self) -> EpisodeSearch:
         """Searches episodes."""
-        from baton.memory.episode_search import EpisodeSearch
+        from baton.memory.episodes.episode_search import EpisodeSearch
 
         return EpisodeSearch(self.ports.search, self.ports.embedder)
 
@@ -295,21 +295,21 @@ class App:
     @cached_property
     def episode_messages(self) -> EpisodeMessages:
         """Reads the messages of episodes."""
-        from baton.memory.episode_messages import EpisodeMessages
+        from baton.memory.episodes.episode_messages import EpisodeMessages
 
         return EpisodeMessages(self.ports.store, self.ports.episodes)
 
     @cached_property
     def recall(self) -> Recall:
         """Retrieves what is remembered."""
-        from baton.memory.recall import Recall
+        from baton.memory.recall.recall import Recall
 
         return Recall(self.ports.search, self.ports.embedder, deadline=self.ports.recall_deadline)
 
     @cached_property
     def inspector(self) -> Inspector:
         """Keeps and reads the Context Inspector's records."""
-        from baton.memory.inspector import Inspector
+        from baton.memory.inspection.inspector import Inspector
 
         ports = self.ports
         return Inspector(

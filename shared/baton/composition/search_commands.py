@@ -11,7 +11,7 @@ from baton.domain.episode import Episode
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName
-from baton.memory.index_check import IndexCheck, TenantCheck
+from baton.memory.episodes.index_check import IndexCheck, TenantCheck
 
 NOTHING_TO_REBUILD = "The embedded index and a search that is off have no versions to rebuild."
 

@@ -11,10 +11,10 @@ from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.history_window import HistoryWindow, SummaryDue, session_of, window_of
 from baton.domain.message import Role
 from baton.handoffs.forks import fork_id
-from baton.memory.context import reading_budget
-from baton.memory.handoff_context import granted
-from baton.memory.history_reading import ReadHistory, read_history
-from baton.memory.history_window import Exchange, WindowedHistory, next_start
+from baton.memory.prompt.context import reading_budget
+from baton.memory.prompt.handoff_context import granted
+from baton.memory.prompt.history_reading import ReadHistory, read_history
+from baton.memory.prompt.history_window import Exchange, WindowedHistory, next_start
 
 
 class AgentHistories:

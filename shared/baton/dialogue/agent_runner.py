@@ -30,10 +30,10 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
-from baton.memory.context import AssembledContext, Blocks, assemble
-from baton.memory.recall_assembly import assemble_recalled
+from baton.memory.prompt.context import AssembledContext, Blocks, assemble
+from baton.memory.recall.assembly import assemble_recalled
+from baton.memory.recall.selecting import select
 from baton.memory.recalled import Found, Recalled
-from baton.memory.selecting import select
 from baton.ports.chat_model import Prompt
 
 

@@ -33,7 +33,7 @@ from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange
-from baton.memory.message_prompts import NOT_CARRIED_OUT
+from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 
 logger = Logger(child=True)
 

@@ -13,7 +13,7 @@ from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.thread import Thread
 from baton.handoffs.conversation_tracker import ConversationTracker
-from baton.memory.history_reading import ReadHistory
+from baton.memory.prompt.history_reading import ReadHistory
 from baton.memory.recalled import Found
 from baton.requests.turn_requests import ActionRequest, ConversationAction, TurnRequest
 

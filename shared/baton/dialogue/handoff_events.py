@@ -23,7 +23,7 @@ from baton.domain.workflow import Workflow, progress
 from baton.domain.workflow_moves import DefinitionChanged, Resumed, resume
 from baton.handoffs.agent_registry import missing_permissions
 from baton.handoffs.forks import fork_id
-from baton.memory.handoff_context import granted_ids
+from baton.memory.prompt.handoff_context import granted_ids
 
 
 class HandoffEvents:

@@ -12,7 +12,7 @@ from baton.domain.handoff import MAX_SUMMARY
 from baton.domain.message import Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.usage import Usage
-from baton.memory.handoff_context import said
+from baton.memory.prompt.handoff_context import said
 from baton.ports.chat_model import Finished, ModelSettings, Prompt, TextDelta
 
 PATIENCE_SECONDS = 0.5

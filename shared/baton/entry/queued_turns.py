@@ -24,7 +24,7 @@ from baton.domain.queued import (
     parse_queued,
 )
 from baton.domain.times import from_millis
-from baton.memory.history_summary import HistorySummaries
+from baton.memory.prompt.history_summary import HistorySummaries
 from baton.outbox.delivery import send_to
 from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import Clock

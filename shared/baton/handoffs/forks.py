@@ -21,9 +21,9 @@ from baton.domain.usage import Usage
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.leases.acquiring import acquire_when_free, waiting
 from baton.leases.holding import holding
-from baton.memory.handoff_context import said
 from baton.memory.message_range import messages_between
-from baton.memory.token_estimates import message_tokens
+from baton.memory.prompt.handoff_context import said
+from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.thread_store import (

@@ -1,1 +1,1 @@
-"""The context of a prompt besides the question: the history."""
+"""Memory: the prompt, recall of what is remembered, episodes of ended sessions, and the Context Inspector."""

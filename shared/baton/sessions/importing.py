@@ -16,7 +16,7 @@ from baton.gather_all import gather_all
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.leases.acquiring import acquire_when_free, waiting
 from baton.leases.holding import holding
-from baton.memory.token_estimates import message_tokens
+from baton.memory.prompt.token_estimates import message_tokens
 from baton.off_loop import off_loop
 from baton.ports.audit import AuditLog, Once
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, NoSuchThread, ThreadStore, TurnRecord

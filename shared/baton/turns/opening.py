@@ -9,8 +9,8 @@ from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Run, Thread
 from baton.domain.tool_call import CallEnd, ToolCallRecord
-from baton.memory.message_prompts import NOT_CARRIED_OUT
-from baton.memory.token_estimates import message_tokens
+from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
+from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
 from baton.requests.turn_requests import ActionRequest, TurnRequest

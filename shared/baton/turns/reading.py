@@ -15,8 +15,8 @@ from baton.domain.running_conversation import RunningConversation
 from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 from baton.gather_all import gather_all
-from baton.memory.context import history_budget, reading_budget
-from baton.memory.history_reading import ReadHistory, read_history
+from baton.memory.prompt.context import history_budget, reading_budget
+from baton.memory.prompt.history_reading import ReadHistory, read_history
 from baton.memory.recalled import NOTHING_FOUND, Found
 from baton.turns.turn_services import TurnServices
 

@@ -23,7 +23,7 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCallRecord
 from baton.gather_all import gather_all
 from baton.handoffs.conversation_tracker import ConversationTracker
-from baton.memory.inspection import Inspection
+from baton.memory.inspection.inspection import Inspection
 from baton.memory.message_range import messages_between
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from

@@ -11,7 +11,7 @@ from baton.domain.lease_times import LeaseTimes
 from baton.handoffs.active_skills import ActiveSkills
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
-from baton.memory.inspector import Inspector
+from baton.memory.inspection.inspector import Inspector
 from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.stream_log import StreamLog

@@ -11,7 +11,7 @@ import pytest
 
 from baton.adapters.dynamodb.table import Table
 from baton.domain.errors import ImportConflict
-from baton.memory.session_closing import ClosingStep
+from baton.memory.episodes.session_closing import ClosingStep
 from baton.requests.session_import import imported_session
 from tests.contracts.stores import Stores
 from tests.fakes.chat_model import Answer

@@ -11,7 +11,7 @@ import pytest
 from baton.agents.workflow_notes import MAX_TOLD
 from baton.domain.interrupt import InterruptAnswer
 from baton.domain.skill import Skill, SkillDraft, SkillStep
-from baton.memory.selecting import MAX_SKILL_TOKENS
+from baton.memory.recall.selecting import MAX_SKILL_TOKENS
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance
 from tests.harness.harness import Harness

@@ -9,8 +9,8 @@ import pytest
 from baton.composition.app import build
 from baton.domain.errors import StoreUnavailable
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
-from baton.memory.inspection import Inspection
-from baton.memory.record_size import MAX_RECORD_BYTES, bounded
+from baton.memory.inspection.inspection import Inspection
+from baton.memory.inspection.record_size import MAX_RECORD_BYTES, bounded
 from tests.harness.harness import Harness
 from tests.harness.remembered import remember
 from tests.unit.api.served import Served

@@ -12,7 +12,7 @@ import pytest
 from baton.domain.agent import AgentDefinition
 from baton.domain.message import MessageStatus, Role
 from baton.domain.tool_call import ToolCall
-from baton.memory.message_prompts import CUT_NOTE
+from baton.memory.prompt.message_prompts import CUT_NOTE
 from baton.ports.agent_client import AgentDone
 from baton.ports.chat_model import (
     MAX_ANSWER_BYTES,

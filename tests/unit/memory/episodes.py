@@ -12,7 +12,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.search import IndexName
 from baton.domain.usage import Usage
-from baton.memory.episode_documents import embedded, episode_documents
+from baton.memory.episodes.episode_documents import embedded, episode_documents
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.search_index import FakeSearchIndex
 

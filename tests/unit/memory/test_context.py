@@ -15,11 +15,11 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import ToolCall
-from baton.memory.context import assemble, reading_budget
-from baton.memory.growing_turn import fit
-from baton.memory.history_window import KEPT_SHARE, Exchange, WindowRules, exchanges, slide
-from baton.memory.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
-from baton.memory.token_estimates import (
+from baton.memory.prompt.context import assemble, reading_budget
+from baton.memory.prompt.growing_turn import fit
+from baton.memory.prompt.history_window import KEPT_SHARE, Exchange, WindowRules, exchanges, slide
+from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
+from baton.memory.prompt.token_estimates import (
     IMAGE_TOKENS,
     MESSAGE_FRAME_TOKENS,
     REPLY_TOKENS,

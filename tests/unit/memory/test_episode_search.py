@@ -10,7 +10,7 @@ from baton.adapters.no_embedder import NoEmbedder
 from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.domain.identity import Scope
-from baton.memory.episode_search import MAX_MATCHES, EpisodeSearch
+from baton.memory.episodes.episode_search import MAX_MATCHES, EpisodeSearch
 from baton.ports.embedder import Embedder
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.ports import FakePorts

@@ -13,8 +13,8 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.history_window import HistoryWindow, window_of
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import ToolCall
-from baton.memory.context import AssembledContext, Blocks, assemble, reading_budget
-from baton.memory.history_window import (
+from baton.memory.prompt.context import AssembledContext, Blocks, assemble, reading_budget
+from baton.memory.prompt.history_window import (
     DUE_SHARE,
     KEPT_SHARE,
     MASK_TOKENS,
@@ -24,7 +24,7 @@ from baton.memory.history_window import (
     next_start,
     slide,
 )
-from baton.memory.message_prompts import masked
+from baton.memory.prompt.message_prompts import masked
 from baton.ports.chat_model import Prompt
 from tests.fakes.agent_catalog import agent
 from tests.fakes.clock import NOON

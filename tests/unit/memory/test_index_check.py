@@ -10,7 +10,7 @@ from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus
 from baton.domain.identity import Scope
 from baton.domain.search import IndexedText, IndexName
 from baton.domain.usage import Usage
-from baton.memory.index_check import IndexCheck, Place
+from baton.memory.episodes.index_check import IndexCheck, Place
 from baton.ports.search_administration import IndexedSource
 from tests.contracts.search import MARCH, document, listed
 from tests.fakes.search_index import FakeSearchIndex

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from baton.domain.agent import MemorySettings
 from baton.domain.skill import Skill, SkillDraft, SkillStatus, SkillStep
-from baton.memory.quoting import MAX_ITEM_CHARS, excerpt, quoted
+from baton.memory.prompt.quoting import MAX_ITEM_CHARS, excerpt, quoted
+from baton.memory.recall.selecting import MAX_SKILLS, SentHistory, select
 from baton.memory.recalled import Found, FoundItem, Recalled, Retrieval, SkillMatch, SkillRetrieval
-from baton.memory.selecting import MAX_SKILLS, SentHistory, select
 from tests.fakes.clock import NOON
 from tests.fakes.token_counter import WordCounter
 

@@ -13,8 +13,8 @@ from baton.domain.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, Episode, Epis
 from baton.domain.errors import EmbedderUnavailable, ModelUnavailable, NotFound, SearchUnavailable, ThreadUnavailable
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.usage import Usage
-from baton.memory.light_model import JunkAnswer
-from baton.memory.session_closing import ClosingStep
+from baton.memory.episodes.light_model import JunkAnswer
+from baton.memory.episodes.session_closing import ClosingStep
 from tests.fakes.chat_model import Answer
 from tests.fakes.episodes import WorkerDied
 from tests.harness.harness import Harness

@@ -10,7 +10,7 @@ import pytest
 from baton.domain.episode import EndReason
 from baton.domain.errors import InterruptUnavailable, StoreUnavailable
 from baton.domain.tool_call import ToolCall
-from baton.memory.message_prompts import NOT_CARRIED_OUT
+from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.ports.thread_store import LeaseRequest
 from baton.requests.queue_mapping import queued_answer
 from tests.fakes.chat_model import Answer

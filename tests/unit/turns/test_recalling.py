@@ -16,8 +16,8 @@ from baton.domain.identity import Scope
 from baton.domain.search import IndexName, Vector
 from baton.domain.skill import Skill, SkillDraft, SkillStep
 from baton.domain.tool_call import ToolCall
-from baton.memory.episode_documents import PAIR, WINDOW
-from baton.memory.quoting import MEMORY_RULES
+from baton.memory.episodes.episode_documents import PAIR, WINDOW
+from baton.memory.prompt.quoting import MEMORY_RULES
 from tests.fakes.chat_model import Answer
 from tests.fakes.embedder import FakeEmbedder
 from tests.harness.handoffs import HandoffHarness, transfer

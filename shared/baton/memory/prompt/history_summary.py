@@ -14,8 +14,8 @@ from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.metrics import Metric, count
-from baton.memory.handoff_context import said
-from baton.memory.history_reading import stored_summary
+from baton.memory.prompt.handoff_context import said
+from baton.memory.prompt.history_reading import stored_summary
 from baton.ports.chat_model import ChatModel, ModelSettings, Prompt, TextDelta
 from baton.ports.files import Files
 from baton.ports.thread_store import ThreadStore

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from baton.domain.message import Role
-from baton.memory.history_window import KEPT_SHARE
-from baton.memory.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
-from baton.memory.token_estimates import REPLY_TOKENS, prompt_tokens
+from baton.memory.prompt.history_window import KEPT_SHARE
+from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
+from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 

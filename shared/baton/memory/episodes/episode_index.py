@@ -9,8 +9,8 @@ from baton.domain.episode import Episode, EpisodeMessage, EpisodeRef
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.thread import Thread
-from baton.memory.episode_documents import AROUND, FACT, embedded, episode_documents
-from baton.memory.episode_messages import EpisodeMessages, is_remembered
+from baton.memory.episodes.episode_documents import AROUND, FACT, embedded, episode_documents
+from baton.memory.episodes.episode_messages import EpisodeMessages, is_remembered
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName, SearchFilter, SearchQuery, Vector
-from baton.memory.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
-from baton.memory.fusion import Ranked, by_score, clause_weights, fuse
+from baton.memory.episodes.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
+from baton.memory.episodes.fusion import Ranked, by_score, clause_weights, fuse
 from baton.ports.search_index import SearchIndex
 
 MAX_QUERY = 8_000

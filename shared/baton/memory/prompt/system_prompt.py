@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton.domain.agent import AgentDefinition
-from baton.memory.quoting import MEMORY_RULES
+from baton.memory.prompt.quoting import MEMORY_RULES
 
 
 def system_prompt(agent: AgentDefinition) -> str:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from baton.domain.message import StoredMessage
-from baton.memory.context import AssembledContext, Blocks
+from baton.memory.prompt.context import AssembledContext, Blocks
+from baton.memory.prompt.token_estimates import total_tokens
+from baton.memory.recall.selecting import SentHistory
 from baton.memory.recalled import Recalled
-from baton.memory.selecting import SentHistory
-from baton.memory.token_estimates import total_tokens
 from baton.ports.token_counter import TokenCounter
 
 

@@ -11,9 +11,9 @@ from aws_lambda_powertools import Logger
 from baton.domain.identity import Scope
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.metrics import Metric, count
-from baton.memory.inspection import Inspection, context_record
-from baton.memory.record_redaction import redacted
-from baton.memory.record_size import bounded
+from baton.memory.inspection.inspection import Inspection, context_record
+from baton.memory.inspection.record_redaction import redacted
+from baton.memory.inspection.record_size import bounded
 from baton.off_loop import LARGE, off_loop
 from baton.ports.context_records import ContextRecords
 from baton.ports.pii_detector import PiiDetector

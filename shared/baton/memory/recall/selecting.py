@@ -9,7 +9,16 @@ from datetime import date
 from baton.domain.agent import MemorySettings
 from baton.domain.message import Role, StoredMessage
 from baton.domain.skill import Skill
-from baton.memory.quoting import KNOWLEDGE_HEAD, episode_line, episodes_head, excerpt, knowledge_line, skill_steps
+from baton.memory.prompt.quoting import (
+    KNOWLEDGE_HEAD,
+    episode_line,
+    episodes_head,
+    excerpt,
+    knowledge_line,
+    skill_steps,
+)
+from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS
+from baton.memory.recall.relevance import content_words, irrelevance, same_text_key
 from baton.memory.recalled import (
     BlockKind,
     Found,
@@ -21,8 +30,6 @@ from baton.memory.recalled import (
     SkillMatch,
     SkillRetrieval,
 )
-from baton.memory.relevance import content_words, irrelevance, same_text_key
-from baton.memory.token_estimates import MESSAGE_FRAME_TOKENS
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 

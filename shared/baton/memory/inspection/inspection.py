@@ -11,9 +11,9 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.message import Content, Role, StoredMessage, part_as_json
 from baton.domain.times import iso
 from baton.domain.usage import Usage
-from baton.memory.context import AssembledContext
+from baton.memory.prompt.context import AssembledContext
+from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.memory.recalled import BlockKind, Recalled, RecalledBlock, RecalledItem
-from baton.memory.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.ports.chat_model import Prompt, ToolSpec
 from baton.ports.token_counter import TokenCounter
 

@@ -8,7 +8,7 @@ from baton.domain.episode import Episode, EpisodeRef, EpisodeStatus
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
 from baton.domain.usage import Usage
-from baton.memory.episode_messages import is_part_of_episode
+from baton.memory.episodes.episode_messages import is_part_of_episode
 from baton.memory.message_range import message_windows
 from baton.ports.episodes import Episodes
 from baton.ports.pii_detector import PiiDetector

@@ -12,11 +12,11 @@ from baton.domain.errors import NotFound, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
-from baton.memory.episode_digest import Digester
-from baton.memory.episode_index import EpisodeIndex
-from baton.memory.episode_messages import EpisodeMessages
-from baton.memory.episode_writing import EpisodeWriter
-from baton.memory.fact_changes import FactChanges
+from baton.memory.episodes.episode_digest import Digester
+from baton.memory.episodes.episode_index import EpisodeIndex
+from baton.memory.episodes.episode_messages import EpisodeMessages
+from baton.memory.episodes.episode_writing import EpisodeWriter
+from baton.memory.episodes.fact_changes import FactChanges
 from baton.ports.episodes import Episodes
 from baton.ports.thread_store import ThreadStore
 

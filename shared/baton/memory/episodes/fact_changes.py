@@ -10,9 +10,9 @@ from typing import Any
 from baton.domain.episode import Episode, EpisodePart, Fact
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchClause, SearchFilter, SearchQuery, Signal
-from baton.memory.episode_documents import DIGEST, FACT, embedded, episode_documents
-from baton.memory.episode_index import EpisodeIndex
-from baton.memory.light_model import LightModel
+from baton.memory.episodes.episode_documents import DIGEST, FACT, embedded, episode_documents
+from baton.memory.episodes.episode_index import EpisodeIndex
+from baton.memory.episodes.light_model import LightModel
 from baton.ports.embedder import Embedder
 from baton.ports.episodes import Episodes
 from baton.ports.search_index import SearchIndex

@@ -9,9 +9,9 @@ from typing import Any
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.search import IndexDocument, IndexName, SearchFilter, SearchQuery, Signal, Vector
-from baton.memory.episode_documents import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
-from baton.memory.episode_ranking import rank_episodes
-from baton.memory.fusion import Ranked, clause_weights, fuse
+from baton.memory.episodes.episode_documents import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
+from baton.memory.episodes.episode_ranking import rank_episodes
+from baton.memory.episodes.fusion import Ranked, clause_weights, fuse
 from baton.memory.recalled import FoundItem
 from baton.ports.search_index import SearchIndex
 

@@ -12,9 +12,9 @@ from baton.domain.errors import EmbedderUnavailable, WrongDimension
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.search import SearchFilter, Vector
-from baton.memory.episode_documents import FACT
-from baton.memory.episode_ranking import USUAL_WEIGHTS, EpisodeRanking, EpisodeWeights, rank_episodes
-from baton.memory.fusion import Ranked
+from baton.memory.episodes.episode_documents import FACT
+from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeRanking, EpisodeWeights, rank_episodes
+from baton.memory.episodes.fusion import Ranked
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 

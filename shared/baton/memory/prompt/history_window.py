@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage
-from baton.memory.message_prompts import is_masked
-from baton.memory.token_estimates import MESSAGE_FRAME_TOKENS
+from baton.memory.prompt.message_prompts import is_masked
+from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS
 
 KEPT_SHARE = 0.6
 """The share of the room that the history takes after a stride."""

@@ -10,7 +10,7 @@ from baton.domain.agent import AgentDefinition, RetrievedPlace
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage
-from baton.memory.history_window import (
+from baton.memory.prompt.history_window import (
     RAW_FACTOR,
     Exchange,
     WindowedHistory,
@@ -18,9 +18,9 @@ from baton.memory.history_window import (
     exchanges,
     slide,
 )
-from baton.memory.message_prompts import as_prompts
-from baton.memory.system_prompt import system_prompt
-from baton.memory.token_estimates import REPLY_TOKENS, message_tokens, total_tokens
+from baton.memory.prompt.message_prompts import as_prompts
+from baton.memory.prompt.system_prompt import system_prompt
+from baton.memory.prompt.token_estimates import REPLY_TOKENS, message_tokens, total_tokens
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 

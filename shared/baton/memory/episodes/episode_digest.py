@@ -9,8 +9,8 @@ from datetime import date
 from typing import Any
 
 from baton.domain.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessage, Fact, fact_id
-from baton.memory.episode_messages import is_remembered
-from baton.memory.light_model import LightModel, whole_sentences
+from baton.memory.episodes.episode_messages import is_remembered
+from baton.memory.episodes.light_model import LightModel, whole_sentences
 from baton.ports.pii_detector import PiiDetector
 from baton.privacy.redaction import Redactor
 

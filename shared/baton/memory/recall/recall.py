@@ -16,9 +16,9 @@ from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.search import Vector
 from baton.domain.skill import Skill
+from baton.memory.recall.retrievals import find_episodes, find_knowledge
+from baton.memory.recall.skill_matching import SkillVectors, by_trigger
 from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, Retrieval, SkillMatch, SkillRetrieval
-from baton.memory.retrievals import find_episodes, find_knowledge
-from baton.memory.skill_matching import SkillVectors, by_trigger
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 

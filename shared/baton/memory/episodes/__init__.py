@@ -1,0 +1,1 @@
+"""Episodes of ended sessions: made, indexed, searched and checked."""

@@ -1,0 +1,1 @@
+"""The Context Inspector's records of runs."""

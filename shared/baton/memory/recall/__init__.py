@@ -1,0 +1,1 @@
+"""What is remembered for a message: retrieved, chosen, and put into words."""
