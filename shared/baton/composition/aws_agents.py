@@ -1,0 +1,134 @@
+"""The agents, models, tools and identities of a deployment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from baton.composition.aws_stores import StorePorts
+
+if TYPE_CHECKING:
+    from baton.adapters.agent_files import AgentFiles
+    from baton.adapters.deferred_model import DeferredChatModel
+    from baton.adapters.secrets import SecretsManager
+    from baton.adapters.token_counter import TiktokenCounter
+    from baton.adapters.tokens import JwtVerifier
+    from baton.composition.outside import Outside
+    from baton.ports.agent_catalog import AgentCatalog
+    from baton.ports.agent_client import AgentClient
+    from baton.ports.chat_model import ChatModel
+    from baton.ports.tools import Tools
+    from baton.settings import ModelSettings
+
+
+class AgentPorts(StorePorts):
+    """The ports to agents and to whom they answer. See ``AwsPorts``."""
+
+    @cached_property
+    def agent_files(self) -> AgentFiles:
+        """The agents' files. Raises ``AgentFileError`` for a file that cannot be used."""
+        from baton.adapters.agent_files import AgentFiles
+        from baton.settings import AgentSettings
+
+        settings = AgentSettings()
+        return AgentFiles.load(settings.agents_dir, settings.default_agent)
+
+    @cached_property
+    def catalog(self) -> AgentCatalog:
+        return self.agent_files
+
+    @cached_property
+    def deferred_model(self) -> DeferredChatModel:
+        """The model's client. Its library is loaded at the first call, or by ``load``."""
+        from baton.adapters.deferred_model import DeferredChatModel
+
+        settings = self.model_settings
+
+        def openai() -> ChatModel:
+            from baton.adapters.openai import OpenAIChatModel
+            from baton.adapters.openai.cache_hints import hints_for
+
+            return OpenAIChatModel(
+                api_key=self.model_key,
+                base_url=settings.base_url,
+                sends_metadata=settings.sends_metadata,
+                cache_hints=hints_for(settings.base_url, settings.cache_hints),
+            )
+
+        return DeferredChatModel(openai)
+
+    @cached_property
+    def model_settings(self) -> ModelSettings:
+        """The settings of the model endpoint."""
+        from baton.settings import ModelSettings
+
+        return ModelSettings()
+
+    @property
+    def model_key(self) -> str | Callable[[], Awaitable[str]]:
+        """The key of the model endpoint, or what reads it from the secret."""
+        key = self.model_settings.key
+        return self._key_from_secret if key is None else key.get_secret_value()
+
+    async def _key_from_secret(self) -> str:
+        return await asyncio.to_thread(self.secrets.get, self.model_settings.key_secret or "")
+
+    @cached_property
+    def model(self) -> ChatModel:
+        return self.deferred_model
+
+    @cached_property
+    def default_model(self) -> str:
+        return self.model_settings.chat_model
+
+    @cached_property
+    def light_model(self) -> str:
+        return self.model_settings.light_model or self.default_model
+
+    @cached_property
+    def counter(self) -> TiktokenCounter:
+        """The counter of tokens. Its vocabulary is loaded with the first text, or by ``load``."""
+        from baton.adapters.token_counter import TiktokenCounter
+
+        return TiktokenCounter(self.model_settings.tokenizer_dir)
+
+    @cached_property
+    def outside(self) -> Outside:
+        """Tools and remote agents, called through guarded HTTP clients."""
+        from baton.composition.outside import Outside
+
+        return Outside(self.agent_files, self.secrets)
+
+    @cached_property
+    def tools(self) -> Tools:
+        return self.outside.toolbox
+
+    @cached_property
+    def agent_client(self) -> AgentClient:
+        from baton.adapters.deferred_agents import DeferredAgentClient
+
+        return DeferredAgentClient(lambda: self.outside.remote_agents)
+
+    # Identity
+
+    @cached_property
+    def secrets(self) -> SecretsManager:
+        """Secrets Manager. Its client is built when the first secret is read."""
+        from baton.adapters.secrets import SecretsManager
+
+        return SecretsManager()
+
+    @cached_property
+    def verifier(self) -> JwtVerifier:
+        from baton.adapters.tokens import EmbedKeys, JwtVerifier
+        from baton.composition.preloading import preload
+        from baton.settings import IdentitySettings
+
+        settings = IdentitySettings()
+        keys = None
+        if settings.embed_keys_secret is not None:
+            preload("baton.adapters.aws")  # the secret is read with the first token
+            keys = EmbedKeys(self.secrets, settings.embed_keys_secret, allow_any_tenant=settings.is_local)
+        return JwtVerifier(settings.token_issuers, keys, allow_http=settings.is_local)

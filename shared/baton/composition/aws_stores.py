@@ -1,0 +1,128 @@
+"""The stores of a deployment: its table and its bucket."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from baton.ports.clock import SystemClock
+
+if TYPE_CHECKING:
+    from baton.adapters.dynamodb.table import Table
+    from baton.adapters.s3_bodies import S3Bodies
+    from baton.domain.lease_times import LeaseTimes
+    from baton.ports.audit import AuditLog
+    from baton.ports.clock import Clock
+    from baton.ports.episodes import Episodes
+    from baton.ports.files import Files
+    from baton.ports.handoffs import HandoffStore
+    from baton.ports.idle_threads import IdleThreads
+    from baton.ports.live import LiveRegistry
+    from baton.ports.run_records import RunRecords
+    from baton.ports.skills import SkillStore
+    from baton.ports.stream_log import StreamLog
+    from baton.ports.thread_store import ThreadStore
+    from baton.ports.workflows import WorkflowStore
+
+
+class StorePorts:
+    """The ports on the table and the bucket. See ``AwsPorts``."""
+
+    @cached_property
+    def clock(self) -> Clock:
+        """The system clock."""
+        return SystemClock()
+
+    @cached_property
+    def lease_times(self) -> LeaseTimes:
+        """The lease times of the settings."""
+        from baton.settings import LeaseSettings
+
+        return LeaseSettings().times
+
+    # Stores
+
+    @cached_property
+    def table(self) -> Table:
+        """The DynamoDB table of the deployment."""
+        from baton.adapters.aws import QUICK, client
+        from baton.adapters.dynamodb.table import Table
+        from baton.settings import StoreSettings
+
+        return Table.of(client("dynamodb", config=QUICK), StoreSettings().table)
+
+    @cached_property
+    def bodies(self) -> S3Bodies:
+        """Bodies in S3 that are too large for the table."""
+        from baton.adapters.aws import client
+        from baton.adapters.s3_bodies import S3Bodies
+        from baton.settings import StoreSettings
+
+        return S3Bodies(client("s3"), StoreSettings().bucket)
+
+    @cached_property
+    def store(self) -> ThreadStore:
+        from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+
+        return DynamoThreadStore(self.table, self.bodies, self.clock, self.lease_times.lease)
+
+    @cached_property
+    def log(self) -> StreamLog:
+        from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+
+        return DynamoStreamLog(self.table, self.clock)
+
+    @cached_property
+    def live(self) -> LiveRegistry:
+        from baton.adapters.dynamodb.live import DynamoLiveRegistry
+
+        return DynamoLiveRegistry(self.table, self.clock)
+
+    @cached_property
+    def records(self) -> RunRecords:
+        from baton.adapters.dynamodb.run_records import DynamoRunRecords
+
+        return DynamoRunRecords(self.table, self.bodies)
+
+    @cached_property
+    def handoffs(self) -> HandoffStore:
+        from baton.adapters.dynamodb.handoffs import DynamoHandoffs
+
+        return DynamoHandoffs(self.table, self.bodies)
+
+    @cached_property
+    def workflows(self) -> WorkflowStore:
+        from baton.adapters.dynamodb.workflows import DynamoWorkflows
+
+        return DynamoWorkflows(self.table, self.clock)
+
+    @cached_property
+    def skills(self) -> SkillStore:
+        from baton.adapters.dynamodb.skills import DynamoSkills
+
+        return DynamoSkills(self.table)
+
+    @cached_property
+    def episodes(self) -> Episodes:
+        from baton.adapters.dynamodb.episodes import DynamoEpisodes
+
+        return DynamoEpisodes(self.table, self.bodies)
+
+    @cached_property
+    def idle(self) -> IdleThreads:
+        from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
+
+        return DynamoIdleThreads(self.table, self.clock)
+
+    @cached_property
+    def audit(self) -> AuditLog:
+        from baton.adapters.dynamodb.audit import DynamoAuditLog
+
+        return DynamoAuditLog(self.table, self.clock)
+
+    @cached_property
+    def files(self) -> Files:
+        from baton.adapters.s3_files import S3Files, s3_client
+        from baton.settings import StoreSettings
+
+        return S3Files(s3_client(), StoreSettings().bucket, self.clock)
