@@ -255,6 +255,7 @@ async def test_agents_are_those_the_caller_may_talk_to(alice: User, new_user: Ne
         "knowledge",
         "research",
         "specialist",
+        "thrifty",
     ]
     assert listed["nextCursor"] is None
     assistant = listed["items"][0]

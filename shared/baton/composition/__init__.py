@@ -85,8 +85,11 @@ def prepare_store() -> None:
 
 
 def prepare_turns() -> None:
-    """Load in advance what the first turn would load: the model's client, the vocabulary and the stored shapes."""
+    """Load in advance what the first turn would load: clients of models, the vocabulary and the stored shapes."""
     preload(*HTTP_MODULES, *MODEL_MODULES)
     prepare_store()
-    deployed_ports().deferred_model.load()
-    deployed_ports().counter.load()
+    ports = deployed_ports()
+    ports.deferred_model.load()
+    if ports.deferred_embedder is not None:
+        ports.deferred_embedder.load()
+    ports.counter.load()

@@ -14,6 +14,7 @@ from baton.composition.aws_agents import AgentPorts
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from baton.adapters.deferred_embedder import DeferredEmbedder
     from baton.adapters.opensearch.definitions import Layout
     from baton.adapters.opensearch.engine import Engine
     from baton.domain.inspection_policy import InspectionPolicy
@@ -100,15 +101,19 @@ class AwsPorts(AgentPorts):
 
     @cached_property
     def embedder(self) -> Embedder:
+        from baton.adapters.no_embedder import NoEmbedder
+
+        return self.deferred_embedder or NoEmbedder()
+
+    @cached_property
+    def deferred_embedder(self) -> DeferredEmbedder | None:
+        """The embedder, whose library is loaded at the first use or by ``load``; None if embedding is off."""
+        from baton.adapters.deferred_embedder import DeferredEmbedder
         from baton.settings import EmbeddingSettings
 
         settings = EmbeddingSettings()
         if settings.model is None:
-            from baton.adapters.no_embedder import NoEmbedder
-
-            return NoEmbedder()
-        from baton.adapters.deferred_embedder import DeferredEmbedder
-
+            return None
         model, dimensions = settings.model, settings.dimensions
 
         def openai() -> Embedder:

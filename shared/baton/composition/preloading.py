@@ -22,9 +22,10 @@ MODEL_MODULES = (
     "openai.lib.streaming.chat",
     "openai.resources.chat.chat",
     "openai.resources.chat.completions.completions",
+    "openai.resources.embeddings",
     "truststore",
 )
-"""Modules that the model's client loads at its first request."""
+"""Modules that the clients of the model and the embedder load at their first requests."""
 
 
 def preload(*modules: str) -> None:
