@@ -31,7 +31,9 @@ from tests.engines import TableAt
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.connections import FakeConnections
+from tests.fakes.context_records import FakeContextRecords
 from tests.fakes.episodes import FakeClosings
+from tests.fakes.erasure import FakeForgettings, FakeObjectErasure
 from tests.fakes.files import FakeFiles
 from tests.fakes.token_verifier import OpenVerifier
 from tests.fakes.tools import FakeTools
@@ -62,6 +64,8 @@ class _Ports(AwsPorts):
         self.counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
         self.agent_client = ScriptedAgentClient()
         self.files, self.queue, self.closings = FakeFiles(), FakeTurnQueue(), FakeClosings()
+        self.forgettings, self.objects = FakeForgettings(), FakeObjectErasure()
+        self.context_records = FakeContextRecords()
         self.verifier = OpenVerifier(self.clock)
 
 
