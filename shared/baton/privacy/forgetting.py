@@ -173,6 +173,8 @@ class Forgetting:
                 if work.is_over:
                     work.is_complete = False
                     return
+                if request.subject is not ForgetSubject.RETENTION and thread.user_id not in (None, request.user_id):
+                    continue  # an earlier request has made the id unused, and somebody else has begun with it
                 scope = replace(request.scope, user_id=thread.user_id or request.user_id)
                 if request.subject is not ForgetSubject.RETENTION or thread.is_buried:
                     await self._with_forks(work, scope, thread, step)

@@ -8,7 +8,7 @@ import pytest
 
 from baton.composition.app import build
 from baton.domain.errors import NotFound
-from baton.domain.forgetting import MAX_ROUNDS, ForgetRequest, ForgetStatus, NextStep
+from baton.domain.forgetting import MAX_ROUNDS, ForgetRequest, ForgetStatus, ForgetSubject, NextStep
 from baton.domain.identity import Scope
 from baton.domain.retention import Retention
 from tests.fakes.clock import FakeClock
@@ -165,3 +165,16 @@ async def test_retention_leaves_a_thread_whose_fork_is_in_use(steps: Steps) -> N
     [request_id] = steps.forgettings.started
     assert (await steps.run(request_id))[-1] == "done"
     assert set(steps.erasure.traces) == {("acme", "t1"), ("acme", "fork")}
+
+
+async def test_a_thread_that_has_become_another_users_is_left_alone(steps: Steps) -> None:
+    thread_id = "3b1f8f3e-0000-4000-8000-000000000001"
+    steps.talk(ADA, thread_id)
+    request = ForgetRequest("r1", "acme", ForgetSubject.THREAD, "ada", "ada", steps.clock.now(), thread_id)
+    await steps.requests.save(ADA, replace(request, status=ForgetStatus.FAILED))
+    steps.talk(BOB, thread_id)
+    again = await steps.app.forget_calls.forget_thread(ADA, thread_id)
+    await steps.run(again.id)
+    trace = steps.erasure.traces["acme", thread_id]
+    assert (trace.user_id, trace.is_buried) == ("bob", False)
+    assert steps.objects.versions["acme", thread_id] == 2
