@@ -314,7 +314,6 @@ class TestRetention:
         assert "AUDIT" not in kinds
         assert "MSG" in kinds
 
-
     async def test_what_an_interrupted_sweep_left_of_an_episode_goes_with_the_next(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
         lease = await world.stores.store.acquire(ADA, _request(thread_id))
