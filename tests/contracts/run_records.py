@@ -130,6 +130,13 @@ class ToolCallContract:
         assert [[one.id for one in page] for page in (newest, others)] == [["c", "b"], ["a"]]
         assert end is None
 
+    async def test_of_a_session_with_long_calls_the_last_are_returned(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        for after, call_id in enumerate("abc"):
+            await stores.records.put_call(lease, replace(call(stores, lease, call_id, after=after), output=LONG))
+        found = await stores.records.calls_between(stores.ada, lease.thread_id, first_ordinal=0, end_ordinal=2)
+        assert [one.id for one in found] == ["b", "c"]
+
     async def test_calls_of_one_moment_are_each_shown_once(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         ids = [f"c{n:02d}" for n in range(12)]

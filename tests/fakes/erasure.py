@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from baton.domain.forgetting import ForgetRequest, ThreadTrace
+from baton.domain.forgetting import EpisodeTrace, ForgetRequest, ThreadTrace
 from baton.domain.identity import Scope
 from baton.domain.retention import Retention
 from tests.fakes.clock import FakeClock
@@ -27,6 +27,8 @@ class FakeErasure:
     of_users: Counter[_User] = field(default_factory=Counter)
     noted: set[tuple[str, str, str]] = field(default_factory=set)
     """Tenant, user and thread of uploads."""
+    listed: dict[EpisodeTrace, tuple[str, datetime]] = field(default_factory=dict)
+    """Episodes with their tenants and ends."""
     stubborn: set[str] = field(default_factory=set)
     """Threads whose items cannot be removed."""
     steps: int = 0
@@ -128,9 +130,18 @@ class FakeErasure:
         self._step()
         return {}, True
 
-    async def sweep_episodes(self, scope: Scope, thread_id: str, *, before: datetime) -> Sequence[str]:
+    async def ended_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
         self._step()
-        return ()
+        for episode, (tenant_id, ended_at) in list(self.listed.items()):
+            if tenant_id == scope.tenant_id and ended_at < before:
+                yield [episode]
+
+    async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
+        self._step()
+
+    async def unlist_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
+        self._step()
+        self.listed.pop(episode, None)
 
     def _step(self) -> None:
         self.steps += 1

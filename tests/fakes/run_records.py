@@ -13,7 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.task import Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
-from baton.ports.run_records import PAGE_SIZE
+from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE
 from baton.ports.thread_store import Lease
 
 R = TypeVar("R", ToolCallRecord, Task)
@@ -41,14 +41,15 @@ class FakeRunRecords:
     async def calls_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
     ) -> Sequence[ToolCallRecord]:
-        calls = await self.calls_between(scope, thread_id, first_ordinal=first_ordinal, end_ordinal=first_ordinal + 1)
-        return [call for call in calls if call.run_id == run_id]
+        calls = _in_order(self._calls[scope.tenant_id, thread_id])
+        return [call for (ordinal, _, _), call in calls if ordinal == first_ordinal and call.run_id == run_id]
 
     async def calls_between(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
     ) -> Sequence[ToolCallRecord]:
         calls = _in_order(self._calls[scope.tenant_id, thread_id])
-        return [call for (ordinal, _, _), call in calls if first_ordinal <= ordinal < end_ordinal]
+        chosen = [call for (ordinal, _, _), call in calls if first_ordinal <= ordinal < end_ordinal]
+        return _page(chosen, MAX_BETWEEN, None)[0][::-1]
 
     async def calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None

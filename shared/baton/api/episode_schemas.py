@@ -100,7 +100,9 @@ class EpisodeWithMessages(Episode):
     """An episode with what was said, and what the agents did."""
 
     messages: list[EpisodeMessage] = Field(description="In order. Pages go back in time.")
-    tool_calls: list[ToolCall] = Field(description="Those of the runs that begin with these messages.")
+    tool_calls: list[ToolCall] = Field(
+        description="Those of the runs that begin with these messages; of many, the last."
+    )
     next_cursor: str | None = Field(
         description="Pass it as `cursor` to get the messages before; null on the last page.", examples=[None]
     )

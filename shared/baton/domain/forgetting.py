@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from baton.domain.episode import episode_id
 from baton.domain.identity import Scope
 
 ZOMBIE_SECONDS = 16 * 60
@@ -130,6 +131,20 @@ class ThreadTrace:
     """The request and round that swept it last."""
     run_id: str | None = None
     """The run in progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTrace:
+    """An episode, as retention sees it."""
+
+    thread_id: str
+    number: int
+    user_id: str
+
+    @property
+    def id(self) -> str:
+        """The episode's id."""
+        return episode_id(self.thread_id, self.number)
 
 
 KEPT_DETAILS = frozenset(

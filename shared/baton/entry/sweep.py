@@ -112,7 +112,7 @@ class Sweeper:
     async def _decide(self, due: DueThread, idle: IdleThread, report: SweepReport) -> None:
         now = self._clock.now()
         thread = idle.thread
-        closing_again = await self._revive_closing(idle, report)
+        closing_again = await self._revive_closing(due, idle, report)
         if thread.run is not None and thread.run.status is RunStatus.RUNNING:
             await self._idle.postpone(due, now + LOOK_AGAIN)
             report.postponed += 1
@@ -124,7 +124,7 @@ class Sweeper:
         elif thread.status is ThreadStatus.CLOSED and closing_again is None:
             await self._store.settle(idle.scope, thread.id, episode=thread.episode - 1)
         elif thread.status is ThreadStatus.CLOSED:
-            await self._idle.postpone(due, now + (closing_again or CLOSING_AGAIN))
+            await self._idle.postpone(due, now + (closing_again or CLOSING_AGAIN), failures=due.failures + 1)
         elif idle.closes_at > now:
             if await self._idle.postpone(due, idle.closes_at):
                 report.postponed += 1
@@ -134,7 +134,7 @@ class Sweeper:
             await self._idle.postpone(due, now + LOOK_AGAIN)
             report.postponed += 1
 
-    async def _revive_closing(self, idle: IdleThread, report: SweepReport) -> timedelta | None:
+    async def _revive_closing(self, due: DueThread, idle: IdleThread, report: SweepReport) -> timedelta | None:
         """Start the pipeline again for the previous session if its episode is missing or incomplete.
 
         Returns the pause until the next look; None if there is nothing left to do: the episode is settled, or there was
@@ -151,7 +151,9 @@ class Sweeper:
             return None
         await self._sessions.restart(idle.scope, ref, attempt=self._attempt(ref))
         report.resumed += 1
-        pause: timedelta = CLOSING_AGAIN * 2 ** (episode.attempts if episode is not None else 0)
+        # Without an episode the pipeline could not even store it, and left no count.
+        attempts = episode.attempts if episode is not None else due.failures
+        pause: timedelta = CLOSING_AGAIN * 2 ** min(attempts, 20)
         return min(pause, MAX_PAUSE)
 
     def _attempt(self, ref: EpisodeRef) -> int:

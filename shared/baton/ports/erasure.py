@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from baton.domain.forgetting import ThreadTrace
+from baton.domain.forgetting import EpisodeTrace, ThreadTrace
 from baton.domain.identity import Scope
 
 
@@ -79,8 +79,16 @@ class Erasure(Protocol):
         """Remove the tenant's audit records from ``before``, but not the handoffs of conversations in use."""
         ...
 
-    async def sweep_episodes(self, scope: Scope, thread_id: str, *, before: datetime) -> Sequence[str]:
-        """Remove a thread's episodes that ended ``before``, and return their ids. Its messages stay."""
+    def ended_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
+        """Yield pages of the tenant's episodes that ended before, also those that are removed but still listed."""
+        ...
+
+    async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
+        """Remove an episode that ended ``before``. Its messages stay, and it stays listed until ``unlist_episode``."""
+        ...
+
+    async def unlist_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
+        """Remove what lists an episode that ended ``before``, and what leads to it from its id."""
         ...
 
 

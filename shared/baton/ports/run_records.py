@@ -13,6 +13,9 @@ from baton.ports.thread_store import Lease
 PAGE_SIZE = 1024 * 1024
 """Characters after which a page of records ends, whatever its limit."""
 
+MAX_BETWEEN = 200
+"""Calls of several runs that are returned at once."""
+
 
 class RunRecords(Protocol):
     """Records of runs, kept as long as their thread.
@@ -38,9 +41,10 @@ class RunRecords(Protocol):
     async def calls_between(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
     ) -> Sequence[ToolCallRecord]:
-        """Return all calls of the runs that begin at or after ``first_ordinal`` and before ``end_ordinal``, in order.
+        """Return the calls of the runs that begin at or after ``first_ordinal`` and before ``end_ordinal``, in order.
 
-        With the ordinals of an ended session, these are the calls of its episode.
+        With the ordinals of an ended session, these are the calls of its episode. Of more than ``MAX_BETWEEN``, or of
+        long ones, the last.
         """
         ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,6 +11,7 @@ from typing import Any
 
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
+from baton.domain.text import utf8_size
 from baton.domain.thread import Thread
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
@@ -26,6 +28,10 @@ MESSAGES = 20
 RECORDS = 20
 IMPORTED = 5_000
 """Messages of one session that the import of episodes takes. A longer one is exported in parts."""
+IMPORTED_BYTES = 4 * 1024 * 1024
+"""Bytes of the same. The import takes requests of 5 MiB."""
+MESSAGE_BYTES = 300
+"""Bytes of a message beside its text: its id, role and time."""
 
 
 class ExportKind(StrEnum):
@@ -175,16 +181,19 @@ class Exports:
             yield piece
 
     async def _session(self, scope: Scope, session: Session) -> AsyncIterator[Exported]:
-        count = 0
+        count = size = 0
         async for message in self._messages(scope, session.thread, session.first_ordinal, session.end_ordinal):
             if message.role not in (Role.USER, Role.ASSISTANT) or not message.text:
                 continue
-            if count % IMPORTED == 0:
-                if count:
-                    yield Exported(ExportKind.SESSION_END, session.thread.id, session)
-                    session = replace(session, part=session.part + 1)
+            length = MESSAGE_BYTES + utf8_size(json.dumps(message.text, ensure_ascii=False))
+            if count and (count == IMPORTED or size + length > IMPORTED_BYTES):
+                yield Exported(ExportKind.SESSION_END, session.thread.id, session)
+                session = replace(session, part=session.part + 1)
+                count = size = 0
+            if not count:
                 yield Exported(ExportKind.SESSION_BEGIN, session.thread.id, session)
             count += 1
+            size += length
             yield Exported(ExportKind.SESSION_MESSAGE, session.thread.id, message)
         if count:
             yield Exported(ExportKind.SESSION_END, session.thread.id, session)

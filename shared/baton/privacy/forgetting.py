@@ -67,6 +67,8 @@ class _Round:
     residue: Tally = field(default_factory=Tally)
     living: set[str] = field(default_factory=set)
     """Threads that began after the cut-off. They stay."""
+    threads_before: datetime | None = None
+    """The last activity of threads that the tenant's retention says are too old is before it."""
     is_complete: bool = True
     """Whether the time was enough for everything."""
     young: int = 0
@@ -171,6 +173,8 @@ class Forgetting:
                 if work.is_over:
                     work.is_complete = False
                     return
+                if request.subject is not ForgetSubject.RETENTION and thread.user_id not in (None, request.user_id):
+                    continue  # an earlier request has made the id unused, and somebody else has begun with it
                 scope = replace(request.scope, user_id=thread.user_id or request.user_id)
                 if request.subject is not ForgetSubject.RETENTION or thread.is_buried:
                     await self._with_forks(work, scope, thread, step)
@@ -187,6 +191,7 @@ class Forgetting:
         else:
             before = kept_since(request.requested_at, (await self._retentions.get(request.scope)).threads)
             if before is not None:
+                work.threads_before = before
                 async for page in self._erasure.created_before(request.scope, before):
                     yield page
 
@@ -202,7 +207,7 @@ class Forgetting:
 
     async def _retire(self, work: _Round, scope: Scope, thread: ThreadTrace) -> bool:
         """Bury a thread that the retention says is too old, unless it or a fork of it is in use after all."""
-        before = kept_since(work.request.requested_at, (await self._retentions.get(scope)).threads)
+        before = work.threads_before
         if before is None or _is_newer(thread, before):
             return False
         if any(_is_newer(fork, before) for fork in await self._erasure.forks(scope, thread.id)):
@@ -314,19 +319,19 @@ class Forgetting:
         before = kept_since(work.request.requested_at, retention.episodes)
         if before is None:
             return
-        async for page in self._erasure.created_before(work.request.scope, before):
-            for thread in page:
+        async for page in self._erasure.ended_before(work.request.scope, before):
+            for episode in page:
                 if work.is_over:
                     work.is_complete = False
                     return
-                if thread.is_buried or thread.user_id is None:
-                    continue
-                scope = replace(work.request.scope, user_id=thread.user_id)
-                for episode_id in await self._erasure.sweep_episodes(scope, thread.id, before=before):
-                    chosen = SearchFilter(source_id=episode_id)
-                    found = await self._search.delete(scope, IndexName.EPISODES, chosen)
-                    work.tally.add("searchDocuments", found)
-                    work.tally.add("episodes", 1)
+                scope = replace(work.request.scope, user_id=episode.user_id)
+                # What lists it goes last, so that a repetition finds what is left. Without its record it is not indexed
+                # any more.
+                await self._erasure.sweep_episode(scope, episode, before=before)
+                found = await self._search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.id))
+                await self._erasure.unlist_episode(scope, episode, before=before)
+                work.tally.add("searchDocuments", found)
+                work.tally.add("episodes", 1)
 
     # Requests
 

@@ -64,7 +64,8 @@ class Importer:
             else:
                 await self._store(lease, imported, ref)
                 await self.sessions.finish(scope, ref.thread_id, ref, ref.reason.value)
-        once = Once(derived_record_id(ref.thread_id, "thread.import", ref.id), ref.ended_at)
+        # The thread began with the import, also for a repetition. Its session may have ended years ago.
+        once = Once(derived_record_id(ref.thread_id, "thread.import", ref.id), lease.thread.created_at)
         detail = {"episodeId": ref.id, "messages": len(imported.messages)}
         await self.audit.record(
             scope, "thread.import", thread_id=ref.thread_id, outcome="imported", detail=detail, once=once

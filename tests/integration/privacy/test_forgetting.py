@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from baton.adapters.dynamodb import keys
-from baton.domain.episode import EndReason, episode_id
-from baton.domain.errors import ThreadUnavailable
+from baton.domain.episode import EndReason, EpisodeRef, episode_id
+from baton.domain.errors import SearchUnavailable, ThreadUnavailable
 from baton.domain.forgetting import ForgetRequest, ForgetStatus
 from baton.domain.identity import Scope
 from baton.domain.retention import Retention
-from baton.domain.search import IndexDocument, IndexedText, IndexName
+from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter
 from baton.domain.workflow import Workflow, WorkflowStatus
+from baton.memory.episodes.session_closing import ClosingStep
 from baton.ports.thread_store import LeaseRequest
 from tests.contracts.stores import answered, new_thread_id, said, turn
 from tests.fakes.chat_model import Answer
@@ -52,10 +53,10 @@ async def conversation(world: World, scope: Scope, *, text: str = SECRET) -> str
     return thread_id
 
 
-async def index(world: World, scope: Scope, thread_id: str | None) -> None:
+async def index(world: World, scope: Scope, thread_id: str | None, *, source_id: str | None = None) -> None:
     document = IndexDocument(
-        id=f"{thread_id}-1",
-        source_id=f"e-{thread_id}",
+        id=f"{thread_id}-{source_id}",
+        source_id=source_id or f"e-{thread_id}",
         kind="message",
         views={"turn": IndexedText(SECRET)},
         at=world.clock.now(),
@@ -179,8 +180,8 @@ class TestThread:
         await world.harness.app.endings.end(lease, _timeout())
         request = await world.app.forget_calls.forget_thread(ADA, thread_id)
         await world.app.forgetting.sweep(ADA, request.id, seconds=60)
-        with pytest.raises(Exception, match=r"session has not ended|not available"):
-            await world.app.episode_writer.write(ADA, thread_id, 1)
+        for step in ClosingStep:
+            assert await world.app.session_closing.run(step, ADA, thread_id, 1) is None
         # The place of an episode, by which it is found by its id, is outside of the thread's partition.
         place = keys.episode_place(ADA, episode_id(thread_id, 1), thread_id, 1)
         await world.table.put({**place, "user_id": "ada"})
@@ -312,6 +313,37 @@ class TestRetention:
         assert "EPISODE" not in kinds
         assert "AUDIT" not in kinds
         assert "MSG" in kinds
+
+    async def test_what_an_interrupted_sweep_left_of_an_episode_goes_with_the_next(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        lease = await world.stores.store.acquire(ADA, _request(thread_id))
+        await world.harness.app.endings.end(lease, _timeout())
+        await index(world, ADA, thread_id, source_id=episode_id(thread_id, 1))
+        world.clock.advance(40 * 86400)
+        await world.ports.retentions.put(ADA, Retention(episodes=30, changed_by="boss", changed_at=world.clock.now()))
+        await world.app.retention_runs.start_due()
+        [request_id] = world.forgettings.started
+        boss = Scope("acme", "boss")
+        world.search.failure = SearchUnavailable()
+        with pytest.raises(SearchUnavailable):
+            await world.app.forgetting.sweep(boss, request_id, seconds=60)
+        world.search.failure = None
+        await world.run(boss, request_id)
+        left = world.search.list(ADA, IndexName.EPISODES, SearchFilter())
+        assert [document.source_id async for document in left] == [f"e-{thread_id}"]
+        assert [item for item in world.items() if "EPISODE" in item["PK"] + item["SK"]] == []
+
+    async def test_an_imported_session_is_as_old_as_its_end(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        await world.ports.retentions.put(ADA, Retention(episodes=30, changed_by="boss", changed_at=world.clock.now()))
+        lease = await world.stores.store.acquire(ADA, _request(thread_id))
+        ended_at = world.clock.now() - timedelta(days=400)
+        old = EpisodeRef(thread_id, 1, 0, lease.thread.next_ordinal, EndReason.USER_CLOSED, ended_at)
+        await world.stores.episodes.begin(lease, old)
+        await world.stores.store.release(lease)
+        await world.app.retention_runs.start_due()
+        await world.run(Scope("acme", "boss"), world.forgettings.started[0])
+        assert await world.stores.episodes.find(ADA, old.id) is None
 
 
 def _may_stay(item: dict[str, Any]) -> bool:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from baton.adapters.sqlite_index import SqliteIndex
+from baton.adapters.sqlite_index.owner_file import OwnerFile
+from baton.adapters.sqlite_index.vectors import VectorCache
 from baton.domain.errors import SearchUnavailable
 from baton.domain.search import SearchFilter
 from tests.contracts.search import (
@@ -166,3 +168,20 @@ async def test_owners_take_turns_in_a_small_memory(tmp_path: Path) -> None:
         for number, scope in enumerate(scopes):
             assert len(ids(await index.search(scope, EPISODES, query("green")), MEANING)) == 4 + number * 3
     assert index._vectors._bytes <= 10 * DIMENSIONS * 4
+
+
+async def test_a_search_does_not_see_what_was_written_after_it_began(index: SqliteIndex, tmp_path: Path) -> None:
+    ada, cache = new_scope(), VectorCache(DIMENSIONS)
+    await index.put(ada, EPISODES, [document("a", "green paint")])
+    [path] = (tmp_path / "search").rglob("*.sqlite")
+    early, late = OwnerFile(path), OwnerFile(path)
+    with closing(early.connection), closing(late.connection):
+        view = next(iter(early.views().values()))
+        with early.reading():
+            assert early.count(SearchFilter()) == 1
+            await index.put(ada, EPISODES, [document("b", "red boat")])
+            with late.reading():
+                assert len(cache.of(late, view).numbers) == 2
+            known = cache.of(early, view)
+            assert len(known.numbers) == len(known.rows) == 1
+        assert len(cache.of(early, view).numbers) == 2

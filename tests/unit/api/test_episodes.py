@@ -367,7 +367,10 @@ async def test_an_agent_that_does_not_exist_cannot_have_held_a_conversation(serv
 
 
 async def test_an_import_is_audited_once(served: Served) -> None:
+    began = served.harness.clock.now()
     for _ in range(2):
         await imported(served)
-    actions = [record.action for record in served.harness.audit.records]
-    assert sorted(actions) == ["thread.close", "thread.import"]
+    records = {record.action: record for record in served.harness.audit.records}
+    assert len(served.harness.audit.records) == len(records) == 2
+    assert records.keys() == {"thread.close", "thread.import"}
+    assert records["thread.import"].at == began, "not when the session ended"

@@ -121,6 +121,19 @@ async def test_a_session_that_is_too_long_to_be_imported_is_exported_in_parts(
     assert [len(part["messages"]) for part in parts] == [4, 2]
 
 
+async def test_parts_of_a_session_are_small_enough_to_be_imported(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("baton.privacy.export.IMPORTED_BYTES", 5_000)
+    for number in range(3):
+        await served.harness.say(f"m{number}", f'{number}"\n\u00fc' * 500)
+    parts = await lines(served, content="sessions")
+    assert [part["sessionId"].partition(".")[2] for part in parts] == ["", "2", "3"]
+    assert max(len(json.dumps(part, ensure_ascii=False).encode()) for part in parts) < 5_500
+    said = [message["id"] for part in parts for message in part["messages"] if message["role"] == "user"]
+    assert said == ["m0", "m1", "m2"]
+
+
 async def test_an_export_is_of_one_user(served: Served) -> None:
     await served.harness.say("m1", "Hello")
     assert code(await served.get("/users/ada/export", user="bob")) == (403, "forbidden")

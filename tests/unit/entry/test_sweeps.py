@@ -115,6 +115,15 @@ async def test_a_closing_that_got_stuck_is_started_again(harness: Harness) -> No
     assert sorted(attempt for _, attempt in harness.closings.started) == [1, 3]
 
 
+async def test_a_closing_that_never_stores_an_episode_is_started_less_and_less(harness: Harness) -> None:
+    await harness.say()
+    await close(harness)
+    for _ in range(24 * 12):
+        harness.clock.advance(5 * 60)
+        await harness.sweeper.sweep(seconds=5)
+    assert len(harness.closings.started) <= 14
+
+
 async def test_a_settled_thread_is_not_looked_at_any_more(harness: Harness) -> None:
     await harness.say()
     await close(harness)

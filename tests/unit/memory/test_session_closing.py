@@ -319,6 +319,25 @@ async def test_a_thread_that_is_deleted_while_it_is_indexed_leaves_nothing(
     assert await documents(harness) == []
 
 
+async def test_an_episode_that_is_removed_while_it_is_indexed_leaves_nothing(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await session(harness, "Hello")
+    await run(harness, ClosingStep.STORE, ClosingStep.SUMMARIZE, ClosingStep.COMPARE)
+    put = harness.search.put
+
+    async def put_and_remove(*arguments: Any) -> None:
+        await put(*arguments)
+        monkeypatch.setattr(harness.episodes, "get", removed)
+
+    async def removed(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(harness.search, "put", put_and_remove)
+    assert await harness.app.session_closing.run(ClosingStep.INDEX, harness.ada, harness.thread_id, 1) is None
+    assert await documents(harness) == []
+
+
 async def test_long_conversations_are_summarized_in_parts_of_bounded_size(harness: Harness) -> None:
     texts = [f"Message {number}: " + "very long " * 2_000 for number in range(40)]
     await session(harness, *texts)

@@ -8,9 +8,10 @@ import pytest
 
 from baton.composition.app import build
 from baton.domain.errors import NotFound
-from baton.domain.forgetting import MAX_ROUNDS, ForgetRequest, ForgetStatus, NextStep
+from baton.domain.forgetting import MAX_ROUNDS, EpisodeTrace, ForgetRequest, ForgetStatus, ForgetSubject, NextStep
 from baton.domain.identity import Scope
 from baton.domain.retention import Retention
+from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from tests.fakes.clock import FakeClock
 from tests.fakes.erasure import FakeErasure, FakeForgetRequests, FakeForgettings, FakeObjectErasure, FakeRetentions
 from tests.harness.harness import Harness
@@ -165,3 +166,35 @@ async def test_retention_leaves_a_thread_whose_fork_is_in_use(steps: Steps) -> N
     [request_id] = steps.forgettings.started
     assert (await steps.run(request_id))[-1] == "done"
     assert set(steps.erasure.traces) == {("acme", "t1"), ("acme", "fork")}
+
+
+async def test_a_thread_that_has_become_another_users_is_left_alone(steps: Steps) -> None:
+    thread_id = "3b1f8f3e-0000-4000-8000-000000000001"
+    steps.talk(ADA, thread_id)
+    request = ForgetRequest("r1", "acme", ForgetSubject.THREAD, "ada", "ada", steps.clock.now(), thread_id)
+    await steps.requests.save(ADA, replace(request, status=ForgetStatus.FAILED))
+    steps.talk(BOB, thread_id)
+    again = await steps.app.forget_calls.forget_thread(ADA, thread_id)
+    await steps.run(again.id)
+    trace = steps.erasure.traces["acme", thread_id]
+    assert (trace.user_id, trace.is_buried) == ("bob", False)
+    assert steps.objects.versions["acme", thread_id] == 2
+
+
+@pytest.mark.parametrize("crash_at", range(1, 8))
+async def test_an_old_episode_goes_from_the_index_wherever_a_step_dies(steps: Steps, crash_at: int) -> None:
+    old = EpisodeTrace("3b1f8f3e-0000-4000-8000-000000000001", 1, "ada")
+    recent = EpisodeTrace(old.thread_id, 2, "ada")
+    steps.erasure.listed[old] = ("acme", steps.clock.now())
+    steps.clock.advance(40 * 86400)
+    steps.erasure.listed[recent] = ("acme", steps.clock.now())
+    for episode in (old, recent):
+        document = IndexDocument(episode.id, episode.id, "message", {}, steps.clock.now(), thread_id=episode.thread_id)
+        await steps.harness.search.put(ADA, IndexName.EPISODES, [document])
+    await steps.retentions.put(ADA, Retention(episodes=30, changed_by="boss", changed_at=steps.clock.now()))
+    await steps.app.retention_runs.start_due()
+    steps.erasure.crash_at = crash_at
+    assert (await steps.run(steps.forgettings.started[0]))[-1] == "done"
+    assert list(steps.erasure.listed) == [recent]
+    left = steps.harness.search.list(ADA, IndexName.EPISODES, SearchFilter())
+    assert [document.source_id async for document in left] == [recent.id]

@@ -23,7 +23,7 @@ from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import listed_at
 from baton.domain.episode import episode_id
 from baton.domain.errors import StoreUnavailable
-from baton.domain.forgetting import ThreadTrace, without_content
+from baton.domain.forgetting import EpisodeTrace, ThreadTrace, without_content
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.gather_all import gather_all
@@ -194,15 +194,29 @@ class DynamoErasure:
                     return +counts, False
         return +counts, True
 
-    async def sweep_episodes(self, scope: Scope, thread_id: str, *, before: datetime) -> Sequence[str]:
-        gone: list[str] = []
-        async for page in self._table.query(keys.partition(scope, thread_id), prefix="EPISODE#"):
-            for item in page:
-                if item.get("ended_at", 0) < to_millis(before):
-                    await self._table.delete({"PK": item["PK"], "SK": item["SK"]})
-                    await self._forget_places(scope, thread_id, [_number(item)])
-                    gone.append(episode_id(thread_id, _number(item)))
-        return gone
+    async def ended_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
+        last = f"{to_millis(before):015d}"
+        for listing in keys.all_tenant_episodes(scope):
+            async for page in self._table.query(listing, last=last, limit=100, index=LISTING):
+                found = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
+                places = await self._table.get_many(found, consistent=True) if found else []
+                yield [_episode_trace(place) for place in places if place["listed_at"] < last]
+
+    async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
+        with contextlib.suppress(ConditionFailed):  # its session has ended anew
+            await self._table.delete(
+                keys.episode(scope, episode.thread_id, episode.number),
+                condition="attribute_not_exists(PK) OR ended_at < :before",
+                values={":before": to_millis(before)},
+            )
+
+    async def unlist_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
+        with contextlib.suppress(ConditionFailed):
+            await self._table.delete(
+                keys.episode_place(scope, episode.id, episode.thread_id, episode.number),
+                condition="attribute_not_exists(PK) OR listed_at < :before",
+                values={":before": f"{to_millis(before):015d}"},
+            )
 
     async def _traces(self, scope: Scope, partitions: Sequence[str], user_id: str | None) -> list[ThreadTrace]:
         """Read the thread items of partitions; one without is listed all the same, as the user's."""
@@ -281,6 +295,11 @@ def _trace(item: Item) -> ThreadTrace:
         swept=item.get("swept", ""),
         run_id=item.get("run_id"),
     )
+
+
+def _episode_trace(place: Item) -> EpisodeTrace:
+    _, thread_id, number = place["SK"].split("#")
+    return EpisodeTrace(thread_id, int(number), place["user_id"])
 
 
 def _unchanged(item: Item | None) -> tuple[str, Item]:

@@ -20,7 +20,7 @@ from baton.domain.task import Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.off_loop import LARGE, off_loop
-from baton.ports.run_records import PAGE_SIZE
+from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE
 from baton.ports.thread_store import Lease
 
 _BEYOND = 10**12 - 1
@@ -60,20 +60,20 @@ class DynamoRunRecords:
     async def calls_between(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
     ) -> Sequence[ToolCallRecord]:
-        return await self._calls(scope, thread_id, await self._between(scope, thread_id, first_ordinal, end_ordinal))
+        if first_ordinal >= end_ordinal:
+            return []
+        items, _ = await self._newest(
+            scope, thread_id, keys.call_sort, MAX_BETWEEN, _cursor_below(end_ordinal), first_ordinal=first_ordinal
+        )
+        calls, _ = await self._until_full(scope, thread_id, items)
+        return calls[::-1]
 
     async def calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
         items, next_cursor = await self._newest(scope, thread_id, keys.call_sort, limit, cursor)
-        calls: list[ToolCallRecord] = []
-        size = 0
-        for item in items:
-            calls += await self._calls(scope, thread_id, [item])
-            size += _call_size(calls[-1])
-            if size >= PAGE_SIZE:
-                break
-        return calls, next_cursor if len(calls) == len(items) else _cursor(items[len(calls) - 1])
+        calls, is_whole = await self._until_full(scope, thread_id, items)
+        return calls, next_cursor if is_whole else _cursor(items[len(calls) - 1])
 
     async def put_task(self, lease: Lease, task: Task) -> None:
         scope, thread_id = lease.scope, lease.thread_id
@@ -136,8 +136,28 @@ class DynamoRunRecords:
                 found += page
         return sorted(found, key=_place)
 
+    async def _until_full(
+        self, scope: Scope, thread_id: str, items: Sequence[Item]
+    ) -> tuple[list[ToolCallRecord], bool]:
+        """Return the calls of the first items, until they fill a page, and whether they are all."""
+        calls: list[ToolCallRecord] = []
+        size = 0
+        for item in items:
+            calls += await self._calls(scope, thread_id, [item])
+            size += _call_size(calls[-1])
+            if size >= PAGE_SIZE:
+                break
+        return calls, len(calls) == len(items)
+
     async def _newest(
-        self, scope: Scope, thread_id: str, sort: Callable[[int], str], limit: int, cursor: str | None
+        self,
+        scope: Scope,
+        thread_id: str,
+        sort: Callable[[int], str],
+        limit: int,
+        cursor: str | None,
+        *,
+        first_ordinal: int = 0,
     ) -> tuple[list[Item], str | None]:
         """Return a page of items, newest first, and the next cursor. Reading stops with the run that fills the page.
 
@@ -148,7 +168,7 @@ class DynamoRunRecords:
         run: list[Item] = []
         async for page in self._table.query(
             keys.partition(scope, thread_id),
-            first=sort(0),
+            first=sort(first_ordinal),
             last=sort(below[0] + 1 if below else _BEYOND),
             newest_first=True,
             limit=limit + 1,
@@ -205,6 +225,11 @@ def _cursor(last: Item) -> str:
     """Return the cursor of the page after the one that ends with ``last``."""
     first_ordinal, at, record_id = _place(last)
     return encode({"run": first_ordinal, "at": at, "id": record_id})
+
+
+def _cursor_below(ordinal: int) -> str:
+    """Return the cursor of the page of runs that begin before ``ordinal``."""
+    return encode({"run": ordinal, "at": -1, "id": ""})
 
 
 def _call_size(call: ToolCallRecord) -> int:

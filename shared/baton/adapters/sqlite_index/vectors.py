@@ -48,7 +48,7 @@ class VectorCache:
         else:
             added = self._read(file, view, version, after=int(known.numbers[-1]) if len(known.numbers) else 0)
             if not len(added.numbers):
-                return known
+                return _until(known, _newest(file, view))
             vectors = Vectors(
                 version, np.concatenate([known.numbers, added.numbers]), np.concatenate([known.rows, added.rows])
             )
@@ -73,3 +73,14 @@ class VectorCache:
             while self._bytes > self._max_bytes:
                 _, dropped = self._kept.popitem(last=False)
                 self._bytes -= dropped.rows.nbytes
+
+
+def _newest(file: OwnerFile, view: int) -> int:
+    [[number]] = file.connection.execute(f"SELECT coalesce(max(number), 0) FROM vectors_{view}").fetchall()
+    return int(number)
+
+
+def _until(vectors: Vectors, newest: int) -> Vectors:
+    """Return the vectors up to a number. Another search, which began later, may have kept newer ones."""
+    end = int(np.searchsorted(vectors.numbers, newest, side="right"))
+    return Vectors(vectors.version, vectors.numbers[:end], vectors.rows[:end])

@@ -39,7 +39,7 @@ class ClosingStep(StrEnum):
 
 
 class _Forgotten(Exception):
-    """The thread was deleted since its session ended. Nothing of it may be stored any more."""
+    """The thread or its episode was deleted since its session ended. Nothing of it may be stored any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,10 @@ class SessionClosing:
             await self.index.remove(scope, episode.ref)
             raise
         now = await self.episodes.get(scope, thread.id, episode.ref.number)
-        if now is not None and (now.summary, now.facts) == (episode.summary, episode.facts):
+        if now is None:  # the tenant's retention has removed it in the meantime
+            await self.index.remove(scope, episode.ref)
+            raise _Forgotten
+        if (now.summary, now.facts) == (episode.summary, episode.facts):
             await self.episodes.mark(scope, episode.ref, EpisodePart.INDEX)
 
     async def _complete(self, scope: Scope, episode: Episode) -> Episode | None:
