@@ -43,9 +43,10 @@ class AgentHistories:
             )
             return ReadHistory(messages)
         history = given.history
-        if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(given.opening):
-            # The history was read with the main agent's budget, which may be smaller than this agent's.
-            history = await self._read(window)
+        if conversation.was_handed_over_by(given.opening):
+            # It was read for another agent, whose budget may be smaller, and whose summary this one may not see.
+            is_full = handoff.context_mode is ContextMode.FULL
+            history = await self._read(window) if is_full else ReadHistory(history.messages)
         return replace(history, messages=granted(handoff, history.messages))
 
     def windows(self, results: Sequence[AgentResult]) -> tuple[HistoryWindow, ...]:
