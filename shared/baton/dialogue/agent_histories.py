@@ -12,7 +12,7 @@ from baton.domain.history_window import HistoryWindow, SummaryDue, session_of, w
 from baton.domain.message import Role
 from baton.handoffs.forks import fork_id
 from baton.memory.prompt.context import reading_budget
-from baton.memory.prompt.handoff_context import granted
+from baton.memory.prompt.handoff_context import granted, session_start
 from baton.memory.prompt.history_reading import ReadHistory, read_history
 from baton.memory.prompt.history_window import Exchange, WindowedHistory, next_start
 
@@ -66,14 +66,12 @@ class AgentHistories:
         window, handoff = last.history.window, self._tracker.current.handoff
         if window.session != self._session:
             return None  # it has handed the conversation on
-        thread_id, since = self._input.thread.id, 0
+        thread_id, since = self._input.thread.id, session_start(handoff)
         below = next_start(last.history, self._exchange)
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
             if self._tracker.current.was_handed_over_by(self._input.opening):
                 return None  # the fork is yet to be written
             thread_id, below = fork_id(handoff), None  # the run's messages have other ordinals there
-        elif handoff is not None and handoff.context_mode is not ContextMode.FULL:
-            since = handoff.ordinal
         if below is None and window.first_ordinal > max(since, window.summary_at or 0):
             below = window.first_ordinal
         return SummaryDue(thread_id, window.agent_id, below, since, window.summary_at) if below is not None else None

@@ -120,7 +120,7 @@ async def test_the_main_agents_summary_is_not_shown_to_a_specialist(mode: str) -
 
 
 async def test_a_second_session_is_not_told_the_summary_of_the_first() -> None:
-    harness = ThriftyHarness(context_mode="recent", recent_messages=6)
+    harness = ThriftyHarness(context_mode="recent", recent_messages=16)
     await harness.hand_over("trigger")
     harness.queue.sent.clear()
     for number in range(20):
@@ -131,8 +131,8 @@ async def test_a_second_session_is_not_told_the_summary_of_the_first() -> None:
     assert "swordfish" in str(harness.model.asked[-1].prompts)
     await harness.exit()
     await harness.hand_over("trigger", message_id="again")
-    await harness.talk("second", 2)
-    assert all("swordfish" not in str(asked.prompts) for asked in harness.model.asked[-3:])
+    await harness.talk("second", 6)
+    assert all("swordfish" not in str(asked.prompts) for asked in harness.model.asked[-7:])
 
 
 async def test_an_approval_goes_on_with_the_prompt_that_asked() -> None:
