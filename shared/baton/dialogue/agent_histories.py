@@ -38,10 +38,7 @@ class AgentHistories:
             was_active = given.thread.conversation.handoff is None
             return given.history if was_active else await self._read(window)
         if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(given.opening):
-            messages = await given.services.forks.history(
-                self._context.scope, handoff, token_budget=self._budget, first_ordinal=window.first_ordinal
-            )
-            return ReadHistory(messages)
+            return await given.services.forks.history(self._context.scope, handoff, window, token_budget=self._budget)
         history = given.history
         if conversation.was_handed_over_by(given.opening):
             # It was read for another agent, whose budget may be smaller, and whose summary this one may not see.

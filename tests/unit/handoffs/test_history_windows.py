@@ -135,6 +135,21 @@ async def test_a_second_session_is_not_told_the_summary_of_the_first() -> None:
     assert all("swordfish" not in str(asked.prompts) for asked in harness.model.asked[-7:])
 
 
+@pytest.mark.parametrize("mode", ["summary", "full", "forked"])
+async def test_a_specialist_keeps_its_summary_after_a_stride_without_a_new_one(mode: str) -> None:
+    harness = ThriftyHarness(context_mode=mode)
+    await harness.hand_over("trigger")
+    for number in range(20):
+        await harness.say(f"first{number}", f"first question {number}")
+        if await write_summaries(harness, "The user wants a lamp."):
+            break
+    await harness.talk("later", 15)
+    own = next(window for window in harness.windows if window.agent_id == "maker")
+    assert own.summary_at is not None
+    assert own.summary_at < own.first_ordinal
+    assert "The user wants a lamp." in str(harness.model.asked[-1].prompts)
+
+
 async def test_an_approval_goes_on_with_the_prompt_that_asked() -> None:
     harness: Harness = wiki()
     for number in range(3):
