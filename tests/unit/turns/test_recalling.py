@@ -112,6 +112,7 @@ async def test_an_agent_can_switch_each_retrieval_off() -> None:
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     await harness.say(content=QUESTION)
     assert harness.search.searches == []
+    assert QUESTION not in harness.embedder.embedded
     assert prompts(harness) == [("system", "Be brief."), ("user", QUESTION)]
 
 
@@ -349,6 +350,15 @@ async def test_a_version_of_a_skill_is_embedded_once() -> None:
     for number in range(3):
         await harness.say(f"m{number}", f"How is the cat called, {number}?")
     assert harness.embedder.embedded.count("tell me names") == 1
+
+
+async def test_a_message_with_a_trigger_is_not_embedded_for_other_skills() -> None:
+    quiet = ASSISTANT.memory.model_copy(update={"semantic_top_k": 0, "episodic_top_k": 0})
+    harness = Harness(recalls=True, assistant=ASSISTANT.model_copy(update={"memory": quiet}))
+    await teach(harness, "Cats", "cat called")
+    await harness.say(content=QUESTION)
+    assert "The message matches the skill 'Cats'" in told(harness)
+    assert harness.embedder.embedded == []
 
 
 async def test_triggers_match_even_if_everything_else_is_slow() -> None:
