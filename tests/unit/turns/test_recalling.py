@@ -129,6 +129,19 @@ async def test_what_stands_in_the_history_is_not_recalled() -> None:
     assert item["reason"] == "already in the message history"
 
 
+@pytest.mark.parametrize(("minutes", "is_recalled"), [(0, False), (-1, True)])
+async def test_the_summary_of_a_session_that_stands_in_the_history_is_not_recalled(
+    minutes: int, is_recalled: bool
+) -> None:
+    harness = Harness(recalls=True)
+    began = harness.clock.now() + timedelta(minutes=minutes)
+    await harness.say("m1", "My cat is called Miso.")
+    about: dict[str, Any] = {"thread_id": harness.thread_id, "kind": "summary", "at": began}
+    await remember(harness.search, harness.embedder, harness.ada, "The user's cat is called Miso.", **about)
+    await harness.say("m2", QUESTION)
+    assert ("The user's cat is called Miso." in told(harness)) == is_recalled
+
+
 async def test_the_model_is_told_what_was_recalled_as_data_too() -> None:
     harness = await remembering()
     await harness.say(content=QUESTION)
