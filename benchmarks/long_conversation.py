@@ -101,7 +101,8 @@ class Player:
     specialist: AgentDefinition
     counter: TokenCounter
     calls: list[Call] = field(default_factory=list)
-    strides: int = 0
+    strides: list[int] = field(default_factory=list)
+    """The turns in which a window has moved on."""
     stored: list[StoredMessage] = field(default_factory=list)
     windows: dict[tuple[str, str], HistoryWindow] = field(default_factory=dict)
 
@@ -152,7 +153,8 @@ class Player:
             prompts, current_from = kept, first
             self._record(turn, prompts)
         exchange.append(self._message(turn, Role.ASSISTANT, turn.answer, question.ordinal + len(exchange), agent))
-        self.strides += history.window.first_ordinal != window.first_ordinal and window.first_ordinal > 0
+        if history.window.first_ordinal != window.first_ordinal:
+            self.strides.append(turn.number)
         self.windows[agent.id, session] = history.window
         self.stored += exchange
         below = next_start(history, Exchange(tuple(exchange))) if agent.memory.summary and handoff is None else None

@@ -45,7 +45,7 @@ class Measured:
     strides: int = 0
 
 
-def measured(name: str, calls: Sequence[Call], turns: range, strides: int = 0) -> Measured:
+def measured(name: str, calls: Sequence[Call], turns: range, strides: Sequence[int] = ()) -> Measured:
     """Charge the calls to every provider. All calls fill the caches, those of ``turns`` are counted."""
     answers = [call for call in calls if call.price == 1.0]
     shares = [share for call, share in zip(answers, repeated(answers), strict=True) if call.turn in turns]
@@ -55,7 +55,7 @@ def measured(name: str, calls: Sequence[Call], turns: range, strides: int = 0) -
         charged = [(call, cache.charge(call)[0]) for call in calls]
         costs[rules.name] = sum(price for call, price in charged if call.turn in turns)
     total = sum(tokens for _, tokens in shares)
-    return Measured(name, total, sum(same for same, _ in shares) / total, costs, strides)
+    return Measured(name, total, sum(same for same, _ in shares) / total, costs, sum(turn in turns for turn in strides))
 
 
 def measure(turns: range, played: Sequence[Turn] | None = None) -> list[Measured]:

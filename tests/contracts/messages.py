@@ -112,12 +112,12 @@ class MessageContract:
 
     async def test_messages_are_read_with_the_summaries_of_what_came_before(self, stores: Stores) -> None:
         thread = await _conversation(stores, [1, 1, 1])
-        put, later = stores.store.put_summary, "Ünd so weiter."
-        await put(stores.ada, thread, ordinal=1, agent_id="skill-creation_agent", summary="First.")
-        await put(stores.ada, thread, ordinal=1, agent_id="skill-creation_agent", summary=later)
+        put, first = stores.store.put_summary, "Ünd so weiter."
+        await put(stores.ada, thread, ordinal=1, agent_id="skill-creation_agent", summary=first)
+        await put(stores.ada, thread, ordinal=1, agent_id="skill-creation_agent", summary="Of another worker.")
         await put(stores.ada, thread, ordinal=1, agent_id="assistant", summary="Another.")
         page = await stores.store.read_messages(stores.ada, thread, limit=10, before=None)
-        expected = [{}, {"skill-creation_agent": later, "assistant": "Another."}, {}]
+        expected = [{}, {"skill-creation_agent": first, "assistant": "Another."}, {}]
         assert [message.summaries for message in page.messages] == expected
         recent = await stores.store.recent_messages(stores.ada, thread, token_budget=10)
         assert [message.summaries for message in recent] == expected

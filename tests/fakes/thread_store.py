@@ -119,7 +119,7 @@ class FakeThreadStore(FakeLeases):
         messages = self._messages[scope.tenant_id, thread.id]
         if ordinal in messages:
             fence, message = messages[ordinal]
-            messages[ordinal] = (fence, replace(message, summaries={**message.summaries, agent_id: summary}))
+            messages[ordinal] = (fence, replace(message, summaries={agent_id: summary, **message.summaries}))
 
     def _below(self, scope: Scope, thread: Thread, before: int | None) -> list[StoredMessage]:
         top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)

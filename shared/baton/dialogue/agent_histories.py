@@ -12,7 +12,7 @@ from baton.domain.history_window import HistoryWindow, SummaryDue, session_of, w
 from baton.domain.message import Role
 from baton.handoffs.forks import fork_id
 from baton.memory.prompt.context import reading_budget
-from baton.memory.prompt.handoff_context import granted
+from baton.memory.prompt.handoff_context import granted, session_start
 from baton.memory.prompt.history_reading import ReadHistory, read_history
 from baton.memory.prompt.history_window import Exchange, WindowedHistory, next_start
 
@@ -38,14 +38,12 @@ class AgentHistories:
             was_active = given.thread.conversation.handoff is None
             return given.history if was_active else await self._read(window)
         if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(given.opening):
-            messages = await given.services.forks.history(
-                self._context.scope, handoff, token_budget=self._budget, first_ordinal=window.first_ordinal
-            )
-            return ReadHistory(messages)
+            return await given.services.forks.history(self._context.scope, handoff, window, token_budget=self._budget)
         history = given.history
-        if handoff.context_mode is ContextMode.FULL and conversation.was_handed_over_by(given.opening):
-            # The history was read with the main agent's budget, which may be smaller than this agent's.
-            history = await self._read(window)
+        if conversation.was_handed_over_by(given.opening):
+            # It was read for another agent, whose budget may be smaller, and whose summary this one may not see.
+            is_full = handoff.context_mode is ContextMode.FULL
+            history = await self._read(window) if is_full else ReadHistory(history.messages)
         return replace(history, messages=granted(handoff, history.messages))
 
     def windows(self, results: Sequence[AgentResult]) -> tuple[HistoryWindow, ...]:
@@ -65,14 +63,12 @@ class AgentHistories:
         window, handoff = last.history.window, self._tracker.current.handoff
         if window.session != self._session:
             return None  # it has handed the conversation on
-        thread_id, since = self._input.thread.id, 0
+        thread_id, since = self._input.thread.id, session_start(handoff)
         below = next_start(last.history, self._exchange)
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
             if self._tracker.current.was_handed_over_by(self._input.opening):
                 return None  # the fork is yet to be written
             thread_id, below = fork_id(handoff), None  # the run's messages have other ordinals there
-        elif handoff is not None and handoff.context_mode is not ContextMode.FULL:
-            since = handoff.ordinal
         if below is None and window.first_ordinal > max(since, window.summary_at or 0):
             below = window.first_ordinal
         return SummaryDue(thread_id, window.agent_id, below, since, window.summary_at) if below is not None else None

@@ -14,6 +14,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.content import content_digest
 from baton.domain.errors import NotAFork, NothingToMerge, ThreadLed, ThreadUnavailable, UnknownAgent
 from baton.domain.handoff import HandoffRequest
+from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
 from baton.domain.thread import Run, Thread
@@ -23,6 +24,7 @@ from baton.leases.acquiring import acquire_when_free, waiting
 from baton.leases.holding import holding
 from baton.memory.message_range import messages_between
 from baton.memory.prompt.handoff_context import said
+from baton.memory.prompt.history_reading import ReadHistory, read_history
 from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
@@ -99,11 +101,11 @@ class Forks:
         return await self._store.get_thread(scope, lease.thread_id)
 
     async def history(
-        self, scope: Scope, handoff: HandoffRequest, *, token_budget: int, first_ordinal: int = 0
-    ) -> Sequence[StoredMessage]:
-        """Return the newest messages of a specialist's fork from ``first_ordinal`` on, within ``token_budget``."""
+        self, scope: Scope, handoff: HandoffRequest, window: HistoryWindow, *, token_budget: int
+    ) -> ReadHistory:
+        """Return the newest messages of a specialist's fork in its window, within ``token_budget``."""
         child = await self._store.get_thread(scope, fork_id(handoff))
-        return await self._store.recent_messages(scope, child, token_budget=token_budget, first_ordinal=first_ordinal)
+        return await read_history(self._store, scope, child, window, token_budget=token_budget)
 
     async def extend(self, scope: Scope, exchange: ForkedExchange) -> None:
         """Write an exchange into its fork and create the fork if needed. A repetition changes nothing.

@@ -251,8 +251,8 @@ class ThreadStore(Protocol):
     async def put_summary(self, scope: Scope, thread: Thread, *, ordinal: int, agent_id: str, summary: str) -> None:
         """Store an agent's summary of everything before a committed message, with that message.
 
-        Messages are read with it. It needs no lease, because it changes nothing that a turn has written, and a later
-        summary of the same messages is as good. Does nothing if the message is gone.
+        Messages are read with it. It needs no lease, because it changes nothing that a turn has written. Does nothing
+        if the message is gone, or has a summary for the agent: a prompt that holds it must not change.
         """
         ...
 

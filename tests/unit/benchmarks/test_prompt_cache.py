@@ -13,6 +13,7 @@ def test_a_history_that_stays_is_paid_once() -> None:
     named = dict(settings)
     message = named["before_message"]
     assert message.repeated_share >= 0.85
+    assert 0 < message.strides <= 10, "of these turns only"
     for provider, cost in message.costs.items():
         assert cost <= 0.3 * before[1].costs[provider], provider
         assert named["before_history"].costs[provider] < before[1].costs[provider]

@@ -91,6 +91,65 @@ async def test_a_specialists_summary_tells_only_what_it_may_see(mode: str, is_se
     assert any("swordfish" in each or "before question" in each for each in material) is not is_secret
 
 
+async def write_summaries(harness: ThriftyHarness, text: str) -> int:
+    """Let a worker write the summaries that wait in the queue."""
+    waiting = [message for _, message in harness.queue.sent if isinstance(message, QueuedSummary)]
+    harness.queue.sent.clear()
+    for message in waiting:
+        harness.model.script(text)
+        await harness.app.history_summaries.write(message.scope, message.due)
+    return len(waiting)
+
+
+@pytest.mark.parametrize("mode", ["summary", "recent", "forked"])
+async def test_the_main_agents_summary_is_not_shown_to_a_specialist(mode: str) -> None:
+    harness = ThriftyHarness(context_mode=mode, recent_messages=1)
+    for number in range(15):
+        await harness.say(f"first{number}", f"first question {number}")
+        if await write_summaries(harness, "The password is swordfish."):
+            break
+    await harness.talk("later", 15)
+    (main,) = harness.windows
+    assert main.summary_at is not None
+    assert main.summary_at < main.first_ordinal, "the summary is read apart, because its message has left the history"
+    assert "swordfish" in str(harness.model.asked[-1].prompts)
+    await harness.hand_over("trigger")
+    asked = harness.model.asked[-1].prompts
+    assert "Please make me a thing" in str(asked)
+    assert "swordfish" not in str(asked)
+
+
+async def test_a_second_session_is_not_told_the_summary_of_the_first() -> None:
+    harness = ThriftyHarness(context_mode="recent", recent_messages=16)
+    await harness.hand_over("trigger")
+    harness.queue.sent.clear()
+    for number in range(20):
+        await harness.say(f"during{number}", f"during question {number}")
+        if await write_summaries(harness, "The password is swordfish."):
+            break
+    await harness.talk("more", 2)
+    assert "swordfish" in str(harness.model.asked[-1].prompts)
+    await harness.exit()
+    await harness.hand_over("trigger", message_id="again")
+    await harness.talk("second", 6)
+    assert all("swordfish" not in str(asked.prompts) for asked in harness.model.asked[-7:])
+
+
+@pytest.mark.parametrize("mode", ["summary", "full", "forked"])
+async def test_a_specialist_keeps_its_summary_after_a_stride_without_a_new_one(mode: str) -> None:
+    harness = ThriftyHarness(context_mode=mode)
+    await harness.hand_over("trigger")
+    for number in range(20):
+        await harness.say(f"first{number}", f"first question {number}")
+        if await write_summaries(harness, "The user wants a lamp."):
+            break
+    await harness.talk("later", 15)
+    own = next(window for window in harness.windows if window.agent_id == "maker")
+    assert own.summary_at is not None
+    assert own.summary_at < own.first_ordinal
+    assert "The user wants a lamp." in str(harness.model.asked[-1].prompts)
+
+
 async def test_an_approval_goes_on_with_the_prompt_that_asked() -> None:
     harness: Harness = wiki()
     for number in range(3):

@@ -112,6 +112,7 @@ async def test_an_agent_can_switch_each_retrieval_off() -> None:
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     await harness.say(content=QUESTION)
     assert harness.search.searches == []
+    assert QUESTION not in harness.embedder.embedded
     assert prompts(harness) == [("system", "Be brief."), ("user", QUESTION)]
 
 
@@ -126,6 +127,19 @@ async def test_what_stands_in_the_history_is_not_recalled() -> None:
     record = await context(harness, harness.request("m2").run_id)
     [item] = next(block["items"] for block in record["blocks"] if block["kind"] == "episodes")
     assert item["reason"] == "already in the message history"
+
+
+@pytest.mark.parametrize(("minutes", "is_recalled"), [(0, False), (-1, True)])
+async def test_the_summary_of_a_session_that_stands_in_the_history_is_not_recalled(
+    minutes: int, is_recalled: bool
+) -> None:
+    harness = Harness(recalls=True)
+    began = harness.clock.now() + timedelta(minutes=minutes)
+    await harness.say("m1", "My cat is called Miso.")
+    about: dict[str, Any] = {"thread_id": harness.thread_id, "kind": "summary", "at": began}
+    await remember(harness.search, harness.embedder, harness.ada, "The user's cat is called Miso.", **about)
+    await harness.say("m2", QUESTION)
+    assert ("The user's cat is called Miso." in told(harness)) == is_recalled
 
 
 async def test_the_model_is_told_what_was_recalled_as_data_too() -> None:
@@ -349,6 +363,15 @@ async def test_a_version_of_a_skill_is_embedded_once() -> None:
     for number in range(3):
         await harness.say(f"m{number}", f"How is the cat called, {number}?")
     assert harness.embedder.embedded.count("tell me names") == 1
+
+
+async def test_a_message_with_a_trigger_is_not_embedded_for_other_skills() -> None:
+    quiet = ASSISTANT.memory.model_copy(update={"semantic_top_k": 0, "episodic_top_k": 0})
+    harness = Harness(recalls=True, assistant=ASSISTANT.model_copy(update={"memory": quiet}))
+    await teach(harness, "Cats", "cat called")
+    await harness.say(content=QUESTION)
+    assert "The message matches the skill 'Cats'" in told(harness)
+    assert harness.embedder.embedded == []
 
 
 async def test_triggers_match_even_if_everything_else_is_slow() -> None:

@@ -42,11 +42,6 @@ def read_items(client: DynamoDBClient) -> None:
     client.meta.events.register("before-parse.dynamodb", _read, unique_id="baton-items")
 
 
-def keep_endpoint(client: DynamoDBClient) -> None:
-    """Let ``client`` send every request to the endpoint of its region, without evaluating AWS's rules for each one."""
-    client._ruleset_resolver = None  # type: ignore[attr-defined]
-
-
 def _attribute(value: Any) -> dict[str, Any]:
     if type(value) is str:
         return {"S": value}

@@ -112,7 +112,7 @@ class Messages(Leases):
                 "SET #summary = :summary",
                 {":summary": summary},
                 names={"#summary": f"{_SUMMARY}{agent_id}"},
-                condition="attribute_exists(PK)",
+                condition="attribute_exists(PK) AND attribute_not_exists(#summary)",
             )
 
     def _backwards(

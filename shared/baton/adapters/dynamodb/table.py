@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from baton.adapters import aws
-from baton.adapters.dynamodb.attributes import Item, deserialize, keep_endpoint, read_items, serialize
+from baton.adapters.dynamodb.attributes import Item, deserialize, read_items, serialize
 from baton.domain.errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ class Table:
     def of(cls, client: DynamoDBClient, name: str, *, seconds: float = MAX_SECONDS) -> Table:
         """Return the table, and let ``client`` read items faster than botocore does."""
         read_items(client)
-        keep_endpoint(client)
         return cls(client, name, seconds=seconds)
 
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:

@@ -10,6 +10,7 @@ from baton.domain.agent import AgentDefinition, RetrievedPlace
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage
+from baton.memory.prompt.handoff_context import session_start
 from baton.memory.prompt.history_window import (
     RAW_FACTOR,
     Exchange,
@@ -144,7 +145,13 @@ def window_rules(agent: AgentDefinition, room: int, handoff: HandoffRequest | No
     """Return how the agent's window moves in ``room`` tokens."""
     is_cut = handoff is None or handoff.context_mode is ContextMode.FULL
     memory = agent.memory
-    return WindowRules(room, whole_results=memory.whole_tool_results, summarises=memory.summary, is_cut=is_cut)
+    return WindowRules(
+        room,
+        whole_results=memory.whole_tool_results,
+        summarises=memory.summary,
+        since=session_start(handoff),
+        is_cut=is_cut,
+    )
 
 
 def _stored_summary(history: Sequence[StoredMessage], window: HistoryWindow) -> str | None:

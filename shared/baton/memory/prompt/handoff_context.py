@@ -44,6 +44,16 @@ def granted(handoff: HandoffRequest, history: Sequence[StoredMessage]) -> list[S
     ]
 
 
+def session_start(handoff: HandoffRequest | None) -> int:
+    """Return the ordinal from which the active agent sees everything; what it sees of older messages was granted.
+
+    It is 0 for an agent that sees the whole thread, or all of its fork, which has ordinals of its own.
+    """
+    if handoff is None or handoff.context_mode in (ContextMode.FULL, ContextMode.FORKED):
+        return 0
+    return handoff.ordinal
+
+
 def handoff_notes(handoff: HandoffRequest) -> list[Prompt]:
     """Return the system messages before the history: the summary, in the mode ``summary``."""
     if handoff.context_mode is not ContextMode.SUMMARY:

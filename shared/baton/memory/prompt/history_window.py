@@ -51,6 +51,8 @@ class WindowRules:
     """The newest results of tools that a stride leaves as they are; None to mask none."""
     summarises: bool = True
     """Whether what leaves the window is told by a summary."""
+    since: int = 0
+    """Where the agent's session begins. Summaries of an earlier session of the same agent are not shown."""
     is_cut: bool = False
     """Whether an incomplete history was cut by its reader, and not by what the agent may see."""
 
@@ -193,8 +195,9 @@ def _masked_below(inside: Sequence[Exchange], window: HistoryWindow, whole: int 
 
 
 def _is_summarised(exchange: Exchange, window: HistoryWindow, rules: WindowRules) -> bool:
-    """Return whether everything before the exchange is summarised for the agent."""
-    return rules.summarises and window.agent_id in exchange.messages[0].summaries
+    """Return whether everything before the exchange that the agent may see is summarised for it."""
+    is_own = not rules.since or exchange.first_ordinal > rules.since
+    return rules.summarises and is_own and window.agent_id in exchange.messages[0].summaries
 
 
 def _shown(inside: Sequence[Exchange], masked_below: int) -> int:

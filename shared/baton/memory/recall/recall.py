@@ -132,6 +132,10 @@ class _Work:
         self._agent = agent
         self._query = query
         self._deadline = deadline
+        self._vector: Vector | None = None
+        """The message's embedding, once it is known."""
+        self._embedding: asyncio.Future[Vector | None] | None = None
+        """The embedding in progress, which the first retrieval that needs it begins."""
         self._words_only: str | None = None
         """Why the message was searched by its words only, if it was."""
 
@@ -139,24 +143,23 @@ class _Work:
         """Run the retrievals, and return what they found before the deadline."""
         memory = self._agent.memory
         wants_episodes = with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
-        embedding = asyncio.ensure_future(self._embed(earlier.vector))
+        self._vector = earlier.vector
         knowledge = episodes = procedure = None
         if memory.semantic_top_k and memory.retrieved_tokens:
-            knowledge = _Step(self._find(self._find_knowledge, embedding))
+            knowledge = _Step(self._find(self._find_knowledge))
         if wants_episodes and not earlier.episodes.is_asked:
-            episodes = _Step(self._find(self._find_episodes, embedding))
+            episodes = _Step(self._find(self._find_episodes))
         if skills is not None:
-            procedure = _Step(self._nearest_skills(skills, embedding))
+            procedure = _Step(self._nearest_skills(skills))
         tasks: list[asyncio.Future[Any]] = [step.task for step in (knowledge, episodes, procedure) if step is not None]
         try:
             if tasks:
                 await asyncio.wait(tasks, timeout=self._deadline.total_seconds())
         finally:
-            await _cancel([*tasks, embedding])
-        is_embedded = embedding.done() and not embedding.cancelled()
+            await _cancel([*tasks, *([self._embedding] if self._embedding is not None else ())])
         return Found(
             query=self._query,
-            vector=embedding.result() if is_embedded else earlier.vector,
+            vector=self._vector,
             procedure=self._skill_retrieval(procedure) if procedure is not None else SkillRetrieval(),
             knowledge=self._retrieval(knowledge) if knowledge is not None else Retrieval(),
             episodes=self._retrieval(episodes)
@@ -164,15 +167,20 @@ class _Work:
             else (earlier.episodes if wants_episodes else Retrieval()),
         )
 
-    async def _embed(self, known: Vector | None) -> Vector | None:
+    async def _embedded(self) -> Vector | None:
         """Return the embedding that serves all retrievals; None if there is none in time."""
-        if known is not None or not self._embedder.dimensions:
-            return known
+        if self._vector is not None or not self._embedder.dimensions:
+            return self._vector
+        if self._embedding is None:
+            self._embedding = asyncio.ensure_future(self._embed())
+        return await asyncio.shield(self._embedding)
+
+    async def _embed(self) -> Vector | None:
         seconds = EMBEDDING_SHARE * self._deadline.total_seconds()
         try:
             async with asyncio.timeout(seconds):
-                [vector] = await self._embedder.embed([self._query])
-            return vector
+                [self._vector] = await self._embedder.embed([self._query])
+            return self._vector
         except TimeoutError:
             self._words_only = f"the embedding took more than {seconds * 1000:g} ms: searched by words only"
         except BatonError as error:
@@ -184,9 +192,9 @@ class _Work:
         count(Metric.RECALLS_INCOMPLETE)
         return None
 
-    async def _find(self, find: _Find, embedding: asyncio.Future[Vector | None]) -> tuple[FoundItem, ...]:
+    async def _find(self, find: _Find) -> tuple[FoundItem, ...]:
         """Search by words and meaning, or by words only if the index was made for another embedding model."""
-        vector = await asyncio.shield(embedding)
+        vector = await self._embedded()
         try:
             return await find(vector)
         except WrongDimension as error:
@@ -203,14 +211,12 @@ class _Work:
     async def _find_episodes(self, vector: Vector | None) -> tuple[FoundItem, ...]:
         return await find_episodes(self._search, self._scope, self._query, vector, self._embedder.name)
 
-    async def _nearest_skills(
-        self, reading: asyncio.Future[Sequence[Skill]], embedding: asyncio.Future[Vector | None]
-    ) -> tuple[SkillMatch, ...]:
+    async def _nearest_skills(self, reading: asyncio.Future[Sequence[Skill]]) -> tuple[SkillMatch, ...]:
         """Return the skills nearest by meaning; none if a trigger matches, because that decides."""
         skills = await asyncio.shield(reading)
         if not skills or by_trigger(skills, self._query):
             return ()
-        vector = await asyncio.shield(embedding)
+        vector = await self._embedded()
         return await self._skill_vectors.nearest(skills, vector) if vector is not None else ()
 
     def _retrieval(self, step: _Step[FoundItem]) -> Retrieval:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime
 
 from baton.domain.agent import MemorySettings
 from baton.domain.message import Role, StoredMessage
 from baton.domain.skill import Skill
+from baton.memory.episodes.episode_documents import SUMMARY
 from baton.memory.prompt.quoting import (
     KNOWLEDGE_HEAD,
     episode_line,
@@ -49,15 +50,22 @@ class SentHistory:
 
     thread_id: str = ""
     message_ids: Collection[str] = field(default_factory=frozenset)
+    since: datetime | None = None
+    """When the oldest of them was said; None if there are none."""
 
     @classmethod
-    def of(cls, thread_id: str, messages: Iterable[StoredMessage]) -> SentHistory:
+    def of(cls, thread_id: str, messages: Sequence[StoredMessage]) -> SentHistory:
         """Return the history of a prompt in a thread."""
-        return cls(thread_id, frozenset(message.id for message in messages))
+        since = min((message.timestamp for message in messages), default=None)
+        return cls(thread_id, frozenset(message.id for message in messages), since)
 
     def covers(self, item: FoundItem) -> bool:
         """Return whether everything that the item consists of, or was taken from, is in the prompt."""
-        if item.thread_id != self.thread_id or not item.message_ids:
+        if item.thread_id != self.thread_id:
+            return False
+        if item.kind == SUMMARY:
+            return self.since is not None and self.since <= item.at  # the time at which its session began
+        if not item.message_ids:
             return False
         return all(message_id in self.message_ids for message_id in item.message_ids)
 

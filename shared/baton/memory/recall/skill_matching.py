@@ -49,19 +49,20 @@ class SkillVectors:
 
     async def _vectors(self, skills: Sequence[Skill]) -> list[tuple[Vector, ...]]:
         texts = {self._key(skill): _texts(skill) for skill in skills}
-        missing = [key for key in texts if key not in self._known]
+        # Another message may push known vectors out while these are embedded.
+        found = {key: self._known[key] for key in texts if key in self._known}
+        missing = [key for key in texts if key not in found]
         if missing:
             embedded = list(await self._embedder.embed([text for key in missing for text in texts[key]]))
             for key in missing:
                 count = len(texts[key])
-                self._known[key], embedded = tuple(embedded[:count]), embedded[count:]
-        found = []
+                found[key], embedded = tuple(embedded[:count]), embedded[count:]
         for key in texts:
-            found.append(self._known[key])
+            self._known[key] = found[key]
             self._known.move_to_end(key)
         while len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
-        return found
+        return [found[key] for key in texts]
 
     def _key(self, skill: Skill) -> _Key:
         return skill.tenant_id, skill.agent_id, skill.slug, skill.version, self._embedder.name
