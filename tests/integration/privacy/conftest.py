@@ -67,7 +67,7 @@ class World:
             DynamoStreamLog(table, clock),
             DynamoLiveRegistry(table, clock),
             DynamoAuditLog(table, clock),
-            DynamoEpisodes(table),
+            DynamoEpisodes(table, bodies),
             DynamoIdleThreads(table, clock),
             DynamoRunRecords(table, bodies),
             DynamoHandoffs(table, bodies),
