@@ -1,4 +1,4 @@
-"""Any sequence of talking, closing and forgetting, with workers that die at any call and search that fails or is slow."""
+"""Any sequence of talking, closing and forgetting: workers die at any call, and search fails or is slow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from baton.adapters.dynamodb.codec import pack, unpack
 from baton.composition.app import App, build
-from baton.domain.episode import EndReason, EpisodeStatus
+from baton.domain.episode import EndReason, Episode, EpisodeStatus
 from baton.domain.errors import (
     BatonError,
     EmbedderUnavailable,
@@ -29,7 +29,6 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.forgetting import ForgetRequest, ForgetStatus, NextStep
-from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.search import IndexName, SearchFilter
 from baton.domain.usage import Usage
@@ -48,6 +47,11 @@ WRITERS = st.integers(0, 2)
 """Two threads of ada's, and one of bob's, who looks on."""
 crashes = st.none() | st.tuples(st.sampled_from(["unavailable", "lost answer", "dead"]), st.integers(0, 30))
 search_troubles = st.sampled_from(["none", "none", "failing", "slow", "no embedder", "slow embedder"])
+TroubledPipeline = tuple[ClosingStep, tuple[str, int] | None, str, bool]
+troubled_pipelines: st.SearchStrategy[TroubledPipeline] = st.tuples(
+    st.sampled_from(ClosingStep), crashes, search_troubles, st.booleans()
+)
+"""From which step on there is trouble, which, and whether every step runs twice at once."""
 meanwhile = st.sampled_from(["nothing", "a turn", "a closing", "the same again"])
 
 
@@ -177,47 +181,52 @@ class MemoryMachine(RuleBasedStateMachine):
 
     # What users do
 
-    @rule(at=WRITERS, crash=crashes, search=search_troubles)
-    def say(self, at: int, crash: tuple[str, int] | None, search: str) -> None:
+    @rule(at=WRITERS, times=st.integers(1, 3), crash=crashes, search=search_troubles)
+    def say(self, at: int, times: int, crash: tuple[str, int] | None, search: str) -> None:
         self.trouble.begin(crash, search)
-        self.runner.run(self._say(at))
+        for _ in range(times):
+            self.runner.run(self._say(at))
         self.runner.run(self.check())
 
     @precondition(lambda self: any(self.said))
-    @rule(at=WRITERS, crash=crashes, twice=st.booleans())
-    def close(self, at: int, crash: tuple[str, int] | None, twice: bool) -> None:
-        if self.said[at]:
-            self.trouble.begin(crash, "none")
-            self.runner.run(self._close(at, twice=twice))
-            self.runner.run(self.check())
+    @rule(data=st.data(), crash=crashes, twice=st.booleans(), pipeline=st.none() | troubled_pipelines)
+    def close(
+        self, data: st.DataObject, crash: tuple[str, int] | None, twice: bool, pipeline: TroubledPipeline | None
+    ) -> None:
+        """Close a conversation, and run the pipeline at once, or later."""
+        at = data.draw(st.sampled_from([at for at, said in enumerate(self.said) if said]))
+        self.trouble.begin(crash, "none")
+        self.runner.run(self._close(at, twice=twice))
+        self.runner.run(self.check())
+        if pipeline is not None:
+            self.make_episodes_with(pipeline)
 
     @precondition(lambda self: self.sessions)
-    @rule(
-        step=st.sampled_from(ClosingStep),
-        crash=crashes,
-        search=search_troubles,
-        twice=st.booleans(),
-    )
-    def make_episodes(self, step: ClosingStep, crash: tuple[str, int] | None, search: str, twice: bool) -> None:
-        """Run the pipelines; whoever runs them has trouble from ``step`` on."""
-        self.runner.run(self._make_episodes(step, crash, search, twice=twice))
-        self.runner.run(self.check())
+    @rule(pipeline=troubled_pipelines)
+    def make_episodes(self, pipeline: TroubledPipeline) -> None:
+        """Run the pipelines of all sessions again, as the sweeper does."""
+        self.make_episodes_with(pipeline)
 
     @precondition(lambda self: any(self.said))
-    @rule(at=st.integers(0, ALL), crash=crashes, second_crash=crashes, besides=meanwhile)
+    @rule(data=st.data(), crash=crashes, second_crash=crashes, besides=meanwhile)
     def forget(
         self,
-        at: int,
+        data: st.DataObject,
         crash: tuple[str, int] | None,
         second_crash: tuple[str, int] | None,
         besides: str,
     ) -> None:
         """Forget one conversation, or all of ada's."""
-        if at == ALL or self.said[at]:
-            self.runner.run(self._forget(at, iter([crash, second_crash]), besides))
-            self.runner.run(self.check())
+        at = data.draw(st.sampled_from([*(at for at, said in enumerate(self.said) if said), ALL]))
+        self.runner.run(self._forget(at, iter([crash, second_crash]), besides))
+        self.runner.run(self.check())
 
     # How it is done
+
+    def make_episodes_with(self, pipeline: TroubledPipeline) -> None:
+        """Run the pipelines of all sessions; whoever runs them has trouble from one of their steps on."""
+        self.runner.run(self._make_episodes(*pipeline))
+        self.runner.run(self.check())
 
     async def _say(self, at: int) -> None:
         message_id, text = self._new_message()
@@ -249,16 +258,20 @@ class MemoryMachine(RuleBasedStateMachine):
         self.sessions.add((at, ref.number))
 
     async def _make_episodes(
-        self, troubled_from: ClosingStep, crash: tuple[str, int] | None, search: str, *, twice: bool
+        self, troubled_from: ClosingStep, crash: tuple[str, int] | None, search: str, twice: bool
     ) -> None:
         steps = list(ClosingStep)
         for at, number in sorted(self.sessions):
             for step in steps:
                 has_trouble = steps.index(step) >= steps.index(troubled_from)
                 self.trouble.begin(crash if has_trouble else None, search if has_trouble else "none")
-                for _ in range(1 + twice):
-                    with contextlib.suppress(BatonError):  # the state machine goes on, and another run comes later
-                        await self.shaky.session_closing.run(step, self.owners[at], self.ids[at], number)
+                running = [
+                    self.shaky.session_closing.run(step, self.owners[at], self.ids[at], number)
+                    for _ in range(1 + twice)
+                ]
+                # Whatever fails, the state machine goes on, and another run comes later.
+                problems = [each for each in await asyncio.gather(*running, return_exceptions=True) if each]
+                assert all(isinstance(each, BatonError | Episode) for each in problems), problems
             self.trouble.end()
             episode = await self.steady.ports.episodes.get(self.owners[at], self.ids[at], number)
             if episode is None or episode.missing or episode.status is not EpisodeStatus.COMPLETE:
@@ -317,9 +330,7 @@ class MemoryMachine(RuleBasedStateMachine):
                 case "a closing":
                     for step in ClosingStep:
                         for place, number in sorted(self.sessions):
-                            await self.steady.session_closing.run(
-                                step, self.owners[place], self.ids[place], number
-                            )
+                            await self.steady.session_closing.run(step, self.owners[place], self.ids[place], number)
                 case "the same again":
                     await self.steady.forgetting.sweep(request.scope, request.id, seconds=60)
 
@@ -362,8 +373,10 @@ class MemoryMachine(RuleBasedStateMachine):
         for item in self.world.items():
             text = item_text(item)
             assert not self.forgotten & set(words_of(text)), item
-            assert item["SK"].startswith(("AUDIT#", "REQUEST#")) or "~FORGET" in item["PK"] or not any(
-                thread_id in text for thread_id in ids
+            assert (
+                item["SK"].startswith(("AUDIT#", "REQUEST#"))
+                or "~FORGET" in item["PK"]
+                or not any(thread_id in text for thread_id in ids)
             ), item
         assert [key for key in self.world.versions() if any(thread_id in key for thread_id in ids)] == []
         for place in places:
@@ -384,6 +397,8 @@ class MemoryMachine(RuleBasedStateMachine):
             indexed = await self.steady.ports.search.count(owner, IndexName.EPISODES, chosen)
             assert indexed == episode.message_count
         await self.check_forgotten([])
+        kept = {word for item in self.world.items() for word in words_of(item_text(item))}
+        assert kept == {word for said in self.said for text in said.values() for word in words_of(text)}
 
 
 def words_of(text: str) -> list[str]:
