@@ -18,6 +18,7 @@ from baton.domain.identity import Scope
 from baton.domain.retention import Retention
 from baton.domain.search import IndexDocument, IndexedText, IndexName
 from baton.domain.workflow import Workflow, WorkflowStatus
+from baton.memory.episodes.session_closing import ClosingStep
 from baton.ports.thread_store import LeaseRequest
 from tests.contracts.stores import answered, new_thread_id, said, turn
 from tests.fakes.chat_model import Answer
@@ -179,8 +180,8 @@ class TestThread:
         await world.harness.app.endings.end(lease, _timeout())
         request = await world.app.forget_calls.forget_thread(ADA, thread_id)
         await world.app.forgetting.sweep(ADA, request.id, seconds=60)
-        with pytest.raises(Exception, match=r"session has not ended|not available"):
-            await world.app.episode_writer.write(ADA, thread_id, 1)
+        for step in ClosingStep:
+            assert await world.app.session_closing.run(step, ADA, thread_id, 1) is None
         # The place of an episode, by which it is found by its id, is outside of the thread's partition.
         place = keys.episode_place(ADA, episode_id(thread_id, 1), thread_id, 1)
         await world.table.put({**place, "user_id": "ada"})
