@@ -104,6 +104,10 @@ class RunningCloud:
         items = [item for item in self._scan() if item["PK"].startswith(f"{tenant}#") or _is_owned(item, tenant)]
         return sorted(items, key=lambda item: (item["PK"], item["SK"]))
 
+    def everything(self) -> list[Json]:
+        """Every item of the table, of whatever tenant."""
+        return self._scan()
+
     def stored(self, tenant: str) -> list[Json]:
         """``items`` without audit records: what must not change when a request is refused."""
         return [item for item in self.items(tenant) if not item["SK"].startswith("AUDIT#")]

@@ -31,8 +31,8 @@ def cloud(fault_model_server: FaultModel) -> Iterator[RunningCloud]:
 
 @pytest.fixture(scope="session")
 def demo_cloud() -> Iterator[RunningCloud]:
-    """The product as ``make run`` starts it, with the demo model, but for its pauses between words."""
-    with RunningCloud(settings={"BATON_DEMO_DELAY_MS": "1"}) as running:
+    """The product as ``make run`` starts it, with the demo model, but for pauses: between words, and for zombies."""
+    with RunningCloud(settings={"BATON_DEMO_DELAY_MS": "1", "BATON_FORGET_WAIT_SECONDS": "1"}) as running:
         yield running
 
 

@@ -50,6 +50,9 @@ class FakeErasure:
 
     async def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
         self._step()
+        for tenant_id, user_id, thread_id in sorted(self.noted):
+            if (tenant_id, user_id) == (scope.tenant_id, scope.user_id):
+                yield [self.traces.get((tenant_id, thread_id)) or ThreadTrace(thread_id)]
         own = [
             key for key, trace in self.traces.items() if key[0] == scope.tenant_id and trace.user_id == scope.user_id
         ]
@@ -95,6 +98,7 @@ class FakeErasure:
         self._step()
         if thread_id in self.stubborn:
             return {}, True
+        self.noted.discard((scope.tenant_id, scope.user_id, thread_id))
         return {"messages": self.items.pop((scope.tenant_id, thread_id), 0)}, True
 
     async def mark_swept(self, scope: Scope, thread_id: str, mark: str) -> None:

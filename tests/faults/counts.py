@@ -18,6 +18,8 @@ SERVICES = {
     "sqs": "SQS",
     "apigatewaymanagementapi": "connections",
     "model": "the model",
+    "search": "search",
+    "embedder": "the embedder",
 }
 GENERATED = int(os.environ.get("BATON_FAULT_CASES", "112"))
 """How many cases, and how many schedules, a session generates in memory."""
@@ -31,6 +33,7 @@ EVENTS = {
     "cancel": "cancels",
     "close": "closes",
     "conflict": "conflicting repeats",
+    "episode": "episodes",
 }
 
 cases: Counter[str] = Counter()

@@ -203,8 +203,9 @@ def test_functions_that_search_reach_one_domain_and_one_function_administers_it(
         frozenset(referred(policy["Roles"])): policy["PolicyDocument"]["Statement"][0]
         for policy in stack.of_type("AWS::IAM::Policy").values()
     }
-    users = frozenset({"TurnsRole", "StreamsRole", "HttpRole", "ClosingRole"})
+    users = frozenset({"TurnsRole", "StreamsRole", "HttpRole", "ClosingRole", "ForgettingRole"})
     assert set(by_roles) == {users, frozenset({"SearchRole"})}
+    assert set(referred(stack["SearchIndices"]["Roles"])) - {"HasNewDomain"} == users, "the domain lets the same in"
     for statement in by_roles.values():
         assert statement["Effect"] == "Allow"
         assert all(action.startswith("es:ESHttp") and "*" not in action for action in statement["Action"])

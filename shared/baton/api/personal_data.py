@@ -14,6 +14,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
 
 from baton.api.authentication import Caller
+from baton.api.episode_schemas import Episode
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.record_schemas import AuditRecord, Handoff, Task, ToolCall
@@ -193,7 +194,7 @@ async def export_user(
     first = await anext(pieces, None)
     detail = {"userId": subject.user_id}
     await services.audit.record(caller, "user.export", thread_id=None, outcome="allowed", detail=detail)
-    lines = _lines(services, first, pieces, with_end=content == "everything")
+    lines = _lines(services, subject.tenant_id, first, pieces, with_end=content == "everything")
     return StreamingResponse(lines, media_type=JSON_LINES)
 
 
@@ -228,18 +229,18 @@ def _shown(retention: RetentionRecord) -> Retention:
 
 
 async def _lines(
-    services: ApiServices, first: Exported | None, pieces: AsyncIterator[Exported], *, with_end: bool
+    services: ApiServices, tenant_id: str, first: Exported | None, pieces: AsyncIterator[Exported], *, with_end: bool
 ) -> AsyncGenerator[str, None]:
     """Yield the text of an export. A session's line is written message by message: it may be long."""
     try:
         if first is not None:
-            yield _text(services, first)
+            yield _text(services, tenant_id, first)
             is_first = first.kind is ExportKind.SESSION_BEGIN
             async for piece in pieces:
                 if piece.kind is ExportKind.SESSION_MESSAGE:
-                    yield ("" if is_first else ",") + _text(services, piece)
+                    yield ("" if is_first else ",") + _text(services, tenant_id, piece)
                 else:
-                    yield _text(services, piece)
+                    yield _text(services, tenant_id, piece)
                 is_first = piece.kind is ExportKind.SESSION_BEGIN
     except Exception as problem:  # the status is sent: only a line can still tell
         if not isinstance(problem, BatonError):
@@ -255,7 +256,7 @@ async def _lines(
             await pieces.aclose()  # type: ignore[attr-defined]
 
 
-def _text(services: ApiServices, piece: Exported) -> str:
+def _text(services: ApiServices, tenant_id: str, piece: Exported) -> str:
     value = piece.value
     if piece.kind is ExportKind.SESSION_BEGIN:
         return _session_begin(value)
@@ -267,7 +268,7 @@ def _text(services: ApiServices, piece: Exported) -> str:
         return f"]{ended}}}\n"
     if piece.kind is ExportKind.CURSOR:
         return _line({"type": "cursor", "cursor": value})
-    shape = _shapes(services)[piece.kind]
+    shape = _shapes(services, tenant_id)[piece.kind]
     return _line({"type": piece.kind.value, "threadId": piece.thread_id, **shape(value)})
 
 
@@ -280,7 +281,7 @@ def _session_begin(session: Session) -> str:
     return f'{begin[:-1]},"messages":['
 
 
-def _shapes(services: ApiServices) -> dict[ExportKind, Callable[[Any], dict[str, Any]]]:
+def _shapes(services: ApiServices, tenant_id: str) -> dict[ExportKind, Callable[[Any], dict[str, Any]]]:
     """Return how each kind of record is shown: as the API's other routes show it."""
     describe = services.agents.describe
     return {
@@ -294,26 +295,12 @@ def _shapes(services: ApiServices) -> dict[ExportKind, Callable[[Any], dict[str,
             "data": workflow.data,
         },
         ExportKind.AUDIT: lambda record: AuditRecord.of(record).wire(),
-        ExportKind.EPISODE: lambda episode: {
-            "episodeId": episode.ref.id,
-            "agentIds": list(episode.agent_ids),
-            "startedAt": iso(episode.started_at),
-            "endedAt": iso(episode.ref.ended_at),
-            "endReason": episode.ref.reason.value,
-            "messageCount": episode.message_count,
-            **_digest(episode),
-        },
+        ExportKind.EPISODE: lambda episode: Episode.shown(tenant_id, episode.user_id, episode.ref, episode).wire(),
     }
 
 
 def _line(value: dict[str, Any]) -> str:
     return _json(value) + "\n"
-
-
-def _digest(episode: Any) -> dict[str, Any]:
-    """Return the summary and the facts of an episode that has them."""
-    facts = [{"text": fact.text, "date": fact.on.isoformat()} for fact in getattr(episode, "facts", ())]
-    return {"summary": getattr(episode, "summary", None), "facts": facts}
 
 
 def _json(value: dict[str, Any]) -> str:

@@ -78,7 +78,7 @@ def current() -> Actor | None:
 
 
 @contextmanager
-def acting(actor: Actor) -> Iterator[Actor]:
+def acting(actor: Actor | None) -> Iterator[Actor | None]:
     """Let the block, and every task begun in it, be the actor's."""
     token = _current.set(actor)
     try:

@@ -11,13 +11,16 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from baton.domain.episode import EpisodeRef, EpisodeStatus
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
+from baton.memory.episodes.session_closing import ClosingStep
 from local.functions import running
 from tests.faults.generated.actors import Actor, CaseClock, Killed, acting, current
 from tests.faults.generated.clients import HttpClient, SocketClient, over_http
 from tests.faults.generated.engines import Engines
+from tests.faults.generated.in_memory import Port
 from tests.faults.generated.invariants import violations_of
 from tests.faults.generated.monitor import Monitor
 from tests.faults.generated.plan import FAULTY_SECONDS, Plan
@@ -31,6 +34,7 @@ FUNCTIONS = {
     "sockets": "SocketsFunction",
     "http": "StreamsFunction",
     "sweeper": "DeadTurnsFunction",  # which finishes what nobody takes over
+    "closer": "ClosingFunction",
 }
 """Actor -> the function that does this in an account, and by whose role it is done here."""
 
@@ -65,6 +69,23 @@ def run_case(engines: Engines, plan: Plan) -> Outcome:
         loop.close()
 
 
+class Closings:
+    """``ports.episodes.Closings`` that runs each pipeline once, beside everything else."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self.started: dict[tuple[str, int], EpisodeRef] = {}
+        self.pipelines: dict[tuple[str, int], asyncio.Task[None]] = {}
+        """By episode id and attempt."""
+
+    async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
+        """See the port."""
+        if (ref.id, attempt) not in self.started:
+            self.started[ref.id, attempt] = ref
+            with acting(None):  # it outlives whoever starts it
+                self.pipelines[ref.id, attempt] = self._case.begin(self._case.make_episode(scope, ref))
+
+
 class Case:
     """A thread, the clients who write to it, the workers and what happens to them."""
 
@@ -87,6 +108,7 @@ class Case:
         self.contested: dict[str, str] = {}
         """What somebody sent under the id of one of these messages besides it. Whichever came first counts."""
         self.monitor = Monitor()
+        self.closings = Closings(self)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = False
 
@@ -106,6 +128,7 @@ class Case:
             async with asyncio.timeout(END_SECONDS):
                 await asyncio.gather(*talk, *disturbances)
                 await self._settle()
+                await self._check_episodes()
                 for client in (*socket_clients, *http_clients):
                     await client.catch_up()
         except TimeoutError:
@@ -152,6 +175,27 @@ class Case:
             self.monitor.posted(connection_id, frame)
             socket_client.receive(frame.decode())
         return socket_client is not None
+
+    def searching(self, port: Any, service: str, refusal: type[BatonError]) -> Port:
+        """What turns and closings search with: it may fail, and be too slow for a turn."""
+
+        def pause() -> float:
+            slow = self.plan.slow_search and self.loop.time() < FAULTY_SECONDS
+            return self.plan.random.choice([0.0, 0.5, 2.0]) if slow else 0.0
+
+        return Port(port, self.engines.wire, service=service, refusal=refusal, pause=pause)
+
+    async def make_episode(self, scope: Scope, ref: EpisodeRef) -> None:
+        """Do as the state machine does after the end of a session, which repeats what fails."""
+        for step in ClosingStep:
+            while True:
+                try:
+                    closing = self.product.session_closing.run(step, scope, ref.thread_id, ref.number)
+                    await self.act("closer", closing)
+                except (Killed, BatonError):
+                    await asyncio.sleep(2.0)
+                else:
+                    break
 
     async def deliver(self, body: str, handle: str, delivery: RecordDelivery) -> bool:
         """Give a record to a worker; whether it was handled."""
@@ -224,6 +268,17 @@ class Case:
                 await self.act("sweeper", turns.finish_interrupted(self.scope, self.thread_id))
             except BatonError as error:
                 self.violations.append(f"after the faults were over: {error!r}")
+
+    async def _check_episodes(self) -> None:
+        """Wait for the episodes that were begun. They are whole, and as long as their sessions."""
+        await asyncio.gather(*self.closings.pipelines.values())
+        for ref in self.closings.started.values():
+            episode = await self.product.episodes.get(self.scope, ref.thread_id, ref.number)
+            self.counts["episode"] += 1
+            if episode is None or episode.status is not EpisodeStatus.COMPLETE or episode.missing:
+                self.violations.append(f"episode {ref.number} did not come right: {episode}")
+            elif episode.message_count != ref.end_ordinal - ref.first_ordinal:
+                self.violations.append(f"episode {ref.number} has {episode.message_count} messages: {ref}")
 
     def _latency(self) -> tuple[float, float]:
         actor, chance = current(), self.plan.random

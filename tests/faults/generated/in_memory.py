@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError
 
-from baton.domain.errors import StoreUnavailable
+from baton.domain.errors import BatonError, StoreUnavailable
 from baton.ports.clock import Clock
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.episodes import FakeEpisodes
@@ -54,26 +54,41 @@ class InMemory:
             FakeWorkflows(clock),
             FakeSkills(),
         )
-        threads, log, live, episodes, *others = (cast("Any", _Port(port, self.wire)) for port in ports)
+        threads, log, live, episodes, *others = (cast("Any", Port(port, self.wire)) for port in ports)
         return Stores(threads, log, live, audit, episodes, *others)
 
     def close(self) -> None:
         """Nothing was opened."""
 
 
-class _Port:
-    """A store whose every call takes a moment, and may fail, be lost or kill its caller."""
+class Port:
+    """A double whose every call takes a moment, and may fail, be lost or kill its caller."""
 
-    def __init__(self, store: Any, wire: Wire) -> None:
-        self._store, self._wire = store, wire
+    def __init__(
+        self,
+        port: Any,
+        wire: Wire,
+        *,
+        service: str = "dynamodb",
+        refusal: type[BatonError] = StoreUnavailable,
+        pause: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """``refusal`` is what its caller gets in the end; ``pause`` tells how many seconds a call takes besides."""
+        self._port, self._wire, self._service, self._refusal, self._pause = port, wire, service, refusal, pause
 
-    def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
-        method = getattr(self._store, name)
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._port, name)
+        if not callable(method):
+            return method
 
         async def call(*args: Any, **kwargs: Any) -> Any:
+            await asyncio.sleep(self._pause())
             really = partial(_finished, method, *args, **kwargs)
-            step = partial(_attempts, self._wire, "dynamodb", name, really, once=True)
-            return await asyncio.get_running_loop().run_in_executor(None, copy_context().run, step)
+            step = partial(_attempts, self._wire, self._service, name, really, once=True)
+            try:
+                return await asyncio.get_running_loop().run_in_executor(None, copy_context().run, step)
+            except StoreUnavailable:
+                raise self._refusal from None
 
         return call
 

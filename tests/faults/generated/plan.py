@@ -17,6 +17,7 @@ KINDS = (
     "outages",
     "lost answers",
     "model failures",
+    "search failures",
     "disconnects",
     "duplicate deliveries",
     "contradictions",
@@ -65,6 +66,8 @@ class Plan:
     """Messages that somebody sends under an id that is taken."""
     cancels: int = 0
     closes: int = 0
+    slow_search: bool = False
+    """Whether search and the embedder often take longer than a turn waits."""
     large: bool = False
     """Whether a message is too large for an item of the table, and so in S3."""
     kills_left: int = 3
@@ -159,6 +162,15 @@ class Plan:
             case "model failures":
                 self.model_failing = 0.6
                 self.messages = 3
+            case "search failures":
+                begins = [chance.uniform(0, 20) for _ in range(4)]
+                services = ["search", "embedder", "search", "embedder"]
+                self.outages += tuple(
+                    (at, at + chance.uniform(1, 60), service) for at, service in zip(begins, services, strict=True)
+                )
+                self.slow_search = chance.random() < 0.5
+                self.closes = chance.randint(2, 4)
+                self.kill_share = chance.choice([0.0, 0.4])
             case "disconnects":
                 self.drop_share = chance.uniform(0.1, 0.5)
             case "duplicate deliveries":

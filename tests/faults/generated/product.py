@@ -10,9 +10,12 @@ from baton.adapters.api_gateway import ApiGatewayConnections
 from baton.adapters.sqs import SqsRecords, SqsTurnQueue
 from baton.adapters.token_counter import TiktokenCounter
 from baton.composition.app import build
+from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.ports.chat_model import ChatModel
 from local.settings import ROOT
+from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.ports import FakePorts
+from tests.fakes.search_index import FakeSearchIndex
 from tests.faults.generated.monitor import Watched
 
 if TYPE_CHECKING:
@@ -37,6 +40,10 @@ class Product:
             workflows=stores.workflows,
             skills=stores.skills,
             episodes=stores.episodes,
+            search=cast("Any", case.searching(FakeSearchIndex(), "search", SearchUnavailable)),
+            embedder=cast("Any", case.searching(FakeEmbedder(), "embedder", EmbedderUnavailable)),
+            closings=cast("Any", case.closings),
+            with_episode_facts=False,  # the model says what it was asked, which is no JSON
             idle=cast("Any", None),  # nobody sweeps
             audit=stores.audit,
             queue=SqsTurnQueue(engines.sqs, QUEUE_URL),
@@ -47,7 +54,8 @@ class Product:
             counter=_counter(),
         )
         app = build(ports)
-        self.store = ports.store
+        self.store, self.episodes = ports.store, ports.episodes
+        self.session_closing = app.session_closing
         self.turns, self.queued, self.dead = app.turns, app.queued_turns, app.dead_turns
         self.actions, self.replays, self.follower = app.actions, app.replays, app.follower
 

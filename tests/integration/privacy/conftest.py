@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_s3.client import S3Client
 
-pytest.register_assert_rewrite("tests.contracts.forgetting")
+pytest.register_assert_rewrite("tests.contracts.forgetting", "tests.contracts.erasure")
 
 
 @dataclass

@@ -1,19 +1,30 @@
-"""Every store of requests and of retention keeps its contract."""
+"""Every store of requests and of retention, and everything that removes, keeps its contract."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
 from baton.adapters.dynamodb.retentions import DynamoRetentions
 from baton.adapters.dynamodb.table import Table
+from baton.domain.identity import Scope
 from local.engines.clients import client
+from local.resources import create_bucket
+from tests.contracts.erasure import Erasing, ErasureContract, ObjectErasureContract
 from tests.contracts.forgetting import Forgotten, RequestContract, RetentionContract
+from tests.contracts.stores import answered, said
+from tests.contracts.threads import fork_request
 from tests.engines import TableAt
 from tests.fakes.clock import FakeClock
-from tests.fakes.erasure import FakeForgetRequests, FakeRetentions
+from tests.fakes.erasure import FakeErasure, FakeForgetRequests, FakeObjectErasure, FakeRetentions
+from tests.integration.privacy.conftest import World
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 
 @pytest.fixture(params=["in_memory", "moto_server", "dynamodb_local"])
@@ -34,4 +45,56 @@ class TestRequests(RequestContract):
 
 
 class TestRetention(RetentionContract):
+    pass
+
+
+def in_memory() -> Erasing:
+    clock = FakeClock()
+    erasure, objects = FakeErasure(clock), FakeObjectErasure()
+
+    async def talk(scope: Scope, thread_id: str, parent: str | None) -> None:
+        erasure.put(scope, thread_id, items=2, parent=parent)
+
+    async def upload(scope: Scope, thread_id: str) -> None:
+        objects.versions[scope.tenant_id, thread_id] += 2
+
+    return Erasing(erasure, objects, clock, talk, upload)
+
+
+def in_world(world: World) -> Erasing:
+    async def talk(scope: Scope, thread_id: str, parent: str | None) -> None:
+        if parent is None:
+            await world.stores.turn(thread_id, scope=scope)
+        else:
+            lease = await world.stores.store.acquire(scope, fork_request(thread_id, parent))
+            await world.stores.commit(lease, said(lease), answered(lease))
+
+    async def upload(scope: Scope, thread_id: str) -> None:
+        key = f"{scope.tenant_id}/{thread_id}/files/file_1"
+        world.s3.put_object(Bucket=world.bucket, Key=key, Body=b"one")
+        world.s3.delete_object(Bucket=world.bucket, Key=key)
+
+    return Erasing(world.ports.erasure, world.ports.objects, world.clock, talk, upload)
+
+
+@pytest.fixture(params=["in_memory", "moto_server", "dynamodb_local"])
+def erasing(
+    request: pytest.FixtureRequest, new_table: Callable[[str], TableAt], objects_client: S3Client
+) -> Iterator[Erasing]:
+    if request.param == "in_memory":
+        yield in_memory()
+        return
+    at, bucket = new_table(request.getfixturevalue(request.param)), f"erasure-{uuid.uuid4()}"
+    create_bucket(objects_client, bucket)
+    objects_client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    dynamodb = client("dynamodb", at.endpoint)
+    yield in_world(World(dynamodb, at.name, objects_client, bucket))
+    dynamodb.close()
+
+
+class TestErasure(ErasureContract):
+    pass
+
+
+class TestObjectErasure(ObjectErasureContract):
     pass

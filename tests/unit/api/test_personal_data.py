@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from baton.domain.forgetting import ForgetStatus
+from tests.harness.sessions import close, make_episode
 from tests.unit.api.served import Served
 
 MANAGER = "user:manage"
@@ -99,6 +100,43 @@ async def test_sessions_are_exported_as_they_are_imported(served: Served) -> Non
     assert set(session) == {"sessionId", "agentId", "messages"}
     assert [set(message) for message in session["messages"]] == [{"id", "role", "content", "timestamp"}] * 2
     assert [message["role"] for message in session["messages"]] == ["user", "assistant"]
+
+
+async def test_an_episode_is_exported_as_it_is_served(served: Served) -> None:
+    await served.harness.say("m1", "Write to ada@example.com.")
+    episode_id = await close(served.harness)
+    await make_episode(served.harness)
+    [exported] = [line for line in await lines(served) if line.get("type") == "episode"]
+    [listed], _ = await served.items("/episodes")
+    assert exported == {"type": "episode", **listed}
+    assert exported["id"] == episode_id
+
+
+async def test_what_was_exported_can_be_imported_elsewhere_and_exported_again(served: Served) -> None:
+    await served.harness.say("m1", "I moved to Bern last week.")
+    await close(served.harness)
+    await served.harness.say("m2", "Write to ada@example.com. \u2028 \U0001f600")
+    await close(served.harness)
+    await served.harness.say("m3", "And this goes on.")
+    sessions = await lines(served, content="sessions")
+    assert len(sessions) == 3
+
+    elsewhere = Served()
+    for _ in range(2):  # a repetition changes nothing
+        for session in sessions:
+            answer = await elsewhere.post("/episodes/import", session, user="bob")
+            assert answer.status_code == 202, answer.text
+    again = await lines(elsewhere, content="sessions", user="bob")
+    said = {session["messages"][0]["content"]: session["messages"] for session in sessions}
+    assert {session["messages"][0]["content"]: session["messages"] for session in again} == said
+    ends = {session["endedAt"] for session in sessions if "endedAt" in session}
+    assert ends <= {session["endedAt"] for session in again}
+
+    # Under the ids that the second deployment has given, too.
+    third = Served()
+    for session in again:
+        assert (await third.post("/episodes/import", session, user="carl")).status_code == 202
+    assert len(await lines(third, content="sessions", user="carl")) == 3
 
 
 async def test_each_piece_is_one_line_whatever_was_said(served: Served) -> None:

@@ -1,0 +1,173 @@
+"""What everything that removes threads and objects does."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from baton.domain.forgetting import ThreadTrace
+from baton.domain.identity import Scope
+from baton.ports.erasure import Erasure, ObjectErasure
+from tests.contracts.stores import new_thread_id
+from tests.fakes.clock import FakeClock
+
+HOUR = 3600.0
+
+
+@dataclass
+class Erasing:
+    """What is under test, and what puts something there to be removed."""
+
+    erasure: Erasure
+    objects: ObjectErasure
+    clock: FakeClock
+    talk: Callable[[Scope, str, str | None], Awaitable[None]]
+    """Have a question answered in a thread, which is a fork if it is told of what."""
+    upload: Callable[[Scope, str], Awaitable[None]]
+    """Put an object with two versions below a thread."""
+
+    def __post_init__(self) -> None:
+        self.tenant = f"t{uuid.uuid4().hex}"
+        self.ada, self.bob = Scope(self.tenant, "ada"), Scope(self.tenant, "bob")
+        self.stranger = Scope(f"{self.tenant}-2", "ada")
+        """The same user id in another tenant."""
+
+    async def said(self, scope: Scope | None = None, *, parent: str | None = None) -> str:
+        """A thread with a question and its answer."""
+        thread_id = new_thread_id()
+        await self.talk(scope or self.ada, thread_id, parent)
+        return thread_id
+
+    async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace:
+        """What is left of a thread of which something is."""
+        found = await self.erasure.trace(scope, thread_id)
+        assert found is not None
+        return found
+
+    async def bury(self, scope: Scope, thread_id: str) -> ThreadTrace:
+        """Put a tombstone in the thread's place, and return it."""
+        assert await self.erasure.bury(scope, await self.trace(scope, thread_id))
+        return await self.trace(scope, thread_id)
+
+    async def threads(self, scope: Scope) -> list[str]:
+        """The ids of the user's threads."""
+        return [each.id async for page in self.erasure.threads(scope) for each in page]
+
+
+def later() -> float:
+    """A deadline that does not come."""
+    return asyncio.get_running_loop().time() + 60
+
+
+class ErasureContract:
+    """Threads in the table."""
+
+    async def test_threads_of_one_user_are_listed_and_forks_below_them(self, erasing: Erasing) -> None:
+        first, second = await erasing.said(), await erasing.said()
+        fork = await erasing.said(parent=first)
+        other, foreign = await erasing.said(erasing.bob), await erasing.said(erasing.stranger)
+        assert set(await erasing.threads(erasing.ada)) == {first, second}
+        assert await erasing.threads(erasing.bob) == [other]
+        assert await erasing.threads(erasing.stranger) == [foreign]
+        assert [each.id for each in await erasing.erasure.forks(erasing.ada, first)] == [fork]
+        assert list(await erasing.erasure.forks(erasing.ada, second)) == []
+
+    async def test_a_thread_id_with_uploads_only_is_listed_until_it_is_swept(self, erasing: Erasing) -> None:
+        thread_id = new_thread_id()
+        await erasing.erasure.note_upload(erasing.ada, thread_id)
+        assert await erasing.threads(erasing.ada) == [thread_id]
+        assert await erasing.erasure.trace(erasing.ada, thread_id) is None
+        assert await erasing.erasure.bury(erasing.ada, ThreadTrace(thread_id))
+        await erasing.erasure.sweep(erasing.ada, thread_id, deadline=later())
+        await erasing.erasure.unbury(erasing.ada, thread_id)
+        assert await erasing.threads(erasing.ada) == []
+
+    async def test_a_thread_in_use_says_whose_it_is_and_since_when(self, erasing: Erasing) -> None:
+        thread_id = await erasing.said()
+        began = erasing.clock.now()
+        trace = await erasing.trace(erasing.ada, thread_id)
+        assert (trace.user_id, trace.is_buried, trace.run_id) == ("ada", False, None)
+        assert (trace.created_at, trace.last_activity_at) == (began, began)
+        assert await erasing.erasure.trace(erasing.stranger, thread_id) is None
+        assert await erasing.erasure.trace(erasing.ada, new_thread_id()) is None
+
+    async def test_threads_are_found_by_their_age(self, erasing: Erasing) -> None:
+        old, other = await erasing.said(), await erasing.said(erasing.bob)
+        erasing.clock.advance(HOUR)
+        between = erasing.clock.now()
+        erasing.clock.advance(HOUR)
+        await erasing.said()
+        found = [each.id async for page in erasing.erasure.created_before(erasing.ada, between) for each in page]
+        assert set(found) == {old, other}
+
+    async def test_a_tombstone_is_put_once_and_by_the_owner_only(self, erasing: Erasing) -> None:
+        thread_id = await erasing.said()
+        trace = await erasing.trace(erasing.ada, thread_id)
+        assert not await erasing.erasure.bury(erasing.bob, trace)
+        assert not await erasing.erasure.bury(erasing.stranger, trace)
+        assert not (await erasing.trace(erasing.ada, thread_id)).is_buried
+        buried = await erasing.bury(erasing.ada, thread_id)
+        assert (buried.is_buried, buried.buried_at) == (True, erasing.clock.now())
+        erasing.clock.advance(HOUR)
+        assert await erasing.bury(erasing.ada, thread_id) == buried
+        assert await erasing.threads(erasing.ada) == [thread_id], "a tombstone is listed"
+
+    async def test_a_thread_that_is_gone_gets_no_tombstone(self, erasing: Erasing) -> None:
+        thread_id = await erasing.said()
+        seen = await erasing.bury(erasing.ada, thread_id)
+        await erasing.erasure.sweep(erasing.ada, thread_id, deadline=later())
+        await erasing.erasure.unbury(erasing.ada, thread_id)
+        assert not await erasing.erasure.bury(erasing.ada, seen)
+        assert await erasing.erasure.trace(erasing.ada, thread_id) is None
+
+    async def test_a_thread_that_was_active_since_gets_no_tombstone(self, erasing: Erasing) -> None:
+        thread_id = await erasing.said()
+        trace, noon = await erasing.trace(erasing.ada, thread_id), erasing.clock.now()
+        erasing.clock.advance(HOUR)
+        assert not await erasing.erasure.bury(erasing.ada, trace, unless_active_since=noon)
+        later_on = noon + timedelta(seconds=1)
+        assert await erasing.erasure.bury(erasing.ada, trace, unless_active_since=later_on)
+
+    async def test_sweeping_leaves_the_tombstone_with_its_mark(self, erasing: Erasing) -> None:
+        thread_id, other = await erasing.said(), await erasing.said()
+        await erasing.erasure.mark_swept(erasing.ada, thread_id, "too early")
+        await erasing.bury(erasing.ada, thread_id)
+        assert (await erasing.erasure.left(erasing.ada, thread_id))["messages"] == 2
+        counts, is_complete = await erasing.erasure.sweep(erasing.ada, thread_id, deadline=later())
+        assert (counts["messages"], is_complete) == (2, True)
+        assert not any((await erasing.erasure.left(erasing.ada, thread_id)).values())
+        counts, is_complete = await erasing.erasure.sweep(erasing.ada, thread_id, deadline=later())
+        assert (any(counts.values()), is_complete) == (False, True)
+        assert (await erasing.trace(erasing.ada, thread_id)).swept == ""
+        await erasing.erasure.mark_swept(erasing.ada, thread_id, "r1#1")
+        tombstone = await erasing.trace(erasing.ada, thread_id)
+        assert (tombstone.is_buried, tombstone.swept, tombstone.user_id) == (True, "r1#1", "ada")
+        assert (await erasing.erasure.left(erasing.ada, other))["messages"] == 2
+
+    async def test_only_a_tombstone_is_taken_away(self, erasing: Erasing) -> None:
+        thread_id, other = await erasing.said(), await erasing.said()
+        await erasing.bury(erasing.ada, thread_id)
+        for each in (thread_id, other, thread_id, new_thread_id()):
+            await erasing.erasure.unbury(erasing.ada, each)
+        assert await erasing.threads(erasing.ada) == [other]
+        assert not (await erasing.trace(erasing.ada, other)).is_buried
+
+
+class ObjectErasureContract:
+    """Objects in the bucket."""
+
+    async def test_every_version_below_a_thread_is_removed_and_nothing_else(self, erasing: Erasing) -> None:
+        thread_id, other = new_thread_id(), new_thread_id()
+        for scope, each in ((erasing.ada, thread_id), (erasing.ada, other), (erasing.stranger, thread_id)):
+            await erasing.upload(scope, each)
+        assert await erasing.objects.left(erasing.ada, thread_id) == 2
+        assert await erasing.objects.sweep(erasing.ada, thread_id, deadline=later()) == (2, True)
+        assert await erasing.objects.sweep(erasing.ada, thread_id, deadline=later()) == (0, True)
+        left = [
+            await erasing.objects.left(scope, each)
+            for scope, each in ((erasing.ada, thread_id), (erasing.ada, other), (erasing.stranger, thread_id))
+        ]
+        assert left == [0, 2, 2]

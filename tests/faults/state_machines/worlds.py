@@ -1,0 +1,42 @@
+"""Worlds for the machine of memories: a table, a versioned bucket and an embedded index, with tenants of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tests.fakes.agent_catalog import FakeAgentCatalog
+from tests.harness.harness import ASSISTANT
+from tests.integration.privacy.conftest import World
+
+
+@dataclass
+class MemoryWorld(World):
+    """A tenant of its own, whose agent remembers earlier conversations."""
+
+    recall_seconds: ClassVar[float] = 0.05
+    folder: Path = field(default_factory=Path)
+    """Where the embedded index keeps its files."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.ada, self.bob = self.stores.ada, self.stores.bob
+        self.name = self.ada.tenant_id[-8:]
+        self.ports = replace(
+            self.ports,
+            catalog=FakeAgentCatalog(ASSISTANT),
+            recall_deadline=timedelta(seconds=self.recall_seconds),
+        )
+
+    def items(self) -> list[dict[str, Any]]:
+        """Everything of the tenant in the table."""
+        return [item for item in super().items() if item["PK"].startswith(self.ada.tenant_id) or self._is_owned(item)]
+
+    def index_text(self) -> str:
+        """Return what stands in the files of the index, byte by byte."""
+        return " ".join(file.read_bytes().decode("latin-1") for file in self.folder.rglob("*") if file.is_file())
+
+    def _is_owned(self, item: dict[str, Any]) -> bool:
+        return self.ada.tenant_id in item.values()
