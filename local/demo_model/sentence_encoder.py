@@ -63,8 +63,7 @@ class SentenceEncoder:
         rows = [tuple(row) for row in await asyncio.to_thread(self._tokens, texts)]
         known = {row: self._kept[row] for row in rows if row in self._kept}
         missing = [row for row in dict.fromkeys(rows) if row not in known]
-        for row, vector in zip(missing, await self._encode_all(missing), strict=True):
-            known[row] = vector
+        known |= dict(zip(missing, await self._encode_all(missing), strict=True))
         self._keep(known)
         vectors = np.array([known[row] for row in rows], dtype=np.float32).reshape(len(rows), DIMENSIONS)
         return Encoded(vectors, sum(map(len, rows)))
