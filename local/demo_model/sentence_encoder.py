@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,9 +25,14 @@ NAME = "all-MiniLM-L6-v2"
 DIMENSIONS = 384
 MAX_TOKENS = 256
 """The longest text that the model was trained with. Longer ones are cut."""
-BATCH_TOKENS = 2_048
+BATCH_TOKENS = 1_024
 """Tokens that are encoded together, padding included: about a quarter of a second of one core."""
 PARALLEL_BATCHES = os.cpu_count() or 1
+FEW_TOKENS = 512
+"""A request of at most so many, such as a question, does not wait for the batches of others."""
+KEPT = 8_192
+"""Vectors that are kept, those that were used last: long texts are often equal up to where they are cut, and a client
+that has given up asks for the same ones again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +46,36 @@ class Encoded:
 class SentenceEncoder:
     """Turns texts into vectors of length 1.
 
-    Texts are encoded in threads, a batch on each core. Requests take turns, so that a single text waits for one batch
-    of a large request and not for all of them.
+    Texts are encoded in threads, a batch on each core. Large requests take turns, batch by batch. Small ones have turns
+    of their own, so that a question does not wait for an import. Texts of the same tokens are encoded once.
     """
 
     def __init__(self) -> None:
         self._loading = Lock()
-        self._turn = asyncio.Semaphore(PARALLEL_BATCHES)
+        self._turns_of_large = asyncio.Semaphore(PARALLEL_BATCHES)
+        self._turns_of_small = asyncio.Semaphore(PARALLEL_BATCHES)
+        self._kept: OrderedDict[tuple[int, ...], Array] = OrderedDict()
 
     async def encode(self, texts: Sequence[str]) -> Encoded:
         """Return the vectors of the texts, in their order."""
         import numpy as np
 
-        rows = await asyncio.to_thread(self._tokens, texts)
+        rows = [tuple(row) for row in await asyncio.to_thread(self._tokens, texts)]
+        known = {row: self._kept[row] for row in rows if row in self._kept}
+        missing = [row for row in dict.fromkeys(rows) if row not in known]
+        known |= dict(zip(missing, await self._encode_all(missing), strict=True))
+        self._keep(known)
+        vectors = np.array([known[row] for row in rows], dtype=np.float32).reshape(len(rows), DIMENSIONS)
+        return Encoded(vectors, sum(map(len, rows)))
+
+    async def _encode_all(self, rows: Sequence[tuple[int, ...]]) -> Array:
+        import numpy as np
+
         vectors = np.zeros((len(rows), DIMENSIONS), dtype=np.float32)
+        turns = self._turns_of_small if sum(map(len, rows)) <= FEW_TOKENS else self._turns_of_large
 
         async def fill(batch: Sequence[int]) -> None:
-            async with self._turn:
+            async with turns:
                 vectors[batch] = await asyncio.to_thread(self._encode, [rows[place] for place in batch])
 
         # Only so many wait for their turn at a time, or a later request would wait for all of them.
@@ -65,7 +84,14 @@ class SentenceEncoder:
             for batch in _batches(rows):
                 await slots.acquire()
                 group.create_task(fill(batch)).add_done_callback(lambda _: slots.release())
-        return Encoded(vectors, sum(map(len, rows)))
+        return vectors
+
+    def _keep(self, vectors: Mapping[tuple[int, ...], Array]) -> None:
+        for row, vector in vectors.items():
+            self._kept[row] = vector
+            self._kept.move_to_end(row)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         with self._loading:

@@ -130,7 +130,7 @@ class EpisodeMatch(Served):
     ordinal: int = Field(examples=[0])
     text: str = Field(description="Without personal data.", examples=["I moved to Bern last week."])
     timestamp: Timestamp = Field(examples=[TIMESTAMP])
-    score: float = Field(examples=[0.83])
+    score: float = Field(description="From 0 to 1; comparable between episodes.", examples=[0.83])
 
 
 class MatchedFact(Served):
@@ -157,7 +157,7 @@ class FoundEpisode(Served):
     signals: dict[str, float] = Field(
         description="The best raw score of each ranking.", examples=[{"turn.words": 7.1, "turn.meaning": 0.62}]
     )
-    matches: list[EpisodeMatch] = Field(description="Messages that match, best first.")
+    matches: list[EpisodeMatch] = Field(description="Messages that match, best first; at most 20.")
 
 
 class ImportedMessage(Asked):

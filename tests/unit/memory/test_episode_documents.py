@@ -22,15 +22,24 @@ def test_a_message_is_searched_alone_after_the_one_before_and_with_those_around(
     document = episode_documents(episode(), said(texts(9)), None, ())[4]
     assert {name: view.text for name, view in document.views.items()} == {
         "turn": "2026-03-14: text 4",
-        "pair": "2026-03-14: text 3\ntext 4",
-        "window": "2026-03-14: text 1\ntext 2\ntext 3\ntext 4\ntext 5\ntext 6\ntext 7",
+        "pair": "2026-03-14: text 4\ntext 3",
+        "window": "2026-03-14: text 4\ntext 3\ntext 5\ntext 2\ntext 6\ntext 1\ntext 7",
     }
 
 
 def test_at_the_ends_there_are_fewer_around() -> None:
     first, *_, last = episode_documents(episode(), said(texts(3)), None, ())
     assert first.views["pair"].text == first.views["turn"].text == "2026-03-14: text 0"
-    assert first.views["window"].text == last.views["window"].text == "2026-03-14: text 0\ntext 1\ntext 2"
+    assert first.views["window"].text == "2026-03-14: text 0\ntext 1\ntext 2"
+    assert last.views["window"].text == "2026-03-14: text 2\ntext 1\ntext 0"
+
+
+def test_a_long_neighbour_leaves_room_for_the_message() -> None:
+    long = "word " * 2_000
+    document = episode_documents(episode(), said([long, "My bicycle is green", long]), None, ())[1]
+    for view in ("pair", "window"):
+        assert document.views[view].text.startswith("2026-03-14: My bicycle is green\nword ")
+        assert len(document.views[view].text) < 2 * MAX_NEIGHBOUR + 50
 
 
 def test_a_document_says_where_it_comes_from() -> None:
@@ -84,7 +93,7 @@ def test_ids_are_the_same_each_time_and_differ_between_episodes_and_kinds() -> N
 def test_overlong_messages_are_cut() -> None:
     long = "x" * 1_000_000
     for document in episode_documents(episode(), said([long] * 7), long, [fact("f", long)]):
-        assert sum(len(view.text) for view in document.views.values()) < 12 * MAX_NEIGHBOUR + 60_100
+        assert sum(len(view.text) for view in document.views.values()) < 9 * MAX_NEIGHBOUR + 80_100
         assert len(document.fields["text"]) == MAX_SHOWN
 
 

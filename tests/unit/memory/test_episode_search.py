@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -151,6 +152,14 @@ async def test_without_an_embedding_words_decide_alone(
 ) -> None:
     await store(index, episode(), BIKE)
     found = await searching(index, embedder).search(ADA, "bicycle", limit=5)
+    assert found.by_words_only
+    assert found.episodes[0].matches[0].text == "My bicycle is green"
+
+
+async def test_an_embedding_that_takes_too_long_is_given_up(index: FakeSearchIndex, search: EpisodeSearch) -> None:
+    await store(index, episode(), BIKE)
+    hasty = replace(search, embedder=FakeEmbedder(seconds=60), embedding_deadline=timedelta(milliseconds=10))
+    found = await hasty.search(ADA, "bicycle", limit=5)
     assert found.by_words_only
     assert found.episodes[0].matches[0].text == "My bicycle is green"
 

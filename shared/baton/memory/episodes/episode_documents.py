@@ -22,8 +22,9 @@ AROUND = 3
 """Messages of a window on either side."""
 MAX_INDEXED = 20_000
 """Characters of a message that are searched."""
-MAX_NEIGHBOUR = 4_000
-"""Characters of a message in the views of its neighbours."""
+MAX_NEIGHBOUR = 300
+"""Characters of a message in the views of its neighbours: what it is about, and not all of a long answer, which would
+drown the message itself."""
 MAX_SHOWN = 8_000
 """Characters of a text that a search returns."""
 
@@ -63,10 +64,11 @@ def _with_vectors(document: IndexDocument, vectors: dict[str, Vector], embedder:
 def _message(episode: Episode, messages: Sequence[EpisodeMessage], place: int) -> IndexDocument:
     message = messages[place]
 
-    def joined(first: int, end: int) -> IndexedText:
-        texts = [
-            each.text[: MAX_INDEXED if each is message else MAX_NEIGHBOUR] for each in messages[max(0, first) : end]
-        ]
+    def with_neighbours(before: int, after: int) -> IndexedText:
+        near = messages[max(0, place - before) : place + after + 1]
+        # The message comes first, then the nearest: embedding models cut long texts at their ends.
+        near = sorted(near, key=lambda each: abs(each.ordinal - message.ordinal))
+        texts = [each.text[: MAX_INDEXED if each is message else MAX_NEIGHBOUR] for each in near]
         return _dated(message.timestamp, "\n".join(texts))
 
     fields = {
@@ -80,9 +82,9 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], place: int) -
         MESSAGE,
         message.id,
         {
-            TURN: joined(place, place + 1),
-            PAIR: joined(place - 1, place + 1),
-            WINDOW: joined(place - AROUND, place + AROUND + 1),
+            TURN: with_neighbours(0, 0),
+            PAIR: with_neighbours(1, 0),
+            WINDOW: with_neighbours(AROUND, AROUND),
         },
         text=message.text,
         at=message.timestamp,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from aws_lambda_powertools import Logger
 
@@ -13,7 +14,13 @@ from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.search import SearchFilter, Vector
 from baton.memory.episodes.episode_documents import FACT
-from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeRanking, EpisodeWeights, rank_episodes
+from baton.memory.episodes.episode_ranking import (
+    MAX_QUERY,
+    USUAL_WEIGHTS,
+    EpisodeRanking,
+    EpisodeWeights,
+    rank_episodes,
+)
 from baton.memory.episodes.fusion import Ranked
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
@@ -21,6 +28,8 @@ from baton.ports.search_index import SearchIndex
 MAX_MATCHES = 20
 """Messages of an episode that are shown."""
 MAX_FACTS = 20
+EMBEDDING_DEADLINE = timedelta(seconds=5)
+"""After this time, words decide alone. A request over HTTP is given up long after it."""
 
 logger = Logger(child=True)
 
@@ -86,6 +95,7 @@ class EpisodeSearch:
     index: SearchIndex
     embedder: Embedder
     weights: EpisodeWeights = USUAL_WEIGHTS
+    embedding_deadline: timedelta = EMBEDDING_DEADLINE
 
     async def search(
         self,
@@ -99,8 +109,8 @@ class EpisodeSearch:
     ) -> FoundEpisodes:
         """Return at most ``limit`` episodes with messages, facts or a summary from ``since`` until before ``until``.
 
-        ``vector`` is the query's embedding, if it is known already. If it cannot be embedded, or if the index was made
-        for another embedding model, words decide alone. Raises ``SearchUnavailable``.
+        ``vector`` is the query's embedding, if it is known already. If it cannot be embedded in time, or if the index
+        was made for another embedding model, words decide alone. Raises ``SearchUnavailable``.
         """
         if not query.strip() or limit < 1:
             return FoundEpisodes()
@@ -122,8 +132,11 @@ class EpisodeSearch:
         if not self.embedder.dimensions:
             return None
         try:
-            [vector] = await self.embedder.embed([query])
-        except EmbedderUnavailable:
+            async with asyncio.timeout(self.embedding_deadline.total_seconds()):
+                [vector] = await self.embedder.embed([query[:MAX_QUERY]])
+        except (EmbedderUnavailable, TimeoutError):
+            count(Metric.RECALLS_INCOMPLETE)
+            logger.warning("The query could not be embedded in time; words decide alone")
             return None
         return vector
 
