@@ -19,7 +19,7 @@ class S3Process:
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``RuntimeError`` if it does not start."""
         command = [sys.executable, "-m", "benchmarks.s3_process"]
-        self._process = process = subprocess.Popen(  # noqa: S603 - this module, by this interpreter
+        self._process = process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert process.stdout is not None  # noqa: S101 - it is a pipe

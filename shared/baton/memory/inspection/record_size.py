@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic_core import to_json
+
 MAX_RECORD_BYTES = 2 * 1024 * 1024
 """Bytes of a record as JSON. Lambda returns at most 6 MB."""
 TEXT_LIMITS = (65_536, 16_384, 4_096, 1_024, 256, 64)
@@ -83,4 +85,7 @@ def _text_lengths(record: Mapping[str, Any]) -> list[int]:
 
 
 def _json(record: Mapping[str, Any]) -> bytes:
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    try:
+        return to_json(record)  # a fifth of the time
+    except ValueError:  # a lone surrogate, which UTF-8 cannot encode
+        return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
