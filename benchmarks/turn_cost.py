@@ -42,11 +42,10 @@ from baton.turns.turns import Turns
 from benchmarks.capacity import CapacityMeter, Request, by_operation
 from benchmarks.ports import AgentsInMemory, ConnectedClient, NoClosings, NoRemoteAgents, NoTools, QueueInMemory, Record
 from benchmarks.report import machine, table
+from benchmarks.s3_process import S3Process
 from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel
 from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
-from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
-from local.engines.moto import MotoServer
 from local.resources import create_bucket, create_table
 from local.settings import ROOT, default_cache_dir
 from local.stack import read_stack
@@ -242,21 +241,21 @@ class Baton:
 @asynccontextmanager
 async def started(silence: float = 0.0) -> AsyncIterator[Baton]:
     """Yield Baton on local engines with an empty table. Its model is silent for ``silence`` seconds at first."""
-    engine, moto = DynamoDBLocal(default_cache_dir(), progress=lambda text: None), MotoServer()
+    engine, objects = DynamoDBLocal(default_cache_dir(), progress=lambda text: None), S3Process()
     try:
-        endpoint, objects = await asyncio.to_thread(engine.start), await asyncio.to_thread(moto.start)
+        endpoint, s3_endpoint = await asyncio.to_thread(engine.start), await asyncio.to_thread(objects.start)
         stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
         session = Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)
         dynamodb = session.client("dynamodb", endpoint_url=endpoint, config=CONFIG.merge(QUICK))
         name = create_table(dynamodb, stack.table)
-        s3 = client("s3", objects)
+        s3 = session.client("s3", endpoint_url=s3_endpoint, config=CONFIG)
         create_bucket(s3, stack.bucket)
         meter = CapacityMeter()
         meter.attach(dynamodb)
         yield Baton(Table.of(dynamodb, name), s3, stack.bucket, meter, silence)
     finally:
         await asyncio.to_thread(engine.stop)
-        await asyncio.to_thread(moto.stop)
+        await asyncio.to_thread(objects.stop)
 
 
 @dataclass(frozen=True, slots=True)

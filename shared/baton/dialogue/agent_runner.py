@@ -31,6 +31,7 @@ from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
 from baton.memory.prompt.context import AssembledContext, Blocks, assemble
+from baton.memory.prompt.token_estimates import prompt_tokens
 from baton.memory.recall.assembly import assemble_recalled
 from baton.memory.recall.selecting import select
 from baton.memory.recalled import Found, Recalled
@@ -229,7 +230,8 @@ class AgentRunner:
         if self._input.asked is not None or conversation.workflow is None:
             return made, recalled
         asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
-        return replace(made, prompts=(*made.prompts, asked)), recalled
+        tokens = made.tokens + prompt_tokens(asked, counter)
+        return replace(made, prompts=(*made.prompts, asked), tokens=tokens), recalled
 
     async def _found(self) -> Found:
         """Return what was found for the active agent. One that took over in this run searches its own knowledge."""

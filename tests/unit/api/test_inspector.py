@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -198,6 +199,12 @@ def test_a_record_of_very_many_items_is_cut_too() -> None:
     body = bounded({"cut": [], "blocks": [{"items": items}], "calls": calls, "callsLeftOut": 0})
     assert len(body) <= MAX_RECORD_BYTES
     assert b"items that were left out" in body
+
+
+def test_half_a_character_that_a_model_wrote_does_not_prevent_a_record() -> None:
+    record = {"cut": [], "blocks": [], "calls": [{"messages": [{"content": "caf\u00e9 \ud83d"}]}], "callsLeftOut": 0}
+    [call] = json.loads(bounded(record))["calls"]
+    assert call["messages"] == [{"content": "caf\u00e9 ?"}]
 
 
 async def test_a_run_without_a_model_call_has_a_record_of_nothing() -> None:

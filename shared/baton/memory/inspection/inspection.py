@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import is_
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
@@ -12,7 +13,7 @@ from baton.domain.message import Content, Role, StoredMessage, part_as_json
 from baton.domain.times import iso
 from baton.domain.usage import Usage
 from baton.memory.prompt.context import AssembledContext
-from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
+from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens, total_tokens
 from baton.memory.recalled import BlockKind, Recalled, RecalledBlock, RecalledItem
 from baton.ports.chat_model import Prompt, ToolSpec
 from baton.ports.token_counter import TokenCounter
@@ -73,7 +74,6 @@ class Inspection:
 
 def context_record(inspection: Inspection, run_id: str, counter: TokenCounter) -> dict[str, Any]:
     """Return the record as JSON values."""
-    sizes: dict[int, int] = {}
     own = next((each for each in inspection.contexts if each.task_id is None), None)
     return {
         "runId": run_id,
@@ -81,7 +81,7 @@ def context_record(inspection: Inspection, run_id: str, counter: TokenCounter) -
         "redacted": False,
         "cut": [],
         "blocks": [block for each in inspection.contexts for block in _blocks(each, counter)],
-        "calls": [_call(call, counter, sizes) for call in inspection.calls],
+        "calls": [_call(call, counter, inspection.contexts) for call in inspection.calls],
         "callsLeftOut": inspection.calls_left_out,
     }
 
@@ -146,7 +146,7 @@ def _prompt_item(prompt: Prompt, counter: TokenCounter) -> RecalledItem:
     return RecalledItem("", prompt.role.value, _text(prompt.content), None, None, {}, tokens, None, prompt.role.value)
 
 
-def _call(call: ModelCall, counter: TokenCounter, sizes: dict[int, int]) -> dict[str, Any]:
+def _call(call: ModelCall, counter: TokenCounter, begun: Sequence[AgentContext]) -> dict[str, Any]:
     tools = sum(counter.count(f"{each.name} {each.description} {each.parameters}") for each in call.tools)
     return {
         "agentId": call.agent_id,
@@ -155,21 +155,24 @@ def _call(call: ModelCall, counter: TokenCounter, sizes: dict[int, int]) -> dict
         "beganAt": iso(call.began_at),
         "messages": [_message(prompt) for prompt in call.prompts],
         "tools": [each.name for each in call.tools],
-        "estimatedTokens": _estimate(call.prompts, counter, sizes) + tools,
+        "estimatedTokens": _estimate(call, counter, begun) + tools,
         "inputTokens": call.usage.input_tokens if call.usage is not None else None,
         "outputTokens": call.usage.output_tokens if call.usage is not None else None,
         "error": call.error,
     }
 
 
-def _estimate(prompts: Sequence[Prompt], counter: TokenCounter, sizes: dict[int, int]) -> int:
-    """Return the estimated tokens. Calls share most of their messages, of which each is counted once."""
-    total = REPLY_TOKENS
-    for prompt in prompts:
-        if id(prompt) not in sizes:
-            sizes[id(prompt)] = prompt_tokens(prompt, counter)
-        total += sizes[id(prompt)]
-    return total
+def _estimate(call: ModelCall, counter: TokenCounter, begun: Sequence[AgentContext]) -> int:
+    """Return the estimated tokens of a call's messages.
+
+    Those that an agent began with were counted when they were stored, and counting takes long. Only what the call has
+    besides them is counted.
+    """
+    for each in begun:
+        prompts = each.context.prompts
+        if len(prompts) <= len(call.prompts) and all(map(is_, prompts, call.prompts)):
+            return each.context.tokens + total_tokens(call.prompts[len(prompts) :], counter)
+    return REPLY_TOKENS + total_tokens(call.prompts, counter)
 
 
 def _message(prompt: Prompt) -> dict[str, Any]:

@@ -48,10 +48,12 @@ class Inspector:
         try:
             async with asyncio.timeout(KEEPING_SECONDS):
                 # In a thread, because counting and writing JSON take milliseconds, and other turns may be running.
-                record = await off_loop(LARGE, context_record, inspection, run_id, self._counter)
                 if self._policy.redacts:
+                    record = await off_loop(LARGE, context_record, inspection, run_id, self._counter)
                     record = await redacted(record, Redactor(self._detector).redact)
-                body = await off_loop(LARGE, bounded, record)
+                    body = await off_loop(LARGE, bounded, record)
+                else:
+                    body = await off_loop(LARGE, lambda: bounded(context_record(inspection, run_id, self._counter)))
                 await self._records.put(scope, thread_id, run_id, body)
         except Exception:
             count(Metric.CONTEXTS_NOT_KEPT)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
+
+from pydantic_core import to_json
 
 MAX_RECORD_BYTES = 2 * 1024 * 1024
 """Bytes of a record as JSON. Lambda returns at most 6 MB."""
@@ -18,7 +20,7 @@ def bounded(record: dict[str, Any], most: int = MAX_RECORD_BYTES) -> bytes:
     Long texts are cut first, evenly, then calls in the middle are left out, then items that were not used, then all of
     them. ``cut`` in the record says which of these was done.
     """
-    lengths = [len(text) for text in _texts(record)]
+    lengths = _text_lengths(record)
     if sum(lengths) <= most:
         body = _json(record)
         if len(body) <= most:
@@ -67,16 +69,23 @@ def _shortened(value: Any, limit: int) -> Any:
     return value
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from _texts(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
+def _text_lengths(record: Mapping[str, Any]) -> list[int]:
+    """Return the lengths of all texts, in no order. This is done for every run, so it neither recurses nor yields."""
+    lengths: list[int] = []
+    waiting: list[Any] = [record]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            lengths.append(len(value))
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return lengths
 
 
 def _json(record: Mapping[str, Any]) -> bytes:
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    try:
+        return to_json(record)  # a fifth of the time
+    except ValueError:  # a lone surrogate, which UTF-8 cannot encode
+        return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

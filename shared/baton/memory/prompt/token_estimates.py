@@ -50,9 +50,10 @@ def answer_tokens(text: str, calls: Sequence[ToolCall], counter: TokenCounter) -
 
 def prompt_tokens(prompt: Prompt, counter: TokenCounter) -> int:
     """Return the tokens of a prompt, its calls included."""
-    return (
-        answer_tokens("", prompt.tool_calls, counter) - MESSAGE_FRAME_TOKENS + message_tokens(prompt.content, counter)
-    )
+    tokens = message_tokens(prompt.content, counter)
+    if prompt.tool_calls:
+        tokens += answer_tokens("", prompt.tool_calls, counter) - MESSAGE_FRAME_TOKENS
+    return tokens
 
 
 def total_tokens(prompts: Sequence[Prompt], counter: TokenCounter) -> int:

@@ -1,0 +1,48 @@
+"""S3 in a process of its own, so that its CPU time is none of the benchmark's: ``python -m benchmarks.s3_process``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+from local.engines.moto import MotoServer
+from local.settings import ROOT
+
+
+@dataclass(slots=True)
+class S3Process:
+    """A moto server in a child process, like DynamoDB Local, which runs beside the benchmark too."""
+
+    _process: subprocess.Popen[str] | None = field(default=None, init=False)
+
+    def start(self) -> str:
+        """Start it and return its endpoint URL. Raises ``RuntimeError`` if it does not start."""
+        command = [sys.executable, "-m", "benchmarks.s3_process"]
+        self._process = process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None  # noqa: S101 - it is a pipe
+        endpoint = process.stdout.readline().strip()
+        if not endpoint:
+            self.stop()
+            raise RuntimeError("The S3 server did not start.")
+        return endpoint
+
+    def stop(self) -> None:
+        """End it. No error if it does not run."""
+        if self._process is not None:
+            self._process.communicate()  # closes its input, at whose end it stops
+            self._process = None
+
+
+def main() -> None:
+    """Serve until the end of the standard input, which comes also if the benchmark dies."""
+    moto = MotoServer()
+    print(moto.start(), flush=True)
+    sys.stdin.read()
+    moto.stop()
+
+
+if __name__ == "__main__":
+    main()
