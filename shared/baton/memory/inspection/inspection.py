@@ -13,7 +13,7 @@ from baton.domain.message import Content, Role, StoredMessage, part_as_json
 from baton.domain.times import iso
 from baton.domain.usage import Usage
 from baton.memory.prompt.context import AssembledContext
-from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens, total_tokens
+from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.memory.recalled import BlockKind, Recalled, RecalledBlock, RecalledItem
 from baton.ports.chat_model import Prompt, ToolSpec
 from baton.ports.token_counter import TokenCounter
@@ -74,6 +74,7 @@ class Inspection:
 
 def context_record(inspection: Inspection, run_id: str, counter: TokenCounter) -> dict[str, Any]:
     """Return the record as JSON values."""
+    sizes: dict[int, int] = {}
     own = next((each for each in inspection.contexts if each.task_id is None), None)
     return {
         "runId": run_id,
@@ -81,7 +82,7 @@ def context_record(inspection: Inspection, run_id: str, counter: TokenCounter) -
         "redacted": False,
         "cut": [],
         "blocks": [block for each in inspection.contexts for block in _blocks(each, counter)],
-        "calls": [_call(call, counter, inspection.contexts) for call in inspection.calls],
+        "calls": [_call(call, counter, inspection.contexts, sizes) for call in inspection.calls],
         "callsLeftOut": inspection.calls_left_out,
     }
 
@@ -146,7 +147,9 @@ def _prompt_item(prompt: Prompt, counter: TokenCounter) -> RecalledItem:
     return RecalledItem("", prompt.role.value, _text(prompt.content), None, None, {}, tokens, None, prompt.role.value)
 
 
-def _call(call: ModelCall, counter: TokenCounter, begun: Sequence[AgentContext]) -> dict[str, Any]:
+def _call(
+    call: ModelCall, counter: TokenCounter, begun: Sequence[AgentContext], sizes: dict[int, int]
+) -> dict[str, Any]:
     tools = sum(counter.count(f"{each.name} {each.description} {each.parameters}") for each in call.tools)
     return {
         "agentId": call.agent_id,
@@ -155,24 +158,30 @@ def _call(call: ModelCall, counter: TokenCounter, begun: Sequence[AgentContext])
         "beganAt": iso(call.began_at),
         "messages": [_message(prompt) for prompt in call.prompts],
         "tools": [each.name for each in call.tools],
-        "estimatedTokens": _estimate(call, counter, begun) + tools,
+        "estimatedTokens": _estimate(call, counter, begun, sizes) + tools,
         "inputTokens": call.usage.input_tokens if call.usage is not None else None,
         "outputTokens": call.usage.output_tokens if call.usage is not None else None,
         "error": call.error,
     }
 
 
-def _estimate(call: ModelCall, counter: TokenCounter, begun: Sequence[AgentContext]) -> int:
+def _estimate(call: ModelCall, counter: TokenCounter, begun: Sequence[AgentContext], sizes: dict[int, int]) -> int:
     """Return the estimated tokens of a call's messages.
 
-    Those that an agent began with were counted when they were stored, and counting takes long. Only what the call has
-    besides them is counted.
+    Those that an agent began with were counted when they were stored, and counting takes long. Of the others, which
+    calls share, each is counted once.
     """
+    total, rest = REPLY_TOKENS, call.prompts
     for each in begun:
         prompts = each.context.prompts
-        if len(prompts) <= len(call.prompts) and all(map(is_, prompts, call.prompts)):
-            return each.context.tokens + total_tokens(call.prompts[len(prompts) :], counter)
-    return REPLY_TOKENS + total_tokens(call.prompts, counter)
+        if len(prompts) <= len(rest) and all(map(is_, prompts, rest)):
+            total, rest = each.context.tokens, rest[len(prompts) :]
+            break
+    for prompt in rest:
+        if id(prompt) not in sizes:
+            sizes[id(prompt)] = prompt_tokens(prompt, counter)
+        total += sizes[id(prompt)]
+    return total
 
 
 def _message(prompt: Prompt) -> dict[str, Any]:
