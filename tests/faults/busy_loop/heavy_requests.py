@@ -32,6 +32,7 @@ from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.connections import FakeConnections
 from tests.fakes.episodes import FakeClosings
+from tests.fakes.erasure import FakeForgettings
 from tests.fakes.files import FakeFiles
 from tests.fakes.token_verifier import OpenVerifier
 from tests.fakes.tools import FakeTools
@@ -62,6 +63,7 @@ class _Ports(AwsPorts):
         self.counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
         self.agent_client = ScriptedAgentClient()
         self.files, self.queue, self.closings = FakeFiles(), FakeTurnQueue(), FakeClosings()
+        self.forgettings = FakeForgettings()
         self.verifier = OpenVerifier(self.clock)
 
 
