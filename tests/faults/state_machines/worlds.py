@@ -7,6 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
+from boto3.dynamodb.types import Binary
+
+from baton.adapters.dynamodb.codec import pack, unpack
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.harness.harness import ASSISTANT
 from tests.integration.privacy.conftest import World
@@ -40,3 +43,12 @@ class MemoryWorld(World):
 
     def _is_owned(self, item: dict[str, Any]) -> bool:
         return self.ada.tenant_id in item.values()
+
+
+def item_text(item: dict[str, Any]) -> str:
+    """Return everything in an item of the table; packed values are unpacked."""
+    return " ".join(str(unpack(bytes(each))) if _is_packed(each) else str(each) for each in item.values())
+
+
+def _is_packed(value: Any) -> bool:
+    return isinstance(value, bytes | Binary) and bytes(value)[:1] == pack({})[:1]
