@@ -246,7 +246,10 @@ async def _run(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="baton-recall-") as folder:
         os.environ["BATON_SEARCH_URL"] = options.engine or f"sqlite:///{folder}"
         os.environ["BATON_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
-        index = AwsPorts().search
+        ports = AwsPorts()
+        if ports.search_administration is not None:
+            await ports.search_administration.migrate(LocalEmbedder())
+        index = ports.search
         print(f"{options.engine or 'embedded index'}; {machine()}\n")
         if options.quality:
             hits = await quality(index, users=options.users, facts=options.facts)
