@@ -26,9 +26,9 @@ from baton.domain.inspection_policy import InspectorMode
 from baton.sessions.turn_listing import turns_of
 
 ABSENT = {
-    InspectorMode.ALL: "There is no record of such a turn, although all are recorded now (BATON_INSPECTOR is all).",
-    InspectorMode.SAMPLE: "There is no record of such a turn. Only a sample is recorded (BATON_INSPECTOR is sample).",
-    InspectorMode.OFF: "There is no record of such a turn. None are recorded at present (BATON_INSPECTOR is off).",
+    InspectorMode.ALL: "There is no record of this turn, or no such turn, although all are recorded now (BATON_INSPECTOR is all).",
+    InspectorMode.SAMPLE: "There is no record of this turn, or no such turn. Only a sample is recorded (BATON_INSPECTOR is sample).",
+    InspectorMode.OFF: "There is no record of this turn, or no such turn. None are recorded at present (BATON_INSPECTOR is off).",
 }
 
 MAX_AUDITED = 256

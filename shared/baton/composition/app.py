@@ -317,6 +317,7 @@ class App:
             ports.counter,
             ports.inspection_policy,
             ports.pii_detector,
+            ports.clock,
         )
 
     # Sessions, handoffs and events

@@ -52,7 +52,7 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
     fields = document.fields
     ids = [fields["message_id"]] if "message_id" in fields else fields.get("message_ids", ())
     return FoundItem(
-        id=fields.get("fact_id") or document.id,
+        id=fields.get("fact_id") or fields.get("message_id") or document.id,
         kind=document.kind,
         title=_told_by(document.kind, fields),
         text=_text(document),
@@ -65,6 +65,8 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
         superseded_at=_time(fields.get("superseded_at")),
         superseded_by=fields.get("superseded_by"),
         role=fields.get("role"),
+        source_id=document.source_id,
+        agent_id=document.agent_id,
     )
 
 
@@ -79,6 +81,8 @@ def _knowledge_item(ranked: Ranked, embedder: str) -> FoundItem:
         score=ranked.score,
         signals=ranked.signals,
         cosine=_cosine(ranked) if document.embedder == embedder else None,
+        source_id=document.source_id,
+        agent_id=document.agent_id,
     )
 
 

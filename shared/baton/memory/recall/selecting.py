@@ -83,7 +83,17 @@ class _Judged:
         item = self.item
         tokens = self.tokens if self.reason is None else 0
         return RecalledItem(
-            item.id, item.title, item.text, item.at, item.score, item.signals, tokens, self.reason, item.kind, item.role
+            item.id,
+            item.title,
+            item.text,
+            item.at,
+            item.score,
+            item.signals,
+            tokens,
+            self.reason,
+            item.kind,
+            item.role,
+            item.source,
         )
 
 
