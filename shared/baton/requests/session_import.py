@@ -33,8 +33,8 @@ def imported_session(
     """Parse a session. Raises ``InvalidRequest`` and ``MessageTooLarge``, which name the place.
 
     Messages keep their order, whatever their times, their ids and their times. Messages without a text are left out:
-    there is nothing in them to remember, and other systems keep some. Parts that are no text become a word in brackets, because what
-    they refer to is not imported.
+    there is nothing in them to remember, and other systems keep some. Parts that are no text become a word in brackets,
+    because what they refer to is not imported.
     """
     thread = imported_thread_ref(scope, session_id)
     if agent_id is not None and not is_printable(agent_id, 64):

@@ -131,7 +131,7 @@ async def test_a_record_that_is_not_there_is_refused_with_the_setting(served: Se
     answer = await served.get(f"/threads/{served.harness.thread_id}/turns/none%2Fsuch/context", INSPECT)
     assert answer.status_code == 404
     assert "BATON_INSPECTOR is all" in answer.json()["detail"]
-    assert "or no such turn" in answer.json()["detail"]
+    assert "may have no such run" in answer.json()["detail"]
 
 
 async def test_turns_are_listed_newest_first_with_how_they_ended(served: Served) -> None:
