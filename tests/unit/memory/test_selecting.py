@@ -232,6 +232,14 @@ def test_an_answer_that_adds_more_than_it_quotes_stays() -> None:
     assert reasons(made) == {"more": None, "said": None}
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"), [(f"It is not true: {SAID}", "message"), (f"The user doubts: {SAID}", "fact")]
+)
+def test_what_denies_or_judges_a_quote_stays(text: str, kind: str) -> None:
+    made = recalled(episode("said", SAID, role="user"), episode("other", text, kind=kind, role="assistant"))
+    assert reasons(made) == {"other": None, "said": None}
+
+
 def test_a_user_who_repeats_and_a_fact_that_no_longer_holds_stay() -> None:
     again = episode("again", f"As I said: {SAID}", role="user")
     noted = episode("noted", f"The user said: {SAID}", kind="fact", superseded_at=MARCH)

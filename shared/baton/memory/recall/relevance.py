@@ -40,6 +40,14 @@ FILLERS = _words_of(
 )
 """Words that two texts may differ in and still say the same."""
 
+NEGATIONS = _words_of(
+    """
+    no not never none neither nor without cannot cant couldnt didnt doesnt dont hadnt hasnt havent isnt wasnt werent
+    wont wouldnt false wrong nein nicht nie niemals kein keine keinen keiner keinem ohne falsch
+    """
+)
+"""Words that turn what they stand beside into its opposite."""
+
 TELLERS = (("user", "said"), ("assistant", "said"))
 """The beginnings of facts that only quote."""
 MIN_QUOTED = 20
@@ -101,17 +109,21 @@ def quotes(text: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return len(sought) >= MIN_QUOTED and f" {sought} " in f" {' '.join(text)} "
 
 
-def is_echo(text: tuple[str, ...], quoted: Sequence[tuple[str, ...]]) -> bool:
-    """Return whether a text, by its key, adds less than it takes from the texts that it quotes.
+def is_echo(text: tuple[str, ...], quoted: Sequence[tuple[str, ...]], *, may_add: bool) -> bool:
+    """Return whether a text, by its key, says nothing but what it quotes.
 
-    An answer that adds much to what it quotes says something itself.
+    With ``may_add`` it may have words around its quotes, such as "On that day you said", but no negation, and fewer
+    than it takes from the quotes: an answer with more says something itself.
     """
     rest = f" {' '.join(text)} "
     for words in sorted(quoted, key=len, reverse=True):
         # The space stays on both sides, so that the next quote is found, too.
         rest = rest.replace(f" {' '.join(words)} ", "  ")
     left = rest.split()
-    return sum(word not in STOP_WORDS for word in left) < len(text) - len(left)
+    added = [word for word in left if word not in STOP_WORDS]
+    if not may_add or not NEGATIONS.isdisjoint(left):
+        return not added
+    return len(added) < len(text) - len(left)
 
 
 def _words(text: str) -> tuple[str, ...]:

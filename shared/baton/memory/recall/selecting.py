@@ -184,7 +184,8 @@ def _drop_echoes(judged: list[_Judged]) -> None:
     # The shortest first: nothing quotes a longer text than itself.
     for key, each in sorted(chosen, key=lambda pair: (len(pair[0]), _may_echo(pair[1].item), pair[1].item.id)):
         quoted = [(words, other) for words, other in kept if _may_echo(each.item) and quotes(key, words)]
-        if not quoted or not is_echo(key, [words for words, _ in quoted]):
+        may_add = each.item.kind != FACT  # a fact is no talk: each of its words counts
+        if not quoted or not is_echo(key, [words for words, _ in quoted], may_add=may_add):
             kept.append((key, each))
             continue
         each.reason = f"duplicate of {quoted[-1][1].item.id}"
