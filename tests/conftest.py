@@ -8,8 +8,6 @@ settings.register_profile("baton", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("baton")
 
 # The checks that tests share explain themselves as tests do.
-pytest.register_assert_rewrite(
-    "tests.e2e", "tests.contracts.conversing", "tests.faults.state_machines", "tests.harness"
-)
+pytest.register_assert_rewrite("tests.e2e", "tests.contracts", "tests.faults.state_machines", "tests.harness")
 
 pytest_plugins = ["tests.engines", "tests.e2e.fixtures", "tests.faults.counts"]

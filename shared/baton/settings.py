@@ -15,9 +15,8 @@ from pydantic import AfterValidator, Field, Json, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from baton.domain.egress_policy import HOST_ENTRY, EgressPolicy
-from baton.domain.forgetting import ZOMBIE_SECONDS
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
-from baton.domain.lease_times import DEFAULT_LEASE_SECONDS, LeaseTimes
+from baton.domain.lease_times import DEFAULT_LEASE_SECONDS, ZOMBIE_SECONDS, LeaseTimes
 from baton.domain.token_issuer import OidcIssuer
 
 Name = Annotated[str, Field(min_length=1)]

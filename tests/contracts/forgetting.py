@@ -82,6 +82,14 @@ class RequestContract:
         await forgotten.requests.open(forgotten.ada, forgotten.request(forgotten.ada, thread_id="t1"))
         assert await forgotten.requests.cutoff(forgotten.ada, "t1") == noon + timedelta(hours=1)
 
+    async def test_the_latest_request_of_retention_is_the_tenants(self, forgotten: Forgotten) -> None:
+        assert await forgotten.requests.latest_of_retention(forgotten.ada) is None
+        await forgotten.requests.open(forgotten.ada, forgotten.request(forgotten.ada))
+        request = replace(forgotten.request(forgotten.ada), subject=ForgetSubject.RETENTION)
+        await forgotten.requests.open(forgotten.ada, request)
+        assert await forgotten.requests.latest_of_retention(forgotten.bob) == request
+        assert await forgotten.requests.latest_of_retention(Scope(f"{forgotten.tenant}-2", "ada")) is None
+
     async def test_another_tenants_requests_do_not_exist(self, forgotten: Forgotten) -> None:
         request = await forgotten.requests.open(forgotten.ada, forgotten.request(forgotten.ada, thread_id="t1"))
         stranger = Scope(f"{forgotten.tenant}-2", "ada")
@@ -116,3 +124,23 @@ class RetentionContract:
         await forgotten.retentions.put(forgotten.ada, replace(kept, uploads=None))
         forgotten.clock.advance(86_400)
         assert not await due()
+
+    async def test_a_changed_one_is_due_at_once(self, forgotten: Forgotten) -> None:
+        kept = Retention(uploads=9, changed_by="boss", changed_at=forgotten.clock.now())
+        assert await forgotten.retentions.due_at(forgotten.ada) is None
+        await forgotten.retentions.put(forgotten.ada, kept)
+        now = forgotten.clock.now()
+        assert await forgotten.retentions.due_at(forgotten.bob) == now
+        assert forgotten.tenant in await forgotten.retentions.claim_due(now)
+        assert await forgotten.retentions.due_at(forgotten.ada) == now + timedelta(days=1)
+        await forgotten.retentions.put(forgotten.ada, replace(kept, uploads=1))
+        assert forgotten.tenant in await forgotten.retentions.claim_due(now)
+
+    async def test_it_can_be_made_due_again_while_anything_is_limited(self, forgotten: Forgotten) -> None:
+        now = forgotten.clock.now()
+        await forgotten.retentions.repeat_soon(forgotten.ada)
+        assert await forgotten.retentions.due_at(forgotten.ada) is None
+        await forgotten.retentions.put(forgotten.ada, Retention(uploads=9, changed_by="boss", changed_at=now))
+        await forgotten.retentions.claim_due(now)
+        await forgotten.retentions.repeat_soon(forgotten.ada)
+        assert forgotten.tenant in await forgotten.retentions.claim_due(now)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from baton.domain.forgetting import EpisodeTrace, ForgetRequest, ThreadTrace
+from baton.domain.forgetting import EpisodeTrace, ForgetRequest, ForgetSubject, ThreadTrace
 from baton.domain.identity import Scope
 from baton.domain.retention import Retention
 from tests.fakes.clock import FakeClock
@@ -198,6 +198,14 @@ class FakeForgetRequests:
         ]
         return max(found, key=lambda known: known.requested_at, default=None)
 
+    async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
+        found = [
+            known
+            for (tenant_id, _), known in self.requests.items()
+            if tenant_id == scope.tenant_id and known.subject is ForgetSubject.RETENTION
+        ]
+        return max(found, key=lambda known: known.requested_at, default=None)
+
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
         self.requests[scope.tenant_id, request.id] = request
 
@@ -240,7 +248,14 @@ class FakeRetentions:
         if not retention.is_limited:
             self.due.pop(scope.tenant_id, None)
         elif retention.changed_at is not None:
-            self.due.setdefault(scope.tenant_id, retention.changed_at)
+            self.due[scope.tenant_id] = retention.changed_at
+
+    async def due_at(self, scope: Scope) -> datetime | None:
+        return self.due.get(scope.tenant_id)
+
+    async def repeat_soon(self, scope: Scope) -> None:
+        if scope.tenant_id in self.due:
+            self.due[scope.tenant_id] = datetime.min.replace(tzinfo=UTC)
 
     async def claim_due(self, now: datetime) -> Sequence[str]:
         claimed = [tenant_id for tenant_id, at in self.due.items() if at <= now]

@@ -111,11 +111,15 @@ class EpisodeWithMessages(Episode):
 class SearchRequest(Asked):
     """What to look for in the caller's episodes."""
 
+    # A misspelt "from" would otherwise widen the search without a word.
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"query": "Where do I live?", "limit": 5, "from": "2026-03-01T00:00:00Z"}]}
+        extra="forbid",
+        json_schema_extra={"examples": [{"query": "Where do I live?", "limit": 5, "from": "2026-03-01T00:00:00Z"}]},
     )
 
-    query: str = Field(description="Words, or a question. Operators mean nothing.", examples=["Where do I live?"])
+    query: str = Field(
+        description="Words, or a question; not blank. Operators mean nothing.", examples=["Where do I live?"]
+    )
     limit: int = Field(default=10, ge=1, le=50, description="Episodes that are returned at most.")
     since: str | None = Field(
         default=None, alias="from", description="Only what was said, or is about a time, from then on (ISO 8601)."
@@ -166,7 +170,8 @@ class ImportedMessage(Asked):
     id: str | None = Field(default=None, description="Kept; unique in the session.", examples=["m-1"])
     role: str = Field(description="`user`, `assistant` or `tool`.", examples=["user"])
     content: str | list[dict[str, Any]] = Field(
-        description="Text, or content parts, of which the text is kept.", examples=["I moved to Bern last week."]
+        description="Text, or content parts, of which the text is kept. A message without any is left out.",
+        examples=["I moved to Bern last week."],
     )
     timestamp: str = Field(description="ISO 8601 with a time zone. Kept.", examples=["2025-06-02T09:30:00Z"])
     tool_name: str | None = Field(default=None, description="Of a tool's message.", examples=[None])
@@ -176,6 +181,7 @@ class ImportRequest(Asked):
     """A session from another system."""
 
     model_config = ConfigDict(
+        extra="forbid",
         json_schema_extra={
             "examples": [
                 {
@@ -191,12 +197,12 @@ class ImportRequest(Asked):
                     ],
                 }
             ]
-        }
+        },
     )
 
     session_id: str = Field(description="A UUID, or any stable id of the other system.")
     agent_id: str | None = Field(default=None, description="The main agent of the conversation.")
-    messages: list[ImportedMessage] = Field(description="In order; at most 5,000.")
+    messages: list[ImportedMessage] = Field(description="In order, which is kept whatever their times; at most 5,000.")
     ended_at: str | None = Field(default=None, description="The time of the last message unless given.")
 
 

@@ -135,6 +135,8 @@ async def search_episodes(caller: Caller, services: Services, asked: SearchReque
     until = moment(asked.until, "to") if asked.until is not None else None
     if since is not None and until is not None and since >= until:
         raise InvalidRequest("from must be before to.")
+    if not asked.query.strip():
+        raise InvalidRequest("query must hold words: it is empty or blank.")
     if len(asked.query) > MAX_QUERY:
         raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
     found = await services.episode_search.search(caller, asked.query, limit=asked.limit, since=since, until=until)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -34,6 +35,7 @@ from baton.domain.errors import (
     TokenExpired,
     Unauthorized,
 )
+from baton.domain.forgetting import ForgetRequest as ForgetRequestRecord
 from baton.domain.forgetting import ForgetStatus, ForgetSubject
 from baton.domain.identity import Permission, Scope, thread_ref
 from baton.domain.metrics import Metric, count
@@ -81,6 +83,10 @@ class ForgetRequest(Served):
         description="Conversations that began later stay. Null until the second sweep, 16 minutes after the first.",
         examples=[TIMESTAMP],
     )
+    expected_cutoff_at: Timestamp | None = Field(
+        description="An estimate of `cutoffAt` until that is fixed: what is said before is forgotten, too.",
+        examples=[None],
+    )
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
     counts: dict[str, int] = Field(
         description="How much was removed, by kind.", examples=[{"messages": 12, "objectVersions": 2, "threads": 1}]
@@ -97,13 +103,20 @@ class Retention(Served):
     uploads: int | None = Field(description="Uploaded files.", examples=[90])
     changed_by: str | None = Field(examples=["admin"])
     changed_at: Timestamp | None = Field(examples=[TIMESTAMP])
+    next_run_at: Timestamp | None = Field(
+        description="From when on the sweeper, which runs every minute, enforces it next; null if nothing is limited.",
+        examples=[TIMESTAMP],
+    )
+    last_request_id: str | None = Field(
+        description="The request to forget that enforced it last, within 32 days.", examples=[REQUEST_ID]
+    )
 
 
 Days = Annotated[int | None, Field(ge=1, le=MAX_DAYS)]
 
 
 class RetentionRequest(Asked):
-    """The days that the tenant keeps things; null or left out: for ever."""
+    """The days that the tenant keeps things; null or left out: for ever. At least one must be named."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"threads": 365, "audit": 3650, "uploads": 90}]}
@@ -126,7 +139,7 @@ async def forget_user(user_id: UserId, caller: Caller, services: Services) -> Fo
 
     Includes what is said until `cutoffAt`. A repetition while the request is running returns the same request.
     """
-    return ForgetRequest.of(await services.forget_calls.forget_user(caller, user_id))
+    return _progress(services, await services.forget_calls.forget_user(caller, user_id))
 
 
 @router.delete(
@@ -141,7 +154,7 @@ async def forget_thread(thread_id: ThreadId, caller: Caller, services: Services)
     Until the request has completed, messages to the conversation are refused as `thread_unavailable`; afterwards its
     id is unused.
     """
-    return ForgetRequest.of(await services.forget_calls.forget_thread(caller, thread_ref(caller, thread_id).id))
+    return _progress(services, await services.forget_calls.forget_thread(caller, thread_ref(caller, thread_id).id))
 
 
 @router.get(
@@ -155,7 +168,7 @@ async def get_forget_request(
     services: Services,
 ) -> ForgetRequest:
     """Return the progress of a request: for who made it, whom it is about, and holders of `user:manage`."""
-    return ForgetRequest.of(await services.forget_calls.get(caller, request_id))
+    return _progress(services, await services.forget_calls.get(caller, request_id))
 
 
 @router.get(
@@ -206,7 +219,7 @@ async def export_user(
 async def get_retention(caller: Caller, services: Services) -> Retention:
     """Return how long the tenant keeps things. Needs `user:manage`."""
     caller.require(Permission.USER_MANAGE, "retention.read")
-    return _shown(await services.retentions.get(caller))
+    return await _shown(services, caller, await services.retentions.get(caller))
 
 
 @router.put(
@@ -215,17 +228,36 @@ async def get_retention(caller: Caller, services: Services) -> Retention:
     responses=responses(MalformedJson, Unauthorized, TokenExpired, Forbidden, InvalidRequest, StoreUnavailable),
 )
 async def put_retention(asked: RetentionRequest, caller: Caller, services: Services) -> Retention:
-    """Set how long the tenant keeps things. It is enforced within minutes, then once a day. Needs `user:manage`."""
+    """Set how long the tenant keeps things. It is enforced within minutes, then once a day. Needs `user:manage`.
+
+    Name at least one field, with `null` for what is kept for ever: an empty object is refused.
+    """
     caller.require(Permission.USER_MANAGE, "retention.change")
+    if not asked.model_fields_set:
+        raise InvalidRequest(
+            "Name at least one of threads, episodes, audit and uploads; null keeps it for ever, as leaving out does."
+        )
     days = asked.model_dump()
     retention = RetentionRecord(**days, changed_by=caller.user_id, changed_at=services.clock.now())
     await services.retentions.put(caller, retention)
     await services.audit.record(caller, "retention.change", thread_id=None, outcome="changed", detail=days)
-    return _shown(retention)
+    return await _shown(services, caller, retention)
 
 
-def _shown(retention: RetentionRecord) -> Retention:
-    return Retention.of(retention, changed_by=retention.changed_by or None)
+async def _shown(services: ApiServices, caller: Scope, retention: RetentionRecord) -> Retention:
+    due_at, last = await asyncio.gather(
+        services.retentions.due_at(caller), services.forget_requests.latest_of_retention(caller)
+    )
+    return Retention.of(
+        retention,
+        changed_by=retention.changed_by or None,
+        next_run_at=due_at,
+        last_request_id=last.id if last is not None else None,
+    )
+
+
+def _progress(services: ApiServices, request: ForgetRequestRecord) -> ForgetRequest:
+    return ForgetRequest.of(request, expected_cutoff_at=services.forget_calls.expected_cutoff(request))
 
 
 async def _lines(

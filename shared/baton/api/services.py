@@ -24,6 +24,7 @@ from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
 from baton.ports.erasure import Erasure
 from baton.ports.files import Files
+from baton.ports.forget_requests import ForgetRequests
 from baton.ports.handoffs import HandoffStore
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
@@ -58,6 +59,7 @@ class ApiServices:
     forget_calls: ForgetCalls
     exports: Exports
     retentions: Retentions
+    forget_requests: ForgetRequests
     erasure: Erasure
     clock: Clock
     episodes: Episodes
@@ -89,6 +91,7 @@ class ApiServices:
             forget_calls=app.forget_calls,
             exports=app.exports,
             retentions=ports.retentions,
+            forget_requests=ports.forget_requests,
             erasure=ports.erasure,
             clock=ports.clock,
             episodes=ports.episodes,

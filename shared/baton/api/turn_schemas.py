@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from baton.api.schemas import Usage
-from baton.domain.served import RUN_ID, TIMESTAMP, Served, Timestamp
+from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.memory.recalled import BlockKind
 
 
@@ -34,12 +34,29 @@ class _Recorded(Served):
     model_config = ConfigDict(alias_generator=to_camel)
 
 
+class ContextSource(_Recorded):
+    """What an item was taken from."""
+
+    thread_id: str | None = Field(
+        description="The conversation of what was recalled; null in `history`, and for documents.", examples=[THREAD_ID]
+    )
+    episode_id: str | None = Field(description="The session in it.", examples=["0f2d5c1e-3b64-5c9e-8f0e-3a1c2f7f9f10"])
+    message_ids: list[str] = Field(description="Its messages; empty for a summary.", examples=[["m-1"]])
+    document_id: str | None = Field(description="The document of a chunk.", examples=[None])
+    agent_id: str | None = Field(
+        description="The agent that said the message, or whose document it is.", examples=[None]
+    )
+
+
 class ContextItem(_Recorded):
     """One item of a block, in the prompt or left out of it."""
 
-    id: str = Field(examples=["9f3c:fact:1"])
+    id: str = Field(
+        description="Of the message, fact or skill; of a summary or chunk, of its document in the search index.",
+        examples=["fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"],
+    )
     kind: str = Field(description="What it is: a message, a fact, a chunk, a skill.", examples=["fact"])
-    title: str = Field(description="Its source.", examples=["noted"])
+    title: str = Field(description="Who told it, or its title.", examples=["noted"])
     text: str = Field(examples=["The user's cat is called Miso."])
     date: str | None = Field(examples=[TIMESTAMP])
     score: float | None = Field(description="Fused, from 0 to 1; it ranks the items.", examples=[0.83])
@@ -50,6 +67,9 @@ class ContextItem(_Recorded):
     tokens: int = Field(description="In the prompt; 0 for an item that was left out.", examples=[21])
     included: bool
     reason: str | None = Field(description="Why it was left out.", examples=["below the relevance floor: 0.130 < 0.2"])
+    source: ContextSource | None = Field(
+        default=None, description="Where it comes from; null for skills, and for what an agent's file says."
+    )
 
 
 class ContextBlock(_Recorded):
@@ -86,6 +106,10 @@ class Context(_Recorded):
     """What a turn's models were sent, and why."""
 
     run_id: str = Field(examples=[RUN_ID])
+    thread_id: str | None = Field(default=None, examples=[THREAD_ID])
+    recorded_at: str | None = Field(
+        default=None, description="When the record was made, after the end of the run.", examples=[TIMESTAMP]
+    )
     budget: int | None = Field(
         description="Tokens for the whole prompt of the agent that began; null if none did.", examples=[16000]
     )

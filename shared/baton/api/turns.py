@@ -26,10 +26,11 @@ from baton.domain.inspection_policy import InspectorMode
 from baton.sessions.turn_listing import turns_of
 
 ABSENT = {
-    InspectorMode.ALL: "There is no record of such a turn, although all are recorded now (BATON_INSPECTOR is all).",
-    InspectorMode.SAMPLE: "There is no record of such a turn. Only a sample is recorded (BATON_INSPECTOR is sample).",
-    InspectorMode.OFF: "There is no record of such a turn. None are recorded at present (BATON_INSPECTOR is off).",
+    InspectorMode.ALL: "all turns are recorded now (BATON_INSPECTOR is all).",
+    InspectorMode.SAMPLE: "only a sample is recorded (BATON_INSPECTOR is sample).",
+    InspectorMode.OFF: "none are recorded at present (BATON_INSPECTOR is off).",
 }
+"""What may be the reason that there is no record, by the setting."""
 
 MAX_AUDITED = 256
 """Characters of a run's id in the audit."""
@@ -72,5 +73,7 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, servic
     detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
     await services.audit.record(caller, "context.read", thread_id=thread.id, outcome=outcome, detail=detail)
     if record is None:
-        raise NotFound(ABSENT[services.inspector.mode])
+        raise NotFound(
+            f"There is no record of this run. The conversation may have no such run; {ABSENT[services.inspector.mode]}"
+        )
     return Context.model_validate(record)

@@ -5,6 +5,7 @@ The methods contain their imports, because a cold start must not wait for the mo
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -135,7 +136,8 @@ class App:
         from baton.entry.forget_requests import ForgetCalls
 
         ports = self.ports
-        return ForgetCalls(ports.store, ports.forget_requests, ports.forgettings, ports.audit, ports.clock)
+        wait = timedelta(seconds=ports.forget_wait_seconds)
+        return ForgetCalls(ports.store, ports.forget_requests, ports.forgettings, ports.audit, ports.clock, wait)
 
     @cached_property
     def forgetting(self) -> Forgetting:
@@ -317,6 +319,7 @@ class App:
             ports.counter,
             ports.inspection_policy,
             ports.pii_detector,
+            ports.clock,
         )
 
     # Sessions, handoffs and events

@@ -11,8 +11,6 @@ from enum import StrEnum
 from baton.domain.episode import episode_id
 from baton.domain.identity import Scope
 
-ZOMBIE_SECONDS = 16 * 60
-"""The wait before the second sweep. No worker, presigned upload or HTTP request lives longer than 15 minutes."""
 LATE_RECORD = timedelta(minutes=15)
 """A queue record younger than this is refused by the tombstone; an older one is compared with the cut-off."""
 MARK_KEPT = timedelta(days=32)

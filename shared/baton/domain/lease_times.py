@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 DEFAULT_LEASE_SECONDS = 30
+ZOMBIE_SECONDS = 16 * 60
+"""After this time nothing of a worker can arrive. No worker, presigned upload or HTTP request lives over 15 minutes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from baton.domain.errors import NotFound, ThreadLed, ThreadUnavailable
 from baton.domain.forgetting import ForgetRequest, ForgetStatus, ForgetSubject
@@ -33,13 +34,20 @@ class ForgetCalls:
     """Takes requests to forget, and shows how far they have come."""
 
     def __init__(
-        self, store: ThreadStore, requests: ForgetRequests, forgettings: Forgettings, audit: AuditLog, clock: Clock
+        self,
+        store: ThreadStore,
+        requests: ForgetRequests,
+        forgettings: Forgettings,
+        audit: AuditLog,
+        clock: Clock,
+        wait: timedelta,
     ) -> None:
         self._store = store
         self._requests = requests
         self._forgettings = forgettings
         self._audit = audit
         self._clock = clock
+        self._wait = wait
 
     async def forget_user(self, scope: Scope, user_id: str) -> ForgetRequest:
         """Forget a user: everything said before the request's cut-off. Raises ``Forbidden``, ``StoreUnavailable``."""
@@ -77,6 +85,13 @@ class ForgetCalls:
         if request is None or not may_see:
             raise NotFound("There is no such request.")
         return request
+
+    def expected_cutoff(self, request: ForgetRequest) -> datetime | None:
+        """Return until when, about, what is said is forgotten, too; None once that is fixed, or where nothing is."""
+        is_open = request.status is ForgetStatus.RUNNING and request.cutoff_at is None
+        if not is_open or request.subject is ForgetSubject.RETENTION:
+            return None
+        return request.requested_at + self._wait
 
     def _about_thread(self, scope: Scope, thread_id: str) -> ForgetRequest:
         return replace(self._request(scope, ForgetSubject.THREAD, scope.user_id), thread_id=thread_id)

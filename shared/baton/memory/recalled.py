@@ -24,6 +24,19 @@ class BlockKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ItemSource:
+    """What an item was taken from: messages and an episode of a conversation, or a document of an agent."""
+
+    thread_id: str | None = None
+    """The conversation; None if it is the one of the prompt, or there is none."""
+    episode_id: str | None = None
+    message_ids: tuple[str, ...] = ()
+    document_id: str | None = None
+    agent_id: str | None = None
+    """Who said the message, or whose document it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class FoundItem:
     """One thing that was found: a message, a fact or a summary of a past conversation, or a chunk of a document."""
 
@@ -50,6 +63,17 @@ class FoundItem:
     """The id of that fact's item."""
     role: str | None = None
     """Who said a message."""
+    source_id: str | None = None
+    """The episode, or the document of a chunk."""
+    agent_id: str | None = None
+    """The agent that said a message, or whose document it is."""
+
+    @property
+    def source(self) -> ItemSource:
+        """Return what it was taken from."""
+        if self.thread_id is None:
+            return ItemSource(document_id=self.source_id, agent_id=self.agent_id)
+        return ItemSource(self.thread_id, self.source_id, self.message_ids, agent_id=self.agent_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +150,7 @@ class RecalledItem:
     """Why it was left out; None if it is in the prompt."""
     kind: str = ""
     role: str | None = None
+    source: ItemSource | None = None
 
     @property
     def included(self) -> bool:

@@ -24,6 +24,10 @@ class ForgetRequests(Protocol):
         """Return the latest request for the thread, if one was made in the last weeks."""
         ...
 
+    async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
+        """Return the latest request that enforced the tenant's retention, if there was one in the last weeks."""
+        ...
+
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
         """Store the progress of a request, and its cut-off where queued turns look for it."""
         ...

@@ -18,7 +18,15 @@ class Retentions(Protocol):
         ...
 
     async def put(self, scope: Scope, retention: Retention) -> None:
-        """Set the tenant's retention. It is enforced from then on, once a day."""
+        """Set the tenant's retention. It is due at once, and then once a day."""
+        ...
+
+    async def due_at(self, scope: Scope) -> datetime | None:
+        """Return when the tenant's retention is due next; None if nothing is limited."""
+        ...
+
+    async def repeat_soon(self, scope: Scope) -> None:
+        """Make the tenant's retention due again at once, unless nothing is limited any more."""
         ...
 
     async def claim_due(self, now: datetime) -> Sequence[str]:

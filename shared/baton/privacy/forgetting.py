@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from baton.domain.errors import NotFound
 from baton.domain.forgetting import (
     MAX_ROUNDS,
-    ZOMBIE_SECONDS,
     ForgetRequest,
     ForgetStatus,
     ForgetSubject,
@@ -25,6 +24,7 @@ from baton.domain.forgetting import (
     ThreadTrace,
 )
 from baton.domain.identity import Scope, derived_record_id
+from baton.domain.lease_times import ZOMBIE_SECONDS
 from baton.domain.retention import Retention, kept_since
 from baton.domain.search import IndexName, SearchFilter
 from baton.ports.audit import AuditLog, Once
@@ -148,10 +148,10 @@ class Forgetting:
         if not work.is_complete:
             return StepResult(NextStep.VERIFY, request.counts, residue)
         if (residue or work.young) and request.round < MAX_ROUNDS:
-            await self._requests.save(scope, replace(request, round=request.round + 1, residue=residue))
+            await self._requests.save(scope, replace(request, round=request.round + 1, residue=residue, ended_at=None))
             return StepResult(NextStep.WAIT, request.counts, residue)
         status = ForgetStatus.FAILED if residue or work.young else ForgetStatus.COMPLETED
-        request = replace(request, status=status, residue=residue, ended_at=self._clock.now())
+        request = replace(request, status=status, residue=residue)
         await self._end(scope, request)
         return self._ended(request)
 
@@ -159,7 +159,7 @@ class Forgetting:
         """Mark the request as failed, because the pipeline has failed permanently."""
         request = await self._get(scope, request_id)
         if request.status is ForgetStatus.RUNNING:
-            request = replace(request, status=ForgetStatus.FAILED, ended_at=self._clock.now())
+            request = replace(request, status=ForgetStatus.FAILED)
             await self._end(scope, request)
         return self._ended(request)
 
@@ -347,6 +347,11 @@ class Forgetting:
 
     async def _end(self, scope: Scope, request: ForgetRequest) -> None:
         """Store and audit the end. The record stands in no thread's partition, where it would be removed again."""
+        ended_at = request.ended_at or self._clock.now()
+        if request.ended_at is None:
+            # Before the audit: a repetition must write the same record, which has this time.
+            request = replace(request, ended_at=ended_at)
+            await self._requests.save(scope, replace(request, status=ForgetStatus.RUNNING))
         detail: dict[str, object] = {"requestId": request.id, "counts": dict(request.counts)}
         if request.subject is not ForgetSubject.RETENTION:
             detail["userId"] = request.user_id
@@ -355,7 +360,7 @@ class Forgetting:
         if request.residue:
             detail["residue"] = dict(request.residue)
         action = SUBJECT_ACTIONS[request.subject]
-        once = Once(derived_record_id(request.id, action, request.status.value), request.requested_at)
+        once = Once(derived_record_id(request.id, action, request.status.value), ended_at)
         by = Scope(request.tenant_id, request.requested_by)
         await self._audit.record(by, action, thread_id=None, outcome=request.status.value, detail=detail, once=once)
         await self._requests.save(scope, request)

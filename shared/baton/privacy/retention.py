@@ -30,11 +30,16 @@ class RetentionRuns:
         started = 0
         for tenant_id in await self._retentions.claim_due(self._clock.now()):
             scope = Scope(tenant_id, SYSTEM)
-            set_by = (await self._retentions.get(scope)).changed_by or SYSTEM
+            retention = await self._retentions.get(scope)
+            set_by = retention.changed_by or SYSTEM
             scope = replace(scope, user_id=set_by)
             request = ForgetRequest(
                 self._clock.new_id(), tenant_id, ForgetSubject.RETENTION, set_by, set_by, self._clock.now()
             )
-            await self._forgettings.start(await self._requests.open(scope, request))
+            opened = await self._requests.open(scope, request)
+            await self._forgettings.start(opened)
             started += 1
+            if retention.changed_at is not None and opened.requested_at < retention.changed_at:
+                # It began before the change, and may have gone past what the new limits concern.
+                await self._retentions.repeat_soon(scope)
         return started

@@ -32,8 +32,9 @@ def imported_session(
 ) -> ImportedSession:
     """Parse a session. Raises ``InvalidRequest`` and ``MessageTooLarge``, which name the place.
 
-    Messages keep their order, their ids and their times. Parts that are no text become a word in brackets, because what
-    they refer to is not imported.
+    Messages keep their order, whatever their times, their ids and their times. Messages without a text are left out:
+    there is nothing in them to remember, and other systems keep some. Parts that are no text become a word in brackets,
+    because what they refer to is not imported.
     """
     thread = imported_thread_ref(scope, session_id)
     if agent_id is not None and not is_printable(agent_id, 64):
@@ -43,6 +44,9 @@ def imported_session(
     parsed = tuple(_message(thread.id, ordinal, told, now) for ordinal, told in enumerate(messages))
     if len({message.id for message in parsed}) < len(parsed):
         raise InvalidRequest("messages: every id may occur only once.")
+    parsed = tuple(message for message in parsed if message.text.strip())
+    if not parsed:
+        raise InvalidRequest("messages: at least one must have a text.")
     last = max(message.timestamp for message in parsed)
     end = last if ended_at is None else _time(ended_at, "endedAt", now)
     if end < last:

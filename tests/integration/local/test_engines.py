@@ -146,12 +146,15 @@ def _serves(process: psutil.Process, folder: Path) -> bool:
     return process.name() == "java" and any(str(folder) in part for part in process.cmdline())
 
 
-def test_opensearch_keeps_its_data_is_restarted_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_opensearch_keeps_its_data_is_restarted_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def call(method: str, path: str) -> Any:
         with urllib.request.urlopen(urllib.request.Request(url + path, method=method), timeout=30) as answer:  # noqa: S310
             return json.loads(answer.read())
 
-    before = {path.name for path in Path(tempfile.gettempdir()).glob("baton-opensearch-*")}
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # engines of other runs stay out of it
+    (tmp_path / "temporary").mkdir()
     restarted = threading.Event()
     engine = OpenSearch(default_cache_dir(), tmp_path / "search", restarted=restarted.set)
     url = engine.start()
@@ -163,5 +166,5 @@ def test_opensearch_keeps_its_data_is_restarted_and_leaves_nothing_behind(tmp_pa
         assert list(call("GET", "/kept")) == ["kept"]
     finally:
         engine.stop()
-    assert {path.name for path in Path(tempfile.gettempdir()).glob("baton-opensearch-*")} <= before
+    assert list((tmp_path / "temporary").glob("baton-opensearch-*")) == []
     assert any((tmp_path / "search").iterdir())

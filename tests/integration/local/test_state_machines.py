@@ -67,23 +67,27 @@ def test_a_task_calls_the_function_with_the_executions_input(cloud: LocalCloud, 
     ended = session()
     found = outcome(stepfunctions, cloud, ended)
     assert found["status"] == "SUCCEEDED"
-    assert json.loads(found["output"]) == {**ended, "stored": {"calls": 1}}
-    assert calls(cloud, ended, "store") == (1, ended)
-    assert calls(cloud, ended, "failed") == (0, {})
+    output = json.loads(found["output"])
+    assert {name: output[name] for name in ended} == ended
+    assert output["stored"] == output["completed"] == {"calls": 1}
+    count, event = calls(cloud, ended, "store")
+    assert (count, event["step"], event["session"]) == (1, "store", ended)
+    assert calls(cloud, ended, "fail") == (0, {})
 
 
 def test_a_task_that_fails_is_tried_again(cloud: LocalCloud, stepfunctions: Any) -> None:
     ended = session(failures=1)
     assert outcome(stepfunctions, cloud, ended)["status"] == "SUCCEEDED"
-    assert calls(cloud, ended, "store") == (2, ended)
+    assert calls(cloud, ended, "store") == (2, {"step": "store", "session": ended})
 
 
 def test_a_task_that_keeps_failing_is_marked_and_fails_the_execution(cloud: LocalCloud, stepfunctions: Any) -> None:
     ended = session(failures=99)
     found = outcome(stepfunctions, cloud, ended)
     assert (found["status"], found["error"]) == ("FAILED", "NotStored")
-    assert calls(cloud, ended, "store") == (4, ended)
-    assert calls(cloud, ended, "failed") == (1, {**ended, "failed": True, "error": "NotStored"})
+    assert calls(cloud, ended, "store") == (4, {"step": "store", "session": ended})
+    count, event = calls(cloud, ended, "fail")
+    assert (count, event["session"].pop("failure")["Error"], event["session"]) == (1, "NotStored", ended)
 
 
 def test_an_execution_is_started_once(cloud: LocalCloud, stepfunctions: Any) -> None:
@@ -102,7 +106,7 @@ def test_functions_start_executions_by_the_templates_reference(cloud: DrivenClou
     dynamodb.close()
     cloud.sweep_now()
     deadline = time.monotonic() + SECONDS
-    while calls(cloud, ended, "store") != (1, ended):
+    while calls(cloud, ended, "store") != (1, {"step": "store", "session": ended}):
         assert time.monotonic() < deadline, "The session is not closed."
         time.sleep(0.05)
 

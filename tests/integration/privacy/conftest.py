@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_s3.client import S3Client
 
-pytest.register_assert_rewrite("tests.contracts.forgetting", "tests.contracts.erasure")
-
 
 @dataclass
 class World:

@@ -35,21 +35,6 @@ from tests.fakes.stores import in_memory
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
-for contract in (
-    "audit",
-    "endings",
-    "conversations",
-    "handoffs",
-    "leases",
-    "messages",
-    "run_records",
-    "skills",
-    "streams",
-    "takeovers",
-    "threads",
-    "workflows",
-):
-    pytest.register_assert_rewrite(f"tests.contracts.{contract}")
 
 BUCKET = "test-bodies"
 PATIENT = {"retries": {"mode": "standard", "total_max_attempts": 4}, "max_pool_connections": 64}

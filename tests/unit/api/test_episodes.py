@@ -168,7 +168,7 @@ async def test_a_search_about_a_time_is_answered_from_that_time(served: Served) 
 
 async def test_a_search_finds_nothing_of_others(served: Served) -> None:
     await indexed(served, "s-1", "We talked about cats.", "2025-06-02", user="bob")
-    for query in ("cats", "", "   ", '" OR * AND NOT (', "x" * 20_000, "猫について"):
+    for query in ("cats", '" OR * AND NOT (', "x" * 20_000, "猫について"):
         assert (await served.post("/episodes/search", {"query": query})).json()["items"] == []
 
 
@@ -177,6 +177,9 @@ async def test_a_search_finds_nothing_of_others(served: Served) -> None:
     [
         ({"query": "x" * 20_001}, "query"),
         ({"query": 7}, "query"),
+        ({"query": ""}, "query must hold words"),
+        ({"query": " \n"}, "query must hold words"),
+        ({"form": "2025-06-02T00:00:00Z"}, "form"),
         ({"limit": 0}, "limit"),
         ({"limit": 51}, "limit"),
         ({"limit": True}, "limit"),
@@ -327,6 +330,27 @@ async def test_content_parts_become_text(served: Served) -> None:
     assert messages[0]["content"] == "Look:\n[image]\n[document: contract.pdf]"
 
 
+async def test_messages_without_a_text_are_left_out_of_an_import(served: Served) -> None:
+    blank = [
+        {**HELLO[0], "id": f"blank-{number}", "content": content} for number, content in enumerate(("", " \n", []))
+    ]
+    answer = await imported(served, {"sessionId": "s", "messages": [*blank, *HELLO]})
+    assert await imported(served, {"sessionId": "s", "messages": [*blank, *HELLO]}) == answer
+    messages, _ = await served.items("/threads/s/messages", roles="user,assistant,tool")
+    assert [each["content"] for each in messages] == [each["content"] for each in HELLO]
+
+
+@pytest.mark.parametrize("times", [("10:00", "10:00", "10:00"), ("10:02", "10:01", "10:00")])
+async def test_imported_messages_keep_their_order_whatever_their_times(served: Served, times: tuple[str, ...]) -> None:
+    told = [
+        {"role": "user", "content": f"Message {number}", "timestamp": f"2025-06-02T{time}:00Z"}
+        for number, time in enumerate(times)
+    ]
+    await imported(served, {"sessionId": "s", "messages": told})
+    messages, _ = await served.items("/threads/s/messages")
+    assert [each["content"] for each in messages] == ["Message 0", "Message 1", "Message 2"]
+
+
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"messages": []}, "messages"),
     ({"messages": [HELLO[0]] * 5001}, "messages"),
@@ -345,6 +369,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"messages": HELLO, "endedAt": "never"}, "endedAt"),
     ({"messages": HELLO, "sessionId": ""}, "threadId"),
     ({"messages": HELLO, "agentId": ""}, "agentId"),
+    ({"messages": HELLO, "endetAt": "2025-06-03T00:00:00Z"}, "endetAt"),
+    ({"messages": [{**HELLO[0], "content": " "}, {**HELLO[1], "content": []}]}, "at least one must have a text"),
 ]
 
 

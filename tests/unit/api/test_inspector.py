@@ -10,10 +10,11 @@ import pytest
 from baton.composition.app import build
 from baton.domain.errors import StoreUnavailable
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
+from baton.domain.times import iso
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.inspection.record_size import MAX_RECORD_BYTES, bounded
 from tests.harness.harness import Harness
-from tests.harness.remembered import remember
+from tests.harness.remembered import learn, remember
 from tests.unit.api.served import Served
 
 INSPECT = "context:inspect"
@@ -78,6 +79,33 @@ async def test_a_record_holds_the_exact_messages_and_both_counts_of_their_tokens
     assert [item["text"] for item in block(record, "current")["items"]] == [QUESTION]
 
 
+async def test_a_record_says_where_each_item_comes_from() -> None:
+    harness = Harness(recalls=True)
+    said = await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
+    taught = await learn(harness.search, harness.embedder, harness.ada, "assistant", "A cat called Miso lives here.")
+    served = Served(harness)
+    await harness.say("m1", "Hello")
+    await harness.say("m2", QUESTION)
+    record = (await served.get(path(served), INSPECT)).raise_for_status().json()
+    assert record["threadId"] == harness.thread_id
+    assert record["recordedAt"] == iso(harness.clock.now())
+    [cat] = block(record, "episodes")["items"]
+    assert cat["id"] == said.fields["message_id"]
+    nothing = {"threadId": None, "episodeId": None, "messageIds": [], "documentId": None, "agentId": None}
+    assert cat["source"] == nothing | {
+        "threadId": said.thread_id,
+        "episodeId": said.source_id,
+        "messageIds": [said.fields["message_id"]],
+    }
+    [chunk] = block(record, "knowledge")["items"]
+    assert (chunk["id"], chunk["source"]) == (
+        taught.id,
+        nothing | {"documentId": taught.source_id, "agentId": "assistant"},
+    )
+    earlier = block(record, "history")["items"][0]
+    assert earlier["source"] == nothing | {"messageIds": [earlier["id"]]}
+
+
 async def test_each_reading_is_audited(served: Served) -> None:
     await served.get(path(served), INSPECT)
     [read] = served.harness.audit.records
@@ -103,6 +131,7 @@ async def test_a_record_that_is_not_there_is_refused_with_the_setting(served: Se
     answer = await served.get(f"/threads/{served.harness.thread_id}/turns/none%2Fsuch/context", INSPECT)
     assert answer.status_code == 404
     assert "BATON_INSPECTOR is all" in answer.json()["detail"]
+    assert "may have no such run" in answer.json()["detail"]
 
 
 async def test_turns_are_listed_newest_first_with_how_they_ended(served: Served) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
 
+from baton.composition.app import build
 from baton.domain.forgetting import ForgetStatus
+from baton.domain.times import iso
 from tests.harness.sessions import close, make_episode
 from tests.unit.api.served import Served
 
@@ -196,6 +199,43 @@ async def test_retention_is_set_by_who_manages_users(served: Served) -> None:
             assert code(await client.put("/retention", json=wrong)) == (422, "invalid_request")
     kept = (await served.get("/retention", MANAGER)).json()
     assert (kept["threads"], kept["uploads"], kept["audit"], kept["changedBy"]) == (365, 90, None, "boss")
+
+
+async def test_a_retention_that_names_nothing_is_refused_and_null_keeps_for_ever(served: Served) -> None:
+    async with served._client("boss", MANAGER) as client:
+        await client.put("/retention", json={"threads": 365})
+        refused = await client.put("/retention", json={})
+        assert code(refused) == (422, "invalid_request")
+        assert "at least one of threads" in refused.json()["detail"]
+        assert (await client.get("/retention")).json()["threads"] == 365
+        kept = (await client.put("/retention", json={"threads": None})).json()
+    assert (kept["threads"], kept["nextRunAt"]) == (None, None)
+
+
+async def test_a_retention_shows_when_it_is_enforced_next_and_by_which_request_it_was(served: Served) -> None:
+    now = iso(served.harness.clock.now())
+    async with served._client("boss", MANAGER) as client:
+        first = (await client.put("/retention", json={"threads": 365})).json()
+        assert (first["nextRunAt"], first["lastRequestId"]) == (now, None)
+        await build(served.harness.ports).retention_runs.start_due()
+        enforced = (await client.get("/retention")).json()
+        assert enforced["nextRunAt"] == iso(served.harness.clock.now() + timedelta(days=1))
+        request = await client.get(f"/forget-requests/{enforced['lastRequestId']}")
+        assert (request.json()["subject"], request.json()["expectedCutoffAt"]) == ("retention", None)
+        changed = (await client.put("/retention", json={"threads": 30})).json()
+    assert (changed["nextRunAt"], changed["lastRequestId"]) == (now, enforced["lastRequestId"])
+
+
+async def test_a_request_says_until_when_about_what_is_said_is_forgotten(served: Served) -> None:
+    said = (await served.request("DELETE", "/users/me/memory")).json()
+    in_16_minutes = served.harness.clock.now() + timedelta(minutes=16)
+    assert (said["cutoffAt"], said["expectedCutoffAt"]) == (None, iso(in_16_minutes))
+    forgetting = build(served.harness.ports).forgetting
+    for _ in range(2):
+        await forgetting.sweep(served.harness.ada, said["requestId"], seconds=60)
+    shown = (await served.get(f"/forget-requests/{said['requestId']}")).json()
+    assert shown["cutoffAt"] is not None
+    assert shown["expectedCutoffAt"] is None
 
 
 async def test_a_running_request_is_known_by_its_status(served: Served) -> None:

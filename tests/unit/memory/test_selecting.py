@@ -200,6 +200,53 @@ def test_of_texts_that_say_the_same_the_latest_stays() -> None:
     assert reasons(made) == {"later": None, "other": None, "early": "duplicate of later"}
 
 
+SAID = "My locker at the pool has the code 4711."
+
+
+def test_what_only_quotes_another_item_is_not_told_again() -> None:
+    said = episode("said", SAID, role="user", score=0.3)
+    noted = episode("noted", f"The user said: “{SAID}”", kind="fact")
+    answer = episode("answer", f"On 2026-03-14 you said: “{SAID}”", role="assistant", score=0.9)
+    nested = episode("nested", f"On 2026-03-15 I said: “On 2026-03-14 you said: “{SAID}””", role="assistant")
+    made = recalled(said, noted, answer, nested, query="Which code has my locker?")
+    assert reasons(made) == {
+        "said": None,
+        "noted": "duplicate of said",
+        "answer": "duplicate of said",
+        "nested": "duplicate of said",
+    }
+    [best] = made.episodes.included
+    assert best.score == 0.9
+
+
+def test_an_answer_that_quotes_several_items_is_not_told_again() -> None:
+    other = "My bicycle stands behind the station."
+    answer = episode("answer", f"You said “{SAID}” and “{other}”", role="assistant")
+    made = recalled(episode("a", SAID, role="user"), episode("b", other, role="user"), answer)
+    assert {item.id for item in made.episodes.included} == {"a", "b"}
+
+
+def test_an_answer_that_adds_more_than_it_quotes_stays() -> None:
+    more = f"{SAID} The pool opens at seven, and on Sundays it is closed for swimmers until the course has ended."
+    made = recalled(episode("said", SAID, role="user"), episode("more", more, role="assistant"))
+    assert reasons(made) == {"more": None, "said": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [(f"It is not true: {SAID}", "message"), (f"The user doubts: {SAID}", "fact")]
+)
+def test_what_denies_or_judges_a_quote_stays(text: str, kind: str) -> None:
+    made = recalled(episode("said", SAID, role="user"), episode("other", text, kind=kind, role="assistant"))
+    assert reasons(made) == {"other": None, "said": None}
+
+
+def test_a_user_who_repeats_and_a_fact_that_no_longer_holds_stay() -> None:
+    again = episode("again", f"As I said: {SAID}", role="user")
+    noted = episode("noted", f"The user said: {SAID}", kind="fact", superseded_at=MARCH)
+    made = recalled(episode("said", SAID, role="user"), again, noted)
+    assert reasons(made) == {"again": None, "noted": None, "said": None}
+
+
 def test_a_superseded_fact_is_told_with_its_validity() -> None:
     fact = episode("a", "The user lives in Bern.", title="noted", superseded_at=datetime(2026, 5, 1, tzinfo=UTC))
     assert lines(recalled(fact)) == [

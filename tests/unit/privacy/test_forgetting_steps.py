@@ -156,6 +156,32 @@ async def test_a_tombstone_of_another_request_stays_until_no_zombie_can_be_alive
     assert steps.erasure.traces == {}
 
 
+async def test_a_retention_that_changes_while_it_is_enforced_is_enforced_again(steps: Steps) -> None:
+    kept = Retention(threads=30, changed_by="boss", changed_at=steps.clock.now())
+    await steps.retentions.put(ADA, kept)
+    await steps.app.retention_runs.start_due()
+    steps.clock.advance(60)
+    await steps.retentions.put(ADA, replace(kept, threads=3, changed_at=steps.clock.now()))
+    await steps.app.retention_runs.start_due()
+    [running] = steps.forgettings.started
+    await steps.run(running)
+    assert await steps.app.retention_runs.start_due() == 1
+    assert len(steps.forgettings.started) == 2
+    assert await steps.app.retention_runs.start_due() == 0
+
+
+async def test_the_end_of_a_request_is_audited_once_with_its_time(steps: Steps) -> None:
+    await steps.retentions.put(ADA, Retention(threads=30, changed_by="boss", changed_at=steps.clock.now()))
+    await steps.app.retention_runs.start_due()
+    [request_id] = steps.forgettings.started
+    await steps.run(request_id)
+    [record] = [each for each in steps.harness.audit.records if each.action == "retention.enforce"]
+    request = await steps.requests.get(ADA, request_id)
+    assert request is not None
+    assert record.at == request.ended_at == steps.clock.now()
+    assert record.at > request.requested_at
+
+
 async def test_retention_leaves_a_thread_whose_fork_is_in_use(steps: Steps) -> None:
     steps.talk(ADA, "t1")
     steps.talk(ADA, "t2")

@@ -159,6 +159,15 @@ async def test_only_an_answer_of_the_user_is_relevant_for_the_question_before_it
     assert ('"Miso."' in told(harness)) == recalled
 
 
+async def test_a_whole_sentence_is_not_relevant_for_the_message_before_it() -> None:
+    harness = Harness(recalls=True)
+    said = "Spinach tastes best with garlic."
+    before = {PAIR: f"My cat is called Miso. {said}"}
+    await remember(harness.search, harness.embedder, harness.ada, said, role="user", neighbours=before)
+    await harness.say(content=QUESTION)
+    assert said not in told(harness)
+
+
 async def test_a_message_is_not_relevant_for_those_around_it() -> None:
     harness = Harness(recalls=True)
     around = {WINDOW: "My cat is called Miso. Fine."}

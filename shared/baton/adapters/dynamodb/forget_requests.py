@@ -53,7 +53,13 @@ class DynamoForgetRequests:
         return _request(scope, item) if item is not None else None
 
     async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
-        mark = await self._table.get(_mark(scope, ForgetSubject.THREAD, thread_id))
+        return await self._marked(scope, ForgetSubject.THREAD, thread_id)
+
+    async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
+        return await self._marked(scope, ForgetSubject.RETENTION, None)
+
+    async def _marked(self, scope: Scope, subject: ForgetSubject, thread_id: str | None) -> ForgetRequest | None:
+        mark = await self._table.get(_mark(scope, subject, thread_id))
         return await self.get(scope, mark["request_id"]) if mark is not None else None
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:

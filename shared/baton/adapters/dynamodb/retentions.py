@@ -42,12 +42,22 @@ class DynamoRetentions:
         # In the list second: a tenant that is listed has a retention to read.
         due = keys.retention_due(scope.tenant_id)
         if retention.is_limited:
-            with contextlib.suppress(ConditionFailed):
-                await self._table.put(
-                    {**due, "due_at": to_millis(self._clock.now())}, condition="attribute_not_exists(PK)"
-                )
+            await self._table.put({**due, "due_at": to_millis(self._clock.now())})
         else:
             await self._table.delete(due)
+
+    async def due_at(self, scope: Scope) -> datetime | None:
+        item = await self._table.get(keys.retention_due(scope.tenant_id))
+        return from_millis(item["due_at"]) if item is not None else None
+
+    async def repeat_soon(self, scope: Scope) -> None:
+        with contextlib.suppress(ConditionFailed):  # limited no more
+            await self._table.change(
+                keys.retention_due(scope.tenant_id),
+                "SET due_at = :now",
+                {":now": to_millis(self._clock.now())},
+                condition="attribute_exists(PK)",
+            )
 
     async def claim_due(self, now: datetime) -> Sequence[str]:
         claimed: list[str] = []

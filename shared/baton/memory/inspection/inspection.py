@@ -14,7 +14,7 @@ from baton.domain.times import iso
 from baton.domain.usage import Usage
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
-from baton.memory.recalled import BlockKind, Recalled, RecalledBlock, RecalledItem
+from baton.memory.recalled import BlockKind, ItemSource, Recalled, RecalledBlock, RecalledItem
 from baton.ports.chat_model import Prompt, ToolSpec
 from baton.ports.token_counter import TokenCounter
 
@@ -72,12 +72,16 @@ class Inspection:
         return call
 
 
-def context_record(inspection: Inspection, run_id: str, counter: TokenCounter) -> dict[str, Any]:
+def context_record(
+    inspection: Inspection, thread_id: str, run_id: str, counter: TokenCounter, recorded_at: datetime
+) -> dict[str, Any]:
     """Return the record as JSON values."""
     sizes: dict[int, int] = {}
     own = next((each for each in inspection.contexts if each.task_id is None), None)
     return {
         "runId": run_id,
+        "threadId": thread_id,
+        "recordedAt": iso(recorded_at),
         "budget": own.context.budget if own is not None else None,
         "redacted": False,
         "cut": [],
@@ -131,14 +135,27 @@ def _item(item: RecalledItem) -> dict[str, Any]:
         "tokens": item.tokens,
         "included": item.included,
         "reason": item.reason,
+        "source": _source(item.source) if item.source is not None else None,
+    }
+
+
+def _source(source: ItemSource) -> dict[str, Any]:
+    return {
+        "threadId": source.thread_id,
+        "episodeId": source.episode_id,
+        "messageIds": list(source.message_ids),
+        "documentId": source.document_id,
+        "agentId": source.agent_id,
     }
 
 
 def _message_item(message: StoredMessage, reason: str | None) -> RecalledItem:
     title = message.agent_name or message.role.value
     tokens = message.tokens if reason is None else 0
+    role = message.role.value
+    source = ItemSource(message_ids=(message.id,), agent_id=message.agent_id)
     return RecalledItem(
-        message.id, title, message.text, message.timestamp, None, {}, tokens, reason, message.role.value
+        message.id, title, message.text, message.timestamp, None, {}, tokens, reason, role, source=source
     )
 
 

@@ -15,6 +15,7 @@ from baton.memory.inspection.inspection import Inspection, context_record
 from baton.memory.inspection.record_redaction import redacted
 from baton.memory.inspection.record_size import bounded
 from baton.off_loop import LARGE, off_loop
+from baton.ports.clock import Clock
 from baton.ports.context_records import ContextRecords
 from baton.ports.pii_detector import PiiDetector
 from baton.ports.token_counter import TokenCounter
@@ -35,11 +36,13 @@ class Inspector:
         counter: TokenCounter,
         policy: InspectionPolicy,
         detector: PiiDetector,
+        clock: Clock,
     ) -> None:
         self._records = records
         self._counter = counter
         self._policy = policy
         self._detector = detector
+        self._clock = clock
 
     async def keep(self, scope: Scope, thread_id: str, run_id: str, inspection: Inspection) -> None:
         """Keep the record of an ended run, if the policy asks for it. A failure is logged and counted, not raised."""
@@ -48,12 +51,15 @@ class Inspector:
         try:
             async with asyncio.timeout(KEEPING_SECONDS):
                 # In a thread, because counting and writing JSON take milliseconds, and other turns may be running.
+                now = self._clock.now()
                 if self._policy.redacts:
-                    record = await off_loop(LARGE, context_record, inspection, run_id, self._counter)
+                    record = await off_loop(LARGE, context_record, inspection, thread_id, run_id, self._counter, now)
                     record = await redacted(record, Redactor(self._detector).redact)
                     body = await off_loop(LARGE, bounded, record)
                 else:
-                    body = await off_loop(LARGE, lambda: bounded(context_record(inspection, run_id, self._counter)))
+                    body = await off_loop(
+                        LARGE, lambda: bounded(context_record(inspection, thread_id, run_id, self._counter, now))
+                    )
                 await self._records.put(scope, thread_id, run_id, body)
         except Exception:
             count(Metric.CONTEXTS_NOT_KEPT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 from baton.memory.recalled import FoundItem
@@ -38,6 +39,19 @@ FILLERS = _words_of(
     """
 )
 """Words that two texts may differ in and still say the same."""
+
+NEGATIONS = _words_of(
+    """
+    no not never none neither nor without cannot cant couldnt didnt doesnt dont hadnt hasnt havent isnt wasnt werent
+    wont wouldnt false wrong nein nicht nie niemals kein keine keinen keiner keinem ohne falsch
+    """
+)
+"""Words that turn what they stand beside into its opposite."""
+
+TELLERS = (("user", "said"), ("assistant", "said"))
+"""The beginnings of facts that only quote."""
+MIN_QUOTED = 20
+"""Characters of the shortest text whose repetition in another text counts as a quote."""
 
 # Scripts without spaces between words: every character counts as a word.
 _ALONE = re.compile("([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
@@ -78,6 +92,38 @@ def same_text_key(text: str) -> tuple[str, ...]:
     """
     words = tuple(word for word in _words(text) if word not in FILLERS)
     return words or (text.strip(),)
+
+
+def quoted_key(text: str) -> tuple[str, ...]:
+    """Return the key of what a text says, without the words that only tell who said it."""
+    key = same_text_key(text)
+    for teller in TELLERS:
+        if key[: len(teller)] == teller and len(key) > len(teller):
+            return key[len(teller) :]
+    return key
+
+
+def quotes(text: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether a text, by its key, has another one in it. Short texts are in many others by chance."""
+    sought = " ".join(other)
+    return len(sought) >= MIN_QUOTED and f" {sought} " in f" {' '.join(text)} "
+
+
+def is_echo(text: tuple[str, ...], quoted: Sequence[tuple[str, ...]], *, may_add: bool) -> bool:
+    """Return whether a text, by its key, says nothing but what it quotes.
+
+    With ``may_add`` it may have words around its quotes, such as "On that day you said", but no negation, and fewer
+    than it takes from the quotes: an answer with more says something itself.
+    """
+    rest = f" {' '.join(text)} "
+    for words in sorted(quoted, key=len, reverse=True):
+        # The space stays on both sides, so that the next quote is found, too.
+        rest = rest.replace(f" {' '.join(words)} ", "  ")
+    left = rest.split()
+    added = [word for word in left if word not in STOP_WORDS]
+    if not may_add or not NEGATIONS.isdisjoint(left):
+        return not added
+    return len(added) < len(text) - len(left)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -20,6 +20,10 @@ KNOWLEDGE_VIEWS = {"chunk": 1.0}
 MAX_FOUND = 40
 """Messages, facts with summaries, or chunks from which a prompt's items are chosen. The inspector shows them all."""
 
+MAX_SHORT_CHARS = 25
+MAX_SHORT_WORDS = 4
+"""A message of at most so many characters and words may have its meaning from the one before it."""
+
 
 async def find_episodes(
     search: SearchIndex, scope: Scope, query: str, vector: Vector | None, embedder: str
@@ -48,7 +52,7 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
     fields = document.fields
     ids = [fields["message_id"]] if "message_id" in fields else fields.get("message_ids", ())
     return FoundItem(
-        id=fields.get("fact_id") or document.id,
+        id=fields.get("fact_id") or fields.get("message_id") or document.id,
         kind=document.kind,
         title=_told_by(document.kind, fields),
         text=_text(document),
@@ -61,6 +65,8 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
         superseded_at=_time(fields.get("superseded_at")),
         superseded_by=fields.get("superseded_by"),
         role=fields.get("role"),
+        source_id=document.source_id,
+        agent_id=document.agent_id,
     )
 
 
@@ -75,6 +81,8 @@ def _knowledge_item(ranked: Ranked, embedder: str) -> FoundItem:
         score=ranked.score,
         signals=ranked.signals,
         cosine=_cosine(ranked) if document.embedder == embedder else None,
+        source_id=document.source_id,
+        agent_id=document.agent_id,
     )
 
 
@@ -82,13 +90,19 @@ def _cosine(ranked: Ranked) -> float | None:
     """Return the cosine similarity of an item's own text; None if it was found by words only.
 
     Other views hold its neighbours too, and would make every "Thank you" relevant that stands beside something
-    relevant. Only a user's message counts together with the one before it: an answer such as "Miso." has its meaning
-    from the question.
+    relevant. Only a user's short message counts together with the one before it: an answer such as "Miso." has its
+    meaning from the question, and a whole sentence has its own.
     """
     document = ranked.document
-    views = [PAIR] if document.kind == MESSAGE and document.fields.get("role") == Role.USER else []
+    is_users = document.kind == MESSAGE and document.fields.get("role") == Role.USER
+    views = [PAIR] if is_users and _is_short(_text(document)) else []
     names = [f"{view}.{Signal.MEANING}" for view in (TURN, DIGEST, *KNOWLEDGE_VIEWS, *views)]
     return max((ranked.signals[name] for name in names if name in ranked.signals), default=None)
+
+
+def _is_short(text: str) -> bool:
+    """Return whether a message says too little to be understood without the one before it."""
+    return len(text) <= MAX_SHORT_CHARS and len(text.split()) <= MAX_SHORT_WORDS
 
 
 def _told_by(kind: str, fields: Mapping[str, Any]) -> str:

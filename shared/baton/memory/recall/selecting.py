@@ -9,7 +9,7 @@ from datetime import date, datetime
 from baton.domain.agent import MemorySettings
 from baton.domain.message import Role, StoredMessage
 from baton.domain.skill import Skill
-from baton.memory.episodes.episode_documents import SUMMARY
+from baton.memory.episodes.episode_documents import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt.quoting import (
     KNOWLEDGE_HEAD,
     episode_line,
@@ -19,7 +19,7 @@ from baton.memory.prompt.quoting import (
     skill_steps,
 )
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS
-from baton.memory.recall.relevance import content_words, irrelevance, same_text_key
+from baton.memory.recall.relevance import content_words, irrelevance, is_echo, quoted_key, quotes, same_text_key
 from baton.memory.recalled import (
     BlockKind,
     Found,
@@ -83,7 +83,17 @@ class _Judged:
         item = self.item
         tokens = self.tokens if self.reason is None else 0
         return RecalledItem(
-            item.id, item.title, item.text, item.at, item.score, item.signals, tokens, self.reason, item.kind, item.role
+            item.id,
+            item.title,
+            item.text,
+            item.at,
+            item.score,
+            item.signals,
+            tokens,
+            self.reason,
+            item.kind,
+            item.role,
+            item.source,
         )
 
 
@@ -140,6 +150,7 @@ def _judged(
     for each in judged:
         if each.reason is None and each.item.superseded_by in relevant:
             each.reason = f"superseded by {each.item.superseded_by}"
+    _drop_echoes(judged)
     chosen = [each for each in judged if each.reason is None]
     for each in chosen[top_k:]:
         each.reason = f"beyond the best {top_k}"
@@ -160,6 +171,34 @@ def _merge(judged: list[_Judged]) -> None:
             if each is not kept:
                 each.reason = f"duplicate of {kept.item.id}"
     judged.sort(key=lambda each: (-each.item.score, each.item.id))
+
+
+def _drop_echoes(judged: list[_Judged]) -> None:
+    """Drop the answers and facts that only quote another item. What they quote stays, with the best of their scores.
+
+    Otherwise one sentence of a user comes several times, and an answer that recalls it quotes the quotes. A fact that
+    does not hold any more stays, because its line says so.
+    """
+    kept: list[tuple[tuple[str, ...], _Judged]] = []
+    chosen = [(quoted_key(each.item.text), each) for each in judged if each.reason is None]
+    # The shortest first: nothing quotes a longer text than itself.
+    for key, each in sorted(chosen, key=lambda pair: (len(pair[0]), _may_echo(pair[1].item), pair[1].item.id)):
+        quoted = [(words, other) for words, other in kept if _may_echo(each.item) and quotes(key, words)]
+        may_add = each.item.kind != FACT  # a fact is no talk: each of its words counts
+        if not quoted or not is_echo(key, [words for words, _ in quoted], may_add=may_add):
+            kept.append((key, each))
+            continue
+        each.reason = f"duplicate of {quoted[-1][1].item.id}"
+        for _, other in quoted:
+            other.item = replace(other.item, score=max(other.item.score, each.item.score))
+    judged.sort(key=lambda each: (-each.item.score, each.item.id))
+
+
+def _may_echo(item: FoundItem) -> bool:
+    """Return whether the item may be made of another one's words."""
+    if item.kind == FACT:
+        return item.superseded_at is None
+    return item.kind == MESSAGE and item.role == Role.ASSISTANT
 
 
 def _fit(

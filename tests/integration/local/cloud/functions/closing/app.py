@@ -14,14 +14,14 @@ class NotStored(Exception):
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    step = "failed" if event.get("failed") else "store"
+    step, session = event["step"], event["session"]
     item = table.update_item(
-        Key={"PK": event["threadId"], "SK": step},
+        Key={"PK": session["threadId"], "SK": step},
         UpdateExpression="SET event = :event ADD calls :one",
         ExpressionAttributeValues={":event": json.dumps(event), ":one": 1},
         ReturnValues="ALL_NEW",
     )["Attributes"]
-    failures = int(event["userId"].removeprefix("fails-"))
+    failures = int(session["userId"].removeprefix("fails-"))
     if step == "store" and item["calls"] <= failures:
         raise NotStored("no")
     return {"calls": int(item["calls"])}
