@@ -40,7 +40,8 @@ def message_request(
 ) -> MessageRequest:
     """Parse a message. Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge``.
 
-    Errors call its content ``content_field``. Without a thread id, derive one from tenant, user and message id, so that a retry reaches the same thread.
+    Errors call its content ``content_field``. Without a thread id, derive one from tenant, user and message id, so that
+    a retry reaches the same thread.
     """
     if not isinstance(message_id, str) or not is_printable(message_id, MAX_MESSAGE_ID):
         raise InvalidRequest(f"messageId must be 1 to {MAX_MESSAGE_ID} printable characters.")
