@@ -157,6 +157,17 @@ def test_what_users_said_comes_before_what_they_were_told_and_each_thing_once() 
     assert ask(DEMO, "What is my cat?", **recalled).text == ON_THE_DAY
 
 
+def test_a_message_that_a_fact_has_replaced_is_not_told() -> None:
+    recalled = {
+        "recalled__1": of_miso(text="My favourite colour is green"),
+        "recalled__2": of_miso(kind="fact", role=None, text="The user said: “My favourite colour is red”"),
+        "recalled__3": of_miso(),
+    }
+    assert ask(DEMO, "What is my favourite colour?", **recalled).text == (
+        f"From our conversation of 2026-03-14: The user said: “My favourite colour is red”\n\n{ON_THE_DAY}"
+    )
+
+
 def test_what_others_said_is_told_if_there_is_nothing_else() -> None:
     told = ask(DEMO, "What is my cat?", recalled__1=of_miso(role="assistant", text="A tabby.")).text
     assert told == "On 2026-03-14 you were told: “A tabby.”"

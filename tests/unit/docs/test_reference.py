@@ -41,9 +41,6 @@ HTTP = REFERENCE / "http-api.md"
 DATA = REFERENCE / "data-model.md"
 DEPLOY = ROOT / "docs" / "how-to" / "deploy.md"
 
-SET_ASIDE = {
-    "BATON_EPISODE_FACTS",  # the local cloud passes it on for a capability that is not there yet
-}
 AUDITED_NOUNS = "agent|audit|context|file|retention|run|skill|thread|tool|user"
 """What audited actions begin with, as ``thread.close``; besides there is ``handoff``."""
 NOT_AUDITED = {"skill.name", "skill.steps"}
@@ -137,7 +134,7 @@ def test_every_setting_of_the_local_cloud_is_listed_with_its_default() -> None:
 def test_what_a_developer_may_choose_is_listed() -> None:
     listed = table(SETTINGS, "variable").keys()
 
-    assert set(DEVELOPERS_CHOICE) - SET_ASIDE <= set(listed)
+    assert set(DEVELOPERS_CHOICE) <= set(listed)
 
 
 def test_every_field_of_an_issuer_is_listed() -> None:
