@@ -119,6 +119,8 @@ def test_the_script_that_ships_leaves_its_own_excuses_out_of_summaries() -> None
         ("My dog is hungry", "My dog is black", None),
         ("I moved to Zurich.", "I live in Bern, as you know.", "contradicts"),
         ("My mail is ada@example.com", "My mail is ada@example.org", "contradicts"),
+        ("My name is Ada and I live in Vienna.", "My name is Ada", None),
+        ("My name is Ada and I live in Vienna.", "My name is Eve", "contradicts"),
         ("Nothing of the kind", "I like tea", None),
     ],
 )
