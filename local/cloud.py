@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from local import environment, resources
@@ -30,11 +29,12 @@ from local.gateway.connections import Connections, ManagementApi
 from local.gateway.http import RestGateway
 from local.gateway.websocket import SocketGateway
 from local.pressure import Pressure
+from local.run_folders import RunFolder
 from local.schedules import Scheduler
 from local.serving.asgi import AsgiApp
 from local.serving.hosts import LocalHosts
 from local.serving.server import Server, claim
-from local.settings import read_settings
+from local.settings import check_function_settings, read_settings
 from local.stack import FunctionDefinition, Stack, read_stack
 from local.template import Endpoints
 from local.tokens import EmbedKey, TokenRequest
@@ -161,6 +161,7 @@ class LocalCloud:
         self._running.enter_context(state_machines.executed(self._invoke))
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
+        check_function_settings()
         self._read_agents()
         self._make_indices()
         self._running.enter_context(as_deployed(self.stack, settings))
@@ -260,7 +261,9 @@ class LocalCloud:
         """Return the folder of the search index, which goes with the run unless there is a data folder."""
         if self.settings.data_dir:
             return self.settings.data_dir.absolute() / "search"
-        return Path(self._running.enter_context(TemporaryDirectory(prefix="baton-search-", ignore_cleanup_errors=True)))
+        folder = RunFolder("search")
+        self._running.callback(folder.remove)
+        return folder.path
 
     def _restore_table(self) -> None:
         """Create the table again after its engine was restarted."""

@@ -1,17 +1,24 @@
 """Settings of the local cloud, from environment variables."""
 
 import os
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
 from pydantic import Field, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from local.errors import LocalCloudError
 from local.gateway.websocket import SocketLimits
 
 ROOT = Path(__file__).parent.parent
+MAX_TOLD = 200
+"""Characters of a wrong value that an error repeats."""
+_WORDS = {"bool_parsing": "Input should be true or false"}
+"""Errors that pydantic words without what is allowed."""
 CONCURRENCY = 128
 """The default number of queued turns that run at the same time, so that a hundred conversations need not wait."""
 
@@ -68,8 +75,29 @@ def read_settings(**given: Any) -> LocalSettings:
     try:
         return LocalSettings(**given)
     except ValidationError as problem:
-        lines = [
-            f"{'.'.join(map(str, error['loc']))}: {error['msg']} (it is {error['input']!r})"
-            for error in problem.errors(include_url=False)
-        ]
-        raise LocalCloudError("A setting is wrong. " + "; ".join(lines)) from problem
+        raise LocalCloudError(_told(problem.errors(include_url=False))) from problem
+
+
+def check_function_settings() -> None:
+    """Read the functions' variables before a function does. Raises ``LocalCloudError`` that names the variable.
+
+    What is missing is not judged here: each function needs some of the variables only.
+    """
+    from baton import settings
+
+    for family in vars(settings).values():
+        if isinstance(family, type) and issubclass(family, BaseSettings) and family is not BaseSettings:
+            try:
+                family()
+            except ValidationError as problem:
+                wrong = [each for each in problem.errors(include_url=False) if each["type"] != "missing"]
+                if wrong:
+                    raise LocalCloudError(_told(wrong)) from problem
+
+
+def _told(errors: Iterable[ErrorDetails]) -> str:
+    return "A setting is wrong. " + "; ".join(
+        f"{'.'.join(map(str, error['loc']))}: {_WORDS.get(error['type'], error['msg'])}"
+        f" (it is {textwrap.shorten(repr(error['input']), MAX_TOLD)})"
+        for error in errors
+    )

@@ -60,6 +60,17 @@ def calculated(source: Any) -> str:
         return ""
 
 
+def captured(source: Any, pattern: str) -> dict[str, str]:
+    """What the named groups of a pattern find in a text; empty if it does not match."""
+    match = re.search(pattern, str(source), re.IGNORECASE)
+    return {name: found for name, found in match.groupdict().items() if found is not None} if match else {}
+
+
+def _core(source: Any) -> str:
+    """A text without its case, spaces and marks, to see whether another says the same."""
+    return " ".join(re.findall(r"\w+", str(source).casefold()))
+
+
 def _guarded(compiled: Callable[[], Callable[..., Any]]) -> Render:
     try:
         render = compiled()
@@ -86,6 +97,9 @@ def _environment() -> ImmutableSandboxedEnvironment:
     env.filters["calculated"] = calculated
     env.filters["json"] = lambda found: json.dumps(found, ensure_ascii=False)
     env.tests["saying"] = lambda found, pattern: re.search(pattern, str(found), re.IGNORECASE) is not None
+    env.filters["captured"] = captured
+    env.filters["core"] = _core
+    env.tests["overlapping"] = lambda found, core: found in core or core in found
     env.filters["escaped"] = lambda found: re.escape(str(found))
     return env
 

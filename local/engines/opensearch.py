@@ -11,8 +11,6 @@ points, so that Java is started here and not by ``bin/opensearch``:
 
 import http.client
 import json
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from local.engines import java
 from local.engines.process import start_on_free_port, start_on_port
 from local.engines.supervision import Supervisor
 from local.errors import EngineFailed
+from local.run_folders import RunFolder
 
 NAME = "OpenSearch"
 DISTRIBUTION = "org.opensearch.distribution.integ-test-zip:opensearch:3.6.0"
@@ -70,13 +69,14 @@ class OpenSearch:
         self._restarted = restarted
         self._given_up = given_up
         self._supervisor: Supervisor | None = None
-        self._own: Path | None = None
+        self._own: RunFolder | None = None
 
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``EngineFailed``."""
         home = self._home()
         locales = java.resolve(ICU, self._cache_dir, self._progress)
-        own = self._own = Path(tempfile.mkdtemp(prefix="baton-opensearch-"))
+        self._own = RunFolder("opensearch")
+        own = self._own.path
         config = own / "config"
         config.mkdir()
         (config / "opensearch.yml").touch()
@@ -140,7 +140,7 @@ class OpenSearch:
 
     def _remove_own(self) -> None:
         if self._own:
-            shutil.rmtree(self._own, ignore_errors=True)
+            self._own.remove()
             self._own = None
 
 

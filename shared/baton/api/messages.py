@@ -33,5 +33,6 @@ async def send_message(scope: Caller, services: Services, message: MessageReques
         message_id=message.message_id if message.message_id is not None else services.clock.new_id(),
         content=message.message,
         agent_id=message.agent_id,
+        content_field="message",
     )
     return await whole_answer(services, scope, asked)

@@ -19,6 +19,7 @@ from starlette.routing import Match
 
 from baton.api.paths import thread_in_path
 from baton.api.services import services
+from baton.domain.content import field_path
 from baton.domain.errors import (
     BatonError,
     Forbidden,
@@ -183,5 +184,7 @@ def _from_validation(error: Exception) -> BatonError:
     if first["type"] == "json_invalid":
         return MalformedJson()
     place = first["loc"][1:] if first["loc"][:1] and first["loc"][0] in ("body", "query", "path") else first["loc"]
-    where = ".".join(str(part) for part in place)
+    if not place and first["type"] in ("model_attributes_type", "model_type", "dict_type"):
+        return InvalidRequest("The body must be a JSON object.")
+    where = field_path(place)
     return InvalidRequest(f"{where}: {first['msg']}." if where else f"{first['msg']}.")

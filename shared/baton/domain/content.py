@@ -7,6 +7,7 @@ import binascii
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
@@ -35,27 +36,34 @@ _PARTS: dict[str, TypeAdapter[Any]] = {
 }
 
 
-def parse_content(raw: object) -> Content:
+def parse_content(raw: object, field: str = "content") -> Content:
     """Check a message's content: a string, or a list of AG-UI text, image and document parts.
+
+    ``field`` is what the caller calls it; errors name it.
 
     An image or document comes as base64 data, as an http(s) URL, or as an upload of this thread (``file`` source,
     provider ``baton``). Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge`` (over 1 MiB as JSON).
     """
     if isinstance(raw, str):
-        content: Content = _checked_text(raw, "content")
+        content: Content = _checked_text(raw, field)
         if not raw.strip():
-            raise InvalidRequest("content must not be empty.")
+            raise InvalidRequest(f"{field} must not be empty.")
     elif isinstance(raw, list):
         if not 1 <= len(raw) <= MAX_PARTS:
-            raise InvalidRequest(f"content must have 1 to {MAX_PARTS} parts.")
-        content = tuple(_part(item, f"content[{i}]") for i, item in enumerate(raw))
+            raise InvalidRequest(f"{field} must have 1 to {MAX_PARTS} parts.")
+        content = tuple(_part(item, f"{field}[{i}]") for i, item in enumerate(raw))
         if all(isinstance(part, TextPart) and not part.text.strip() for part in content):
-            raise InvalidRequest("content must not be empty.")
+            raise InvalidRequest(f"{field} must not be empty.")
     else:
-        raise InvalidRequest("content must be a string or a list of parts.")
+        raise InvalidRequest(f"{field} must be a string or a list of parts.")
     if len(canonical_json(content)) > MAX_CONTENT_BYTES:
         raise MessageTooLarge
     return content
+
+
+def field_path(place: Iterable[str | int]) -> str:
+    """Return the name by which errors call a field: ``messages[0].timestamp``."""
+    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in place).removeprefix(".")
 
 
 def content_as_json(content: Content) -> str | list[dict[str, Any]]:
@@ -124,7 +132,7 @@ def _part(item: object, where: str) -> Part:
         part: Part = _PARTS[kind].validate_python(without_download_url(item))
     except ValidationError as error:
         first = error.errors()[0]
-        raise InvalidRequest(f"{where}.{'.'.join(str(p) for p in first['loc'])}: {first['msg'][:200]}.") from None
+        raise InvalidRequest(f"{field_path((where, *first['loc']))}: {first['msg'][:200]}.") from None
     if isinstance(part, TextPart):
         return part
     _check_source(part, where)

@@ -36,10 +36,12 @@ def message_request(
     content: object,
     agent_id: object = None,
     run_id: object = None,
+    content_field: str = "content",
 ) -> MessageRequest:
     """Parse a message. Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge``.
 
-    Without a thread id, derive one from tenant, user and message id, so that a retry reaches the same thread.
+    Errors call its content ``content_field``. Without a thread id, derive one from tenant, user and message id, so that
+    a retry reaches the same thread.
     """
     if not isinstance(message_id, str) or not is_printable(message_id, MAX_MESSAGE_ID):
         raise InvalidRequest(f"messageId must be 1 to {MAX_MESSAGE_ID} printable characters.")
@@ -51,7 +53,7 @@ def message_request(
         thread=thread,
         message_id=message_id,
         run_id=run_id or derived_run_id(thread.id, message_id),
-        content=parse_content(content),
+        content=parse_content(content, content_field),
         agent_id=agent_id,
     )
 

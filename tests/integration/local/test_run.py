@@ -109,6 +109,24 @@ def test_a_wrong_setting_is_named(stand_in_template: Path, name: str, value: str
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("BATON_EPISODE_FACTS", "maybe", "true or false"),
+        ("BATON_INSPECTOR", "most", "'all', 'sample' or 'off'"),
+        ("BATON_RECALL_DEADLINE_MS", "7", "greater than or equal to 50"),
+    ],
+)
+def test_a_wrong_setting_of_the_functions_is_named_with_what_is_allowed(
+    stand_in_template: Path, name: str, value: str, allowed: str
+) -> None:
+    code, said = refused(stand_in_template, PORT="0", **{name: value})
+    assert code == 1
+    assert said.startswith(f"Baton cannot start. A setting is wrong. {name}: ")
+    assert allowed in said
+    assert said.endswith(f" (it is {value!r})\n")
+
+
 def test_a_function_that_does_not_load_is_named(stand_in_template: Path, tmp_path: Path) -> None:
     template = tmp_path / "template.yaml"
     machines = f"DefinitionUri: {ROOT}/"

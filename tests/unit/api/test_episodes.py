@@ -367,6 +367,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"messages": [{**HELLO[0], "toolName": "x" * 65}]}, "toolName"),
     ({"messages": HELLO, "endedAt": "2025-06-01T00:00:00Z"}, "endedAt"),
     ({"messages": HELLO, "endedAt": "never"}, "endedAt"),
+    ({"messages": [{**HELLO[0], "timestamp": 5}]}, "messages[0].timestamp"),
     ({"messages": HELLO, "sessionId": ""}, "threadId"),
     ({"messages": HELLO, "agentId": ""}, "agentId"),
     ({"messages": HELLO, "endetAt": "2025-06-03T00:00:00Z"}, "endetAt"),

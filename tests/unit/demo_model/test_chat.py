@@ -20,11 +20,14 @@ DEMO = shipped()
         (["What is 10 / 4?"], "10 / 4 = 2.5"),
         (
             ["My favourite colour is green."],
-            "Your favourite colour is green. I will remember it for this conversation.",
+            "Your favourite colour is green. I will remember it.",
         ),
         (["My favourite colour is green.", "!", "What is my favourite colour?"], "Your favourite colour is green."),
         (["My cats are old", "!", "My cats are very old", "!", "What are my cats?"], "Your cats are very old."),
         (["My name is Ada.", "!", "What is my name?"], "Your name is Ada."),
+        (["My mail is ada@example.com. Thanks."], "Your mail is ada@example.com. I will remember it."),
+        (["My mail is ada@example.com", "!", "What is my mail?"], "Your mail is ada@example.com."),
+        (["What did I say?"], "This is the first thing you have said in this conversation."),
         (["What's my name?"], "You have not told me your name yet. What is it?"),
         (
             ["Remember that tea is at 5", "!", "What did I ask you to remember?"],
@@ -124,6 +127,8 @@ ON_THE_DAY = "On 2026-03-14 you told me: “My cat is Miso.”"
         "What is my name?",
         "What did I ask you to remember?",
         "How old is Miso?",
+        "What did I say before?",
+        "Summarize",
     ],
 )
 def test_it_answers_from_what_is_recalled(said: str) -> None:
@@ -137,6 +142,43 @@ def test_it_tells_everything_that_is_recalled_with_its_date() -> None:
         "From our conversation of 2026-03-15: The user likes tea.",
         "According to Handbook (2026-01-02): “Tea is at five.”",
     ]
+
+
+def of_miso(**fields: str | None) -> str:
+    return json.dumps({**MISO, **fields})
+
+
+def test_what_users_said_comes_before_what_they_were_told_and_each_thing_once() -> None:
+    recalled = {
+        "recalled__1": of_miso(role="assistant", text="Your cat is Miso. I will remember it."),
+        "recalled__2": of_miso(),
+        "recalled__3": of_miso(kind="fact", role=None, text="The user said: “my cat is Miso”"),
+    }
+    assert ask(DEMO, "What is my cat?", **recalled).text == ON_THE_DAY
+
+
+def test_a_message_that_a_fact_has_replaced_is_not_told() -> None:
+    recalled = {
+        "recalled__1": of_miso(text="My favourite colour is green"),
+        "recalled__2": of_miso(kind="fact", role=None, text="The user said: “My favourite colour is red”"),
+        "recalled__3": of_miso(),
+    }
+    assert ask(DEMO, "What is my favourite colour?", **recalled).text == (
+        f"From our conversation of 2026-03-14: The user said: “My favourite colour is red”\n\n{ON_THE_DAY}"
+    )
+
+
+def test_what_others_said_is_told_if_there_is_nothing_else() -> None:
+    told = ask(DEMO, "What is my cat?", recalled__1=of_miso(role="assistant", text="A tabby.")).text
+    assert told == "On 2026-03-14 you were told: “A tabby.”"
+
+
+def test_what_it_says_of_itself_is_no_memory() -> None:
+    boilerplate = of_miso(role="assistant", text=ask(DEMO, "Blue elephants?").text)
+    assert (
+        ask(DEMO, "What is my name?", recalled__1=boilerplate).text == "You have not told me your name yet. What is it?"
+    )
+    assert ask(DEMO, "What is my name?", recalled__1=boilerplate, recalled__2=of_miso()).text == ON_THE_DAY
 
 
 def test_what_this_conversation_tells_comes_before_the_past() -> None:

@@ -113,7 +113,7 @@ async def demo(request: pytest.FixtureRequest, demo_url: str) -> Any:
 
 
 async def test_a_chat(demo: Demo) -> None:
-    assert await demo.say("My name is Ada.") == [(MAIN, "Your name is Ada. I will remember it for this conversation.")]
+    assert await demo.say("My name is Ada.") == [(MAIN, "Your name is Ada. I will remember it.")]
     assert await demo.say("What is my name?") == [(MAIN, "Your name is Ada.")]
     [(_, farewell)] = await demo.say("Goodbye!")
     assert farewell.startswith("Goodbye!")

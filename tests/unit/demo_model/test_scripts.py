@@ -101,4 +101,35 @@ def test_the_script_that_ships_lists_what_users_said_about_themselves_as_facts()
     text = 'The user said: “I moved to "Bern" <today>.”'
     assert told == {"facts": [{"text": text, "date": "2026-03-14", "sources": [1]}]}
     assert json.loads(ask(shipped(), '{"messages": []}', task="episode_facts").text) == {"facts": []}
+
+
+def test_the_script_that_ships_leaves_its_own_excuses_out_of_summaries() -> None:
+    excuse = {**MESSAGES[1], "text": ask(shipped(), "Blue elephants?").text}
+    told = ask(shipped(), json.dumps({"messages": [MESSAGES[0], excuse]}), task="episode_summary").text
+    assert told == 'On 2026-03-14 the user said: “I moved to "Bern" <today>.”.'
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "relation"),
+    [
+        ("My favourite colour is green.", "my favourite colour is red", "contradicts"),
+        ("My favourite colour is green.", "My favourite colour is green", "same"),
+        ("My favourite colour is green.", "My favourite food is rice", None),
+        ("My dog is called Rufus", "My dog is called Rex.", "contradicts"),
+        ("My dog is hungry", "My dog is black", None),
+        ("I moved to Zurich.", "I live in Bern, as you know.", "contradicts"),
+        ("My mail is ada@example.com", "My mail is ada@example.org", "contradicts"),
+        ("My name is Ada and I live in Vienna.", "My name is Ada", None),
+        ("My name is Ada and I live in Vienna.", "My name is Eve", "contradicts"),
+        ("Nothing of the kind", "I like tea", None),
+    ],
+)
+def test_the_script_that_ships_tells_what_replaces_an_earlier_fact(now: str, before: str, relation: str | None) -> None:
+    noise = {"n": 1, "date": "2026-03-01", "text": "The user said: “I like walking.”"}
+    data = {
+        "facts": [noise, {"n": 2, "date": "2026-03-14", "text": f"The user said: “{now}”"}],
+        "others": [noise, {"n": 2, "date": "2026-03-02", "text": f"The user said: “{before}”"}],
+    }
+    pairs = [{"fact": 2, "other": 2, "relation": relation}] if relation else []
+    assert json.loads(ask(shipped(), json.dumps(data), task="fact_changes").text) == {"pairs": pairs}
     assert json.loads(ask(shipped(), '{"facts": [], "others": []}', task="fact_changes").text) == {"pairs": []}

@@ -41,9 +41,10 @@ HTTP = REFERENCE / "http-api.md"
 DATA = REFERENCE / "data-model.md"
 DEPLOY = ROOT / "docs" / "how-to" / "deploy.md"
 
-SET_ASIDE = {
-    "BATON_EPISODE_FACTS",  # the local cloud passes it on for a capability that is not there yet
-}
+AUDITED_NOUNS = "agent|audit|context|file|retention|run|skill|thread|tool|user"
+"""What audited actions begin with, as ``thread.close``; besides there is ``handoff``."""
+NOT_AUDITED = {"skill.name", "skill.steps"}
+"""Names in requests to a model that look like actions."""
 ADAPTERS_OWN = re.compile(r"AWS_LAMBDA_EXEC_WRAPPER|AWS_LWA_\w+")
 """Variables the template sets for the Lambda Web Adapter; Baton reads none of them."""
 
@@ -66,6 +67,17 @@ def test_every_error_is_listed_with_its_status_and_whether_to_retry() -> None:
 
     known = [error for error in error_classes() if error is not BatonError]
     assert listed == {e.code: (str(e.status), "yes" if e.retryable else "no") for e in known}
+
+
+def test_every_audited_action_is_listed() -> None:
+    written = re.compile(rf'"((?:{AUDITED_NOUNS})\.[a-z]+)"')
+    sources = (ROOT / "shared" / "baton").rglob("*.py")
+    audited = {action for source in sources for action in written.findall(source.read_text())} - NOT_AUDITED
+
+    [section] = re.findall(r"^### audit record$(.*)", HTTP.read_text(), re.DOTALL | re.MULTILINE)
+    cells = re.findall(r"^\|([^|]+)\|", section, re.MULTILINE)
+    listed = {action for cell in cells for action in re.findall(r"`([a-z]+(?:\.[a-z]+)?)`", cell)}
+    assert listed == audited | {"handoff"}
 
 
 def test_the_example_of_an_error_is_one() -> None:
@@ -122,7 +134,7 @@ def test_every_setting_of_the_local_cloud_is_listed_with_its_default() -> None:
 def test_what_a_developer_may_choose_is_listed() -> None:
     listed = table(SETTINGS, "variable").keys()
 
-    assert set(DEVELOPERS_CHOICE) - SET_ASIDE <= set(listed)
+    assert set(DEVELOPERS_CHOICE) <= set(listed)
 
 
 def test_every_field_of_an_issuer_is_listed() -> None:

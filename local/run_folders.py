@@ -1,0 +1,64 @@
+"""Folders in the system's temporary folder that belong to one run, and those that killed runs have left."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+PREFIX = "baton-{kind}-"
+LOCK = "run.lock"
+YOUNG_SECONDS = 60.0
+"""A folder is made a moment before it is locked."""
+ATTEMPTS = 5
+"""A program that is just ending may still write a file into a folder that is being removed."""
+
+
+class RunFolder:
+    """A new folder that ``remove`` removes. One that a killed run has left is removed by the next run.
+
+    A lock tells whose run is still alive: the system releases it however the process ends.
+    """
+
+    def __init__(self, kind: str) -> None:
+        """Make it, and remove what ended runs have left of this kind."""
+        remove_left(kind)
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX.format(kind=kind)))
+        self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def remove(self) -> None:
+        """Remove it with what is in it. A repetition is no error."""
+        if self._lock < 0:
+            return
+        for _ in range(ATTEMPTS):
+            shutil.rmtree(self.path, ignore_errors=True)
+            if not self.path.exists():
+                break
+        os.close(self._lock)
+        self._lock = -1
+
+
+def remove_left(kind: str) -> None:
+    """Remove the folders of runs that have ended without removing them. Only this user's are looked at."""
+    for folder in Path(tempfile.gettempdir()).glob(PREFIX.format(kind=kind) + "*"):
+        with contextlib.suppress(OSError):  # gone, or locked: its run is alive
+            status = folder.lstat()
+            if status.st_uid == os.getuid() and time.time() - status.st_mtime > YOUNG_SECONDS:
+                _remove_unless_locked(folder)
+
+
+def _remove_unless_locked(folder: Path) -> None:
+    """Raises ``OSError`` if its run is alive, or if it has files and no lock: nothing tells whose they are."""
+    try:
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        folder.rmdir()
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)
