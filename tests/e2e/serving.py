@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def _sqs_event(body: str) -> dict[str, Any]:
         "messageId": str(uuid.uuid4()),
         "receiptHandle": "none",
         "body": body,
-        "attributes": {"ApproximateReceiveCount": "1"},
+        "attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": str(int(time.time() * 1000))},
         "messageAttributes": {},
         "md5OfBody": "",
         "eventSource": "aws:sqs",

@@ -212,7 +212,8 @@ async def test_a_large_message_is_shown_to_watchers_in_parts(
     assert run[0]["input"]["messages"][0]["content"] == text
     parts = [frame for frame in socket.frames if frame.startswith('{"type": "PART"')]
     assert len(parts) >= len(text.encode()) / MAX_FRAME_BYTES
-    assert model.requests[-1].prompts[-1] == ("user", text)
+    # The history is nearly full: the light model may have been asked for a summary since.
+    assert ("user", text) in [request.prompts[-1] for request in model.requests]
     async with alice.connect() as other:
         await other.send("resume", threadId=thread_id, after=run[0]["metadata"]["seq"] - 1)
         assert sequenced(await other.until("RUN_FINISHED")) == run
