@@ -23,6 +23,7 @@ LEFT_BEHIND = "Forgets connections that have gone, a cancel that was obeyed, and
 
 NOT_EXERCISED: dict[tuple[str, str], str] = {
     ("ClosingRole", "s3:ListBucket"): MISSING,
+    ("ClosingRole", "s3:PutObject"): "A redacted text that does not fit into an item is in S3.",
     ("DeadTurnsRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
     ("DeadTurnsRole", "s3:GetObject"): BODIES,
     ("DeadTurnsRole", "s3:ListBucket"): MISSING,
