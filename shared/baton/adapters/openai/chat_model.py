@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
 
 from aws_lambda_powertools import Logger
 from openai import (
-    AsyncOpenAI,
     AsyncStream,
     BadRequestError,
-    DefaultAsyncHttpxClient,
     OpenAIError,
     Timeout,
     UnprocessableEntityError,
@@ -24,9 +20,9 @@ from openai.types.chat import ChatCompletionChunk, ChatCompletionFunctionToolPar
 
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.adapters.openai.cache_hints import CACHE_HINTS, CacheHints, ends_of_prefixes, marked
-from baton.adapters.openai.errors import Failure, describe, is_worth_repeating, model_error, retry_after
+from baton.adapters.openai.clients import Backoff, OpenAIClients
+from baton.adapters.openai.errors import Failure, describe, model_error
 from baton.adapters.openai.messages import wire_messages, wire_metadata, wire_schema, wire_tools
-from baton.adapters.openai.response_limits import limit_response
 from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
 from baton.adapters.stream_limits import StreamTooLong
 from baton.domain.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable
@@ -46,8 +42,6 @@ from baton.ports.chat_model import (
 )
 from baton.ports.files import ThreadFiles
 
-MAX_BACKOFF_SECONDS = 8.0
-MAX_RETRY_AFTER_SECONDS = 20.0
 """A longer ``Retry-After`` ends the run with an error, and the user may send the message again."""
 USAGE_GRACE_SECONDS = 5.0
 """How long to wait for the token counts after a complete answer."""
@@ -123,15 +117,14 @@ class OpenAIChatModel:
         sends_metadata: bool = False,
         cache_hints: CacheHints = CacheHints.NONE,
     ) -> None:
-        self._api_key = api_key
         self._base_url = base_url
-        self._connect_timeout_seconds = connect_timeout_seconds
         self._max_retries = max_retries
-        self._backoff_seconds = backoff_seconds
+        self._backoff = Backoff(backoff_seconds)
         self._breakers = breakers or CircuitBreakers()
         self._sends_metadata = sends_metadata
         self._cache_hints = cache_hints
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
+        # _answer enforces the timeout, because a gateway's keep-alive comments reset the SDK's read timeout.
+        self._clients = OpenAIClients(api_key, base_url, Timeout(None, connect=connect_timeout_seconds))
         self._dialects: dict[str, _Dialect] = {}
         self._logger = Logger(child=True)
 
@@ -175,7 +168,7 @@ class OpenAIChatModel:
                         yield chunk
                 return
             except (OpenAIError, TimeoutError, ValueError, ModelError) as failure:
-                delay = self._delay(failure, attempt)
+                delay = self._backoff.before_retry(failure, attempt)
                 last = answering or attempt == self._max_retries or delay is None or loop.time() + delay >= deadline
                 self._log(failure, settings.model, attempt, last)
                 if last or delay is None:
@@ -185,9 +178,7 @@ class OpenAIChatModel:
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.close()
+        await self._clients.aclose()
 
     async def _answer(self, question: _Question, deadline: float) -> AsyncGenerator[ModelChunk, None]:
         loop = asyncio.get_running_loop()
@@ -236,7 +227,7 @@ class OpenAIChatModel:
             hints = self._cache_hints if dialect.takes_cache_hints else CacheHints.NONE
             marks = question.prefixes if hints is CacheHints.BREAKPOINTS else ()
             try:
-                return await self._client().chat.completions.create(
+                return await self._clients.get().chat.completions.create(
                     model=settings.model,
                     messages=marked(question.messages, marks),
                     tools=question.tools or omit,
@@ -255,39 +246,8 @@ class OpenAIChatModel:
                     raise
                 self._dialects[settings.model] = other
 
-    def _client(self) -> AsyncOpenAI:
-        loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            client = self._clients[loop] = AsyncOpenAI(
-                api_key=self._key,
-                base_url=self._base_url,
-                max_retries=0,
-                # _answer enforces the timeout, because a gateway's keep-alive comments reset the SDK's read timeout.
-                timeout=Timeout(None, connect=self._connect_timeout_seconds),
-                # A compressed answer may be a thousand times larger than its counted bytes.
-                default_headers={"Accept-Encoding": "identity"},
-                http_client=DefaultAsyncHttpxClient(event_hooks={"response": [limit_response]}),
-            )
-        return client
-
-    async def _key(self) -> str:
-        key = self._api_key if isinstance(self._api_key, str) else await self._api_key()
-        return key or "none"  # Endpoints without keys get a well-formed header too.
-
-    def _delay(self, failure: Failure, attempt: int) -> float | None:
-        """Return the seconds to wait before a retry; None if a retry is useless."""
-        if not is_worth_repeating(failure):
-            return None
-        asked = retry_after(failure)
-        if asked is not None:
-            return asked if asked <= MAX_RETRY_AFTER_SECONDS else None
-        backoff = min(self._backoff_seconds * 2.0**attempt, MAX_BACKOFF_SECONDS)
-        return backoff * (1 - 0.25 * random.random())  # noqa: S311 - jitter
-
     def _log(self, failure: Failure, model: str, attempt: int, last: bool) -> None:
-        client = self._clients.get(asyncio.get_running_loop())
-        details = describe(failure, client.api_key if client else "")
+        details = describe(failure, self._clients.key)
         message = "The model failed" if last else "The model failed; trying again"
         self._logger.warning(message, extra={"model": model, "attempt": attempt + 1, **details})
         count(Metric.MODEL_CALLS_FAILED)

@@ -6,19 +6,17 @@ import asyncio
 import base64
 import binascii
 import math
-import random
 from array import array
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from weakref import WeakKeyDictionary
 
 from aws_lambda_powertools import Logger
-from openai import APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError, omit
+from openai import APIStatusError, OpenAIError, omit
 
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
-from baton.adapters.openai.errors import describe, is_worth_repeating, retry_after
-from baton.adapters.openai.response_limits import EMBEDDING_LIMITS, limit_response
+from baton.adapters.openai.clients import Backoff, OpenAIClients
+from baton.adapters.openai.errors import describe
+from baton.adapters.openai.response_limits import EMBEDDING_LIMITS
 from baton.adapters.stream_limits import StreamTooLong
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.metrics import Metric, count
@@ -35,8 +33,6 @@ MAX_BATCH_TOKENS = 100_000
 PARALLEL_BATCHES = 4
 MAX_CUTS = 4
 """How often the texts of a batch are halved if the endpoint says that they are too long."""
-MAX_BACKOFF_SECONDS = 8.0
-MAX_RETRY_AFTER_SECONDS = 20.0
 NOTHING = "."
 """What is embedded for a text without characters: the API refuses an empty one."""
 
@@ -80,13 +76,12 @@ class OpenAIEmbedder:
         self._model = model
         self._dimensions = dimensions
         self._counter = counter
-        self._api_key = api_key
         self._base_url = base_url
         self._timeout_seconds = timeout_seconds
         self._max_retries = max_retries
-        self._backoff_seconds = backoff_seconds
+        self._backoff = Backoff(backoff_seconds)
         self._breakers = breakers or CircuitBreakers()
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
+        self._clients = OpenAIClients(api_key, base_url, timeout_seconds, EMBEDDING_LIMITS)
         self._logger = Logger(child=True)
 
     @property
@@ -120,9 +115,7 @@ class OpenAIEmbedder:
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.close()
+        await self._clients.aclose()
 
     def _batches(self, texts: Sequence[str]) -> list[list[_Text]]:
         batches: list[list[_Text]] = []
@@ -178,7 +171,7 @@ class OpenAIEmbedder:
             attempt += 1
 
     async def _ask(self, texts: list[str]) -> list[Vector]:
-        answer = await self._client().embeddings.create(
+        answer = await self._clients.get().embeddings.create(
             model=self._model,
             input=texts,
             encoding_format="base64",
@@ -188,41 +181,15 @@ class OpenAIEmbedder:
         size = len(texts) * self._dimensions
         return await off_loop(size, _vectors, getattr(answer, "data", None), len(texts), self._dimensions)
 
-    def _client(self) -> AsyncOpenAI:
-        loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            client = self._clients[loop] = AsyncOpenAI(
-                api_key=self._key,
-                base_url=self._base_url,
-                max_retries=0,
-                timeout=self._timeout_seconds,
-                default_headers={"Accept-Encoding": "identity"},
-                http_client=DefaultAsyncHttpxClient(
-                    event_hooks={"response": [partial(limit_response, limits=EMBEDDING_LIMITS)]}
-                ),
-            )
-        return client
-
-    async def _key(self) -> str:
-        key = self._api_key if isinstance(self._api_key, str) else await self._api_key()
-        return key or "none"  # Endpoints without keys get a well-formed header too.
-
     def _delay(self, failure: Exception, attempt: int) -> float | None:
         """Return the seconds to wait before a retry; None if a retry is useless."""
         if isinstance(failure, OpenAIError | TimeoutError):
-            if not is_worth_repeating(failure):
-                return None
-            asked = retry_after(failure)
-            if asked is not None:
-                return asked if asked <= MAX_RETRY_AFTER_SECONDS else None
-        backoff = min(self._backoff_seconds * 2.0**attempt, MAX_BACKOFF_SECONDS)
-        return backoff * (1 - 0.25 * random.random())  # noqa: S311 - jitter
+            return self._backoff.before_retry(failure, attempt)
+        return self._backoff.delay(attempt)
 
     def _log(self, failure: Exception, attempt: int, last: bool) -> None:
-        client = self._clients.get(asyncio.get_running_loop())
         if isinstance(failure, OpenAIError | TimeoutError | ValueError):
-            details = describe(failure, client.api_key if client else "")
+            details = describe(failure, self._clients.key)
         else:
             details = {"failure": type(failure).__name__, "text": str(failure)}
         message = "The embedder failed" if last else "The embedder failed; trying again"
