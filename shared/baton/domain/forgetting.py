@@ -108,6 +108,11 @@ class Tally:
         if number:
             self.numbers[kind] += number
 
+    def add_all(self, counts: Mapping[str, int]) -> None:
+        """Count all of ``counts``, by kind."""
+        for kind, number in counts.items():
+            self.add(kind, number)
+
     def merged(self, before: Mapping[str, int]) -> dict[str, int]:
         """Return these counts on top of ``before``, in the order of their names."""
         return dict(sorted((self.numbers + Counter(before)).items()))

@@ -226,8 +226,7 @@ class Forgetting:
                 return
             work.tally.add("threads", 1)
         counts, is_empty = await self._erasure.sweep(scope, thread.id, deadline=work.deadline)
-        for kind, number in counts.items():
-            work.tally.add(kind, number)
+        work.tally.add_all(counts)
         if is_empty:
             removed, is_empty = await self._objects.sweep(scope, thread.id, deadline=work.deadline)
             work.tally.add("objectVersions", removed)
@@ -258,8 +257,7 @@ class Forgetting:
         left = dict(await self._erasure.left(scope, thread.id))
         left["objectVersions"] = await self._objects.left(scope, thread.id)
         left["searchDocuments"] = await self._search.count(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
-        for kind, number in left.items():
-            work.residue.add(kind, number)
+        work.residue.add_all(left)
         if any(left.values()):
             return
         # A tombstone that another request has put there in the meantime stays until it is old enough.
@@ -274,8 +272,7 @@ class Forgetting:
 
     async def _sweep_user(self, work: _Round) -> None:
         scope = work.request.scope
-        for kind, number in (await self._erasure.sweep_user(scope, before=work.cutoff)).items():
-            work.tally.add(kind, number)
+        work.tally.add_all(await self._erasure.sweep_user(scope, before=work.cutoff))
         if not work.living:
             work.tally.add("searchDocuments", await self._search.delete(scope, IndexName.EPISODES, SearchFilter()))
             return
@@ -285,8 +282,7 @@ class Forgetting:
 
     async def _verify_user(self, work: _Round) -> None:
         scope = work.request.scope
-        for kind, number in (await self._erasure.left_of_user(scope, before=work.cutoff)).items():
-            work.residue.add(kind, number)
+        work.residue.add_all(await self._erasure.left_of_user(scope, before=work.cutoff))
         if work.living:
             work.residue.add("searchDocuments", len(await self._indexed(work)))
         else:
@@ -306,8 +302,7 @@ class Forgetting:
         before = kept_since(work.request.requested_at, retention.audit)
         if before is not None:
             counts, work.is_complete = await self._erasure.sweep_audit(scope, before=before, deadline=work.deadline)
-            for kind, number in counts.items():
-                work.tally.add(kind, number)
+            work.tally.add_all(counts)
         before = kept_since(work.request.requested_at, retention.uploads)
         if before is not None and work.is_complete:
             removed, work.is_complete = await self._objects.sweep_uploads(scope, before=before, deadline=work.deadline)
