@@ -73,10 +73,6 @@ class Layout:
         """
         return f"{self.prefix}-{index}-writes-v{number}"
 
-    def write_alias_pattern(self, index: IndexName) -> str:
-        """Return the pattern of all versions' write aliases."""
-        return f"{self.prefix}-{index}-writes-v*"
-
 
 DEFAULT_LAYOUT = Layout()
 

@@ -15,13 +15,13 @@ from baton.ports.token_counter import TokenCounter
 
 
 class Assemble(Protocol):
-    """``memory.context.assemble`` for one agent and its history."""
+    """``memory.prompt.context.assemble`` for one agent and its history."""
 
     def __call__(self, *, reserved: int, blocks: Blocks) -> AssembledContext: ...
 
 
 class Choose(Protocol):
-    """``memory.selecting.select`` for what was found for one agent."""
+    """``memory.recall.selecting.select`` for what was found for one agent."""
 
     def __call__(self, *, sent: SentHistory) -> Recalled: ...
 
