@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
@@ -64,17 +64,30 @@ class Recall:
         query = text.strip()[:MAX_QUERY]
         if not query:
             return NOTHING_FOUND
-        reading = asyncio.ensure_future(skills()) if skills is not None else None
+        reading = asyncio.ensure_future(_read_skills(skills, text)) if skills is not None else None
         work = _Work(self._search, self._embedder, self._skills, scope, agent, query, self._deadline)
         try:
             found = await work.find(earlier if earlier.query == query else Found(query), reading, with_episodes)
             if reading is None:
                 return found
-            triggered = by_trigger(await reading, text)
+            triggered = (await reading).triggered
         finally:
             if reading is not None:
                 reading.cancel()
         return replace(found, procedure=replace(found.procedure, matches=(*triggered, *found.procedure.matches)))
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadSkills:
+    """The skills that an agent may follow, and those of them that the message asks for by a trigger."""
+
+    skills: Sequence[Skill]
+    triggered: tuple[SkillMatch, ...]
+
+
+async def _read_skills(read: Callable[[], Coroutine[Any, Any, Sequence[Skill]]], text: str) -> _ReadSkills:
+    skills = await read()
+    return _ReadSkills(skills, by_trigger(skills, text))
 
 
 class _Step(Generic[T]):
@@ -139,7 +152,7 @@ class _Work:
         self._words_only: str | None = None
         """Why the message was searched by its words only, if it was."""
 
-    async def find(self, earlier: Found, skills: asyncio.Future[Sequence[Skill]] | None, with_episodes: bool) -> Found:
+    async def find(self, earlier: Found, skills: asyncio.Future[_ReadSkills] | None, with_episodes: bool) -> Found:
         """Run the retrievals, and return what they found before the deadline."""
         memory = self._agent.memory
         wants_episodes = with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
@@ -211,13 +224,13 @@ class _Work:
     async def _find_episodes(self, vector: Vector | None) -> tuple[FoundItem, ...]:
         return await find_episodes(self._search, self._scope, self._query, vector, self._embedder.name)
 
-    async def _nearest_skills(self, reading: asyncio.Future[Sequence[Skill]]) -> tuple[SkillMatch, ...]:
+    async def _nearest_skills(self, reading: asyncio.Future[_ReadSkills]) -> tuple[SkillMatch, ...]:
         """Return the skills nearest by meaning; none if a trigger matches, because that decides."""
-        skills = await asyncio.shield(reading)
-        if not skills or by_trigger(skills, self._query):
+        read = await asyncio.shield(reading)
+        if not read.skills or read.triggered:
             return ()
         vector = await self._embedded()
-        return await self._skill_vectors.nearest(skills, vector) if vector is not None else ()
+        return await self._skill_vectors.nearest(read.skills, vector) if vector is not None else ()
 
     def _retrieval(self, step: _Step[FoundItem]) -> Retrieval:
         items, error = step.outcome(self._deadline)
