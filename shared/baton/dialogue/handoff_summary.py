@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 
 from baton.agents.run_context import RunContext
@@ -13,7 +12,8 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.usage import Usage
 from baton.memory.prompt.handoff_context import said
-from baton.ports.chat_model import Finished, ModelSettings, Prompt, TextDelta
+from baton.memory.short_answer import short_answer
+from baton.ports.chat_model import ModelSettings, Prompt
 
 PATIENCE_SECONDS = 0.5
 MESSAGES = 10
@@ -40,23 +40,17 @@ async def summarised(context: RunContext, history: Sequence[StoredMessage], text
         max_output_tokens=MAX_SUMMARY_TOKENS,
         metadata={"task": "handoff_summary"},
     )
-    summary, usage = "", Usage()
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            stream = context.services.model.stream(settings, prompts, thread_files=context.files)
-            async with contextlib.aclosing(stream) as chunks:
-                async for chunk in chunks:
-                    if isinstance(chunk, TextDelta):
-                        summary += chunk.text[:MAX_SUMMARY]
-                        if len(summary) >= MAX_SUMMARY:
-                            break
-                    elif isinstance(chunk, Finished):
-                        usage = chunk.usage or Usage()
+            summary = await short_answer(
+                context.services.model, settings, prompts, thread_files=context.files, max_characters=MAX_SUMMARY
+            )
     except (LeaseLost, StoreUnavailable):
         raise
     except TimeoutError:
-        return text, usage
+        return text, Usage()
     except BatonError:
         count(Metric.MODEL_FAILURES)
-        return text, usage
-    return summary.strip() or text, usage
+        return text, Usage()
+    usage = summary.finished.usage if summary.finished is not None else None
+    return summary.text.strip() or text, usage or Usage()

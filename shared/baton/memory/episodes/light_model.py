@@ -10,7 +10,8 @@ from typing import Any
 
 from baton.domain.errors import NotFound
 from baton.domain.message import Role
-from baton.ports.chat_model import ChatModel, Finished, FinishReason, ModelSettings, Prompt, TextDelta
+from baton.memory.short_answer import short_answer
+from baton.ports.chat_model import ChatModel, FinishReason, ModelSettings, Prompt
 
 CHARACTERS_A_TOKEN = 16
 """An answer with more characters for each token that it may have is cut: the endpoint ignores the limit."""
@@ -69,18 +70,10 @@ class LightModel:
             Prompt(Role.SYSTEM, instructions),
             Prompt(Role.USER, json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
         ]
-        pieces: list[str] = []
-        room = max_tokens * CHARACTERS_A_TOKEN
-        async with contextlib.aclosing(self.model.stream(settings, prompts, thread_files=_NoFiles())) as chunks:
-            async for chunk in chunks:
-                if isinstance(chunk, TextDelta):
-                    pieces.append(chunk.text[:room])
-                    room -= len(chunk.text)
-                    if room <= 0:
-                        return "".join(pieces), True
-                elif isinstance(chunk, Finished):
-                    return "".join(pieces), chunk.reason is FinishReason.LENGTH
-        return "".join(pieces), False
+        longest = max_tokens * CHARACTERS_A_TOKEN
+        answer = await short_answer(self.model, settings, prompts, thread_files=_NoFiles(), max_characters=longest)
+        reason = answer.finished.reason if answer.finished is not None else None
+        return answer.text, len(answer.text) == longest or reason is FinishReason.LENGTH
 
 
 def whole_sentences(text: str) -> str:

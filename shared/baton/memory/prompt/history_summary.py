@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Sequence
 
@@ -16,7 +15,8 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.memory.prompt.handoff_context import said
 from baton.memory.prompt.history_reading import stored_summary
-from baton.ports.chat_model import ChatModel, ModelSettings, Prompt, TextDelta
+from baton.memory.short_answer import short_answer
+from baton.ports.chat_model import ChatModel, ModelSettings, Prompt
 from baton.ports.files import Files
 from baton.ports.thread_store import ThreadStore
 
@@ -72,9 +72,7 @@ class HistorySummaries:
         summary = await self._summarised(scope, due, earlier, messages)
         if not summary:
             return False
-        await self._store.put_summary(
-            scope, thread, ordinal=due.below, agent_id=due.agent_id, summary=summary[:MAX_SUMMARY_CHARS]
-        )
+        await self._store.put_summary(scope, thread, ordinal=due.below, agent_id=due.agent_id, summary=summary)
         return True
 
     async def _summarised(
@@ -91,23 +89,18 @@ class HistorySummaries:
         )
         prompts = [Prompt(Role.SYSTEM, SUMMARISE), Prompt(Role.USER, material)]
         files = self._files.of_thread(scope, due.thread_id)
-        summary = ""
         try:
             async with asyncio.timeout(SECONDS):
-                stream = self._model.stream(settings, prompts, thread_files=files)
-                async with contextlib.aclosing(stream) as chunks:
-                    async for chunk in chunks:
-                        if isinstance(chunk, TextDelta):
-                            summary += chunk.text
-                        if len(summary) >= MAX_SUMMARY_CHARS:
-                            break
+                summary = await short_answer(
+                    self._model, settings, prompts, thread_files=files, max_characters=MAX_SUMMARY_CHARS
+                )
         except (LeaseLost, StoreUnavailable):
             raise
         except (BatonError, TimeoutError) as failure:
             logger.warning("history not summarised", thread_id=due.thread_id, reason=type(failure).__name__)
             count(Metric.SUMMARIES_FAILED)
             return ""
-        return summary.strip()
+        return summary.text.strip()
 
 
 def _told(message: StoredMessage) -> dict[str, str]:
