@@ -22,6 +22,11 @@ def encodable(text: str) -> str:
     return text
 
 
+def folded(text: str) -> str:
+    """Return a text that is the same for texts that differ in case and spacing only."""
+    return " ".join(text.casefold().split())
+
+
 def slices(text: str, size: int) -> Iterator[tuple[int, int]]:
     """Yield the bounds of slices of ``size`` characters, or one more in order not to split a surrogate pair."""
     start = 0

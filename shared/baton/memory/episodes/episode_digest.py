@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any
 
 from baton.domain.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessage, Fact, fact_id
+from baton.domain.text import folded
 from baton.memory.episodes.episode_messages import is_remembered
 from baton.memory.episodes.light_model import LightModel, whole_sentences
 from baton.ports.pii_detector import PiiDetector
@@ -141,9 +142,7 @@ class Digester:
         facts: dict[str, Fact] = {}
         for each in _chosen(found):
             text = (await self._without_personal_data(each.text))[:MAX_FACT].strip()
-            facts.setdefault(
-                " ".join(text.casefold().split()), Fact(fact_id(episode_id, text), text, each.on, each.ids)
-            )
+            facts.setdefault(folded(text), Fact(fact_id(episode_id, text), text, each.on, each.ids))
         return tuple(facts.values())[:MAX_FACTS]
 
     async def _without_personal_data(self, text: str) -> str:
