@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from baton.domain.text import encodable
+
 MAX_TERMS = 100
 """Words of a query that are searched. Those after them are ignored."""
 
@@ -43,4 +45,4 @@ def match_expression(query: str) -> str | None:
 
 def _storable(text: str) -> str:
     # SQLite's texts end at a NUL, and lone surrogates have no UTF-8 form.
-    return text.encode(errors="replace").decode().replace("\0", " ")
+    return encodable(text).replace("\0", " ")
