@@ -11,7 +11,7 @@ from baton.domain.search import IndexName
 MAPPING_VERSION = 1
 """Counted up with every change of this module that needs a new index."""
 VIEWS: Mapping[IndexName, tuple[str, ...]] = {
-    IndexName.EPISODES: ("turn", "pair", "window", "summary", "fact"),
+    IndexName.EPISODES: ("turn", "pair", "window", "digest"),
     IndexName.KNOWLEDGE: ("chunk",),
     IndexName.PROCEDURES: ("procedure",),
 }
