@@ -331,11 +331,6 @@ def beginning(first: TurnCost, new_hour: TurnCost) -> str:
     )
 
 
-def detail(cost: TurnCost) -> str:
-    """Return a table of all requests of a turn, in order."""
-    return requests_table(cost.requests)
-
-
 def requests_table(requests: Sequence[Request]) -> str:
     """Return a table of requests, in order."""
     rows = [
@@ -384,9 +379,9 @@ def main() -> None:
     if arguments.detail:
         for cost in results.websocket:
             print(f"\nTurn {cost.turn:,} over a WebSocket, request by request:\n")
-            print(detail(cost))
+            print(requests_table(cost.requests))
         print(f"\nTurn {results.sse[-1].turn} over SSE, request by request:\n")
-        print(detail(results.sse[-1]))
+        print(requests_table(results.sse[-1].requests))
 
 
 def _as_json(results: Results) -> dict[str, Any]:
