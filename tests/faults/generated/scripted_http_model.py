@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2 as httpx
-from openai import AsyncOpenAI
 
 from baton.adapters.openai import OpenAIChatModel
 from tests.fault_model import chunk, usage_chunk
@@ -35,12 +34,8 @@ class ModelEndpoint(httpx.AsyncBaseTransport):
     asked: int = 0
 
     def chat_model(self) -> OpenAIChatModel:
-        """The product's adapter on this endpoint, for the running event loop."""
-        model = OpenAIChatModel(api_key="no-key", base_url="http://model.test/v1")
-        client = httpx.AsyncClient(transport=self, trust_env=False)
-        openai = AsyncOpenAI(api_key="no-key", base_url="http://model.test/v1", max_retries=0, http_client=client)
-        model._clients[asyncio.get_running_loop()] = openai
-        return model
+        """The product's adapter on this endpoint, which waits and retries as in production."""
+        return OpenAIChatModel(api_key="no-key", base_url="http://model.test/v1", transport=self)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         _check()

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+import httpx2 as httpx
 from aws_lambda_powertools import Logger
 from openai import (
     AsyncStream,
@@ -116,6 +117,7 @@ class OpenAIChatModel:
         breakers: CircuitBreakers | None = None,
         sends_metadata: bool = False,
         cache_hints: CacheHints = CacheHints.NONE,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._base_url = base_url
         self._max_retries = max_retries
@@ -124,7 +126,9 @@ class OpenAIChatModel:
         self._sends_metadata = sends_metadata
         self._cache_hints = cache_hints
         # _answer enforces the timeout, because a gateway's keep-alive comments reset the SDK's read timeout.
-        self._clients = OpenAIClients(api_key, base_url, Timeout(None, connect=connect_timeout_seconds))
+        self._clients = OpenAIClients(
+            api_key, base_url, Timeout(None, connect=connect_timeout_seconds), transport=transport
+        )
         self._dialects: dict[str, _Dialect] = {}
         self._logger = Logger(child=True)
 

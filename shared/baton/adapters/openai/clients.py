@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
 
+import httpx2 as httpx
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
 from baton.adapters.openai.errors import Failure, is_worth_repeating, retry_after
@@ -22,7 +23,8 @@ MAX_RETRY_AFTER_SECONDS = 20.0
 class OpenAIClients:
     """The SDK's clients of one endpoint. Each is created with its event loop's first request; none retries.
 
-    ``api_key`` may be an async callable, which is called before each request.
+    ``api_key`` may be an async callable, which is called before each request. ``transport`` carries the requests in
+    place of the SDK's own.
     """
 
     def __init__(
@@ -31,11 +33,13 @@ class OpenAIClients:
         base_url: str | None,
         timeout: float | Timeout,
         limits: StreamLimits = LIMITS,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._api_key = api_key
         self._base_url = base_url
         self._timeout = timeout
         self._limits = limits
+        self._transport = transport
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
 
     def get(self) -> AsyncOpenAI:
@@ -51,7 +55,8 @@ class OpenAIClients:
                 # A compressed answer may be a thousand times larger than its counted bytes.
                 default_headers={"Accept-Encoding": "identity"},
                 http_client=DefaultAsyncHttpxClient(
-                    event_hooks={"response": [partial(limit_response, limits=self._limits)]}
+                    transport=self._transport,
+                    event_hooks={"response": [partial(limit_response, limits=self._limits)]},
                 ),
             )
         return client
