@@ -309,6 +309,17 @@ class WrongDimension(SearchUnavailable):
     detail = "The embedding model does not fit the search index. An operator has to reindex."
 
 
+class DocumentUnreadable(BatonError):
+    """No text can be extracted from a document. ``reason`` is a stable code, ``detail`` what the uploader can do."""
+
+    code, status, retryable = "document_unreadable", 422, False
+    title = "The document cannot be read"
+
+    def __init__(self, reason: str, detail: str) -> None:
+        self.reason = reason
+        super().__init__(detail)
+
+
 class EmbedderUnavailable(BatonError):
     """The embedding model does not answer, or answers with something that is no embedding."""
 

@@ -1,0 +1,61 @@
+"""Text as it was extracted from a document, before it is divided into chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from baton.domain.document import PageError
+
+
+class BlockKind(StrEnum):
+    """What a block of text is."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    LIST_ITEM = "list_item"
+    TABLE = "table"
+    """Rows as lines, cells parted by " | ". The first row is the header."""
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """One block, in the order of reading. Its text is verbatim, apart from white space at its ends."""
+
+    kind: BlockKind
+    text: str
+    page: int | None = None
+    """The page, slide or sheet, from 1; None in formats without pages."""
+    level: int | None = None
+    """The level of a heading, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedText:
+    """The text of a document or of a part of it (a range of pages)."""
+
+    blocks: tuple[TextBlock, ...]
+    title: str | None = None
+    """The title that the document gives itself."""
+    pages: int | None = None
+    page_errors: tuple[PageError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a document that is found and cited as a whole."""
+
+    ordinal: int
+    """From 0, in the order of reading."""
+    text: str
+    """Verbatim."""
+    headings: tuple[str, ...] = ()
+    """The headings above it, outermost first."""
+    first_page: int | None = None
+    last_page: int | None = None
+
+    @property
+    def section(self) -> str | None:
+        """Return the path of headings as one line, or None without headings."""
+        return " > ".join(self.headings) or None
