@@ -17,6 +17,7 @@ from baton.ports.chat_model import ChatModel
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.context_records import ContextRecords
+from baton.ports.documents import DocumentStore
 from baton.ports.embedder import Embedder
 from baton.ports.episodes import Closings, Episodes
 from baton.ports.erasure import Erasure, ObjectErasure
@@ -44,6 +45,7 @@ from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.connections import FakeConnections
 from tests.fakes.context_records import FakeContextRecords
+from tests.fakes.documents import FakeDocuments
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.episodes import FakeClosings
 from tests.fakes.erasure import (
@@ -80,6 +82,7 @@ class FakePorts:
     context_records: ContextRecords = field(default_factory=FakeContextRecords)
     inspection_policy: InspectionPolicy = field(default_factory=InspectionPolicy)
     recall_deadline: timedelta = DEADLINE
+    documents: DocumentStore = field(default_factory=FakeDocuments)
     search: SearchIndex = field(default_factory=FakeSearchIndex)
     embedder: Embedder = field(default_factory=FakeEmbedder)
     queue: TurnQueue = field(default_factory=FakeTurnQueue)

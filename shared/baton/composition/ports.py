@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from baton.ports.clock import Clock
     from baton.ports.connections import Connections
     from baton.ports.context_records import ContextRecords
+    from baton.ports.documents import DocumentStore
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
     from baton.ports.erasure import Erasure, ObjectErasure
@@ -120,6 +121,11 @@ class Ports(Protocol):
     @property
     def inspection_policy(self) -> InspectionPolicy:
         """Which turns the Context Inspector records."""
+        ...
+
+    @property
+    def documents(self) -> DocumentStore:
+        """Records of agents' documents."""
         ...
 
     # Search

@@ -69,7 +69,7 @@ async def test_the_answer_is_made_from_a_dated_snippet_of_the_past() -> None:
 async def test_the_blocks_stand_in_their_order() -> None:
     harness = await remembering()
     await teach(harness, "Cats", "what is my cat called")
-    await learn(harness.search, harness.embedder, harness.ada, "assistant", "A cat is called by its name.")
+    await learn(harness, harness.ada, "assistant", "A cat is called by its name.")
     await harness.say("m1", "Hello")
     await harness.say("m2", QUESTION)
     contents = [str(content) for _, content in prompts(harness)]
@@ -96,7 +96,7 @@ async def test_the_rules_for_what_is_remembered_are_the_same_in_every_turn() -> 
 
 async def test_a_message_embeds_once_whatever_it_is_compared_with() -> None:
     harness = await remembering()
-    await learn(harness.search, harness.embedder, harness.ada, "assistant", "Cats sleep.")
+    await learn(harness, harness.ada, "assistant", "Cats sleep.")
     await teach(harness, "Feeding", "feed the animals")
     harness.embedder.embedded.clear()
     await harness.say(content=QUESTION)
@@ -183,7 +183,7 @@ async def test_a_message_is_not_relevant_for_those_around_it() -> None:
 async def test_nobody_recalls_what_another_user_or_tenant_has_said(owner: Scope) -> None:
     harness = Harness(recalls=True)
     await remember(harness.search, harness.embedder, owner, "My cat is called Miso.")
-    await learn(harness.search, harness.embedder, Scope("rival", "ada"), "assistant", "The cat is called Miso.")
+    await learn(harness, Scope("rival", "ada"), "assistant", "The cat is called Miso.")
     await harness.say(content=QUESTION)
     assert "Miso" not in told(harness)
     assert harness.contexts.records
@@ -192,7 +192,7 @@ async def test_nobody_recalls_what_another_user_or_tenant_has_said(owner: Scope)
 
 async def test_agents_have_their_own_knowledge() -> None:
     harness = Harness(recalls=True)
-    await learn(harness.search, harness.embedder, harness.ada, "librarian", "The cat is called Miso.")
+    await learn(harness, harness.ada, "librarian", "The cat is called Miso.")
     await harness.say(content=QUESTION)
     assert "Miso" not in told(harness)
 
@@ -202,7 +202,7 @@ async def test_a_specialist_that_takes_over_uses_the_same_embedding_and_its_own_
     for name in ("maker", "assistant"):
         definition = harness.catalog.definitions[name]
         harness.catalog.definitions[name] = definition.model_copy(update={"memory": ASSISTANT.memory})
-        await learn(harness.search, harness.embedder, harness.ada, name, f"The {name} knows that the cat is Miso.")
+        await learn(harness, harness.ada, name, f"The {name} knows that the cat is Miso.")
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     harness.model.script(transfer(), "Miso it is.")
     await harness.say(content=QUESTION)
@@ -218,7 +218,7 @@ async def test_a_consulted_agent_gets_its_knowledge_and_nothing_of_the_users_con
     asking = ASSISTANT.model_copy(update={"sub_agents": ("expert",)})
     harness = Harness(recalls=True, assistant=asking, others=(expert,))
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
-    await learn(harness.search, harness.embedder, harness.ada, "expert", "What a cat is called is up to her.")
+    await learn(harness, harness.ada, "expert", "What a cat is called is up to her.")
     harness.model.script(Answer.calling(call("ask_expert", message=QUESTION)), "It comes.", "Miso comes.")
     await harness.say(content=QUESTION)
     consulted = harness.model.asked[1]
