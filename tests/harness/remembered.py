@@ -12,7 +12,7 @@ from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexedText, IndexName
-from baton.knowledge.chunk_documents import chunk_documents
+from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.memory.episodes.episode_documents import DIGEST, MESSAGE, TURN
 from tests.fakes.documents import FakeDocuments
 from tests.fakes.embedder import FakeEmbedder
@@ -96,8 +96,8 @@ async def learn(
         deleted_at=deleted_at,
     )
     await there.documents.create(scope, record)
-    [document] = chunk_documents(
-        record, made, [chunk or Chunk(0, text)], [there.embedder.vector(text)], there.embedder.name
-    )
+    chunks = [chunk or Chunk(0, text)]
+    vectors = [there.embedder.vector(text) for text in chunk_texts(record, chunks)]
+    [document] = chunk_documents(record, made, chunks, vectors, there.embedder.name)
     await there.search.put(scope, IndexName.KNOWLEDGE, [document])
     return document

@@ -12,11 +12,20 @@ from aws_lambda_powertools import Logger
 from baton.domain.citation import Citation
 from baton.domain.document import Document, document_of_chunk
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
-from baton.domain.fusion import Ranked, clause_weights, fuse
+from baton.domain.fusion import Ranked, fuse
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.domain.search import IndexName, SearchFilter, SearchQuery, Signal, Vector
-from baton.knowledge.chunk_documents import CHUNK
+from baton.domain.search import (
+    Candidate,
+    IndexName,
+    SearchClause,
+    SearchFilter,
+    SearchQuery,
+    SearchResult,
+    Signal,
+    Vector,
+)
+from baton.knowledge.chunk_documents import CHUNK, PASSAGES
 from baton.knowledge.near_duplicates import without_near_duplicates
 from baton.ports.documents import DocumentStore
 from baton.ports.embedder import Embedder
@@ -24,9 +33,10 @@ from baton.ports.search_index import SearchIndex
 
 logger = Logger(child=True)
 
-VIEWS: Mapping[str, float] = {CHUNK: 1.0}
-"""The views of a chunk, with their weights."""
-SIGNAL_WEIGHTS: Mapping[Signal, float] = {Signal.WORDS: 0.5, Signal.MEANING: 0.5}
+WORDS, MEANING = SearchClause(CHUNK, Signal.WORDS), SearchClause(CHUNK, Signal.MEANING)
+PASSAGE_MEANINGS = tuple(SearchClause(view, Signal.MEANING) for view in PASSAGES)
+WEIGHTS: Mapping[SearchClause, float] = {WORDS: 0.4, MEANING: 0.6}
+"""By meaning, a chunk counts as much as the most similar of its passages."""
 CANDIDATES = 100
 """Chunks that each signal finds."""
 MAX_FOUND = 40
@@ -87,9 +97,9 @@ class KnowledgeSearch:
         Raises ``SearchUnavailable``, ``StoreUnavailable``, and ``WrongDimension`` if the index was made for another
         embedding model.
         """
-        weights = clause_weights(VIEWS, SIGNAL_WEIGHTS)
-        asked = SearchQuery(query[:MAX_QUERY], vector, tuple(weights), SearchFilter(agent_id=agent_id), CANDIDATES)
-        ranked = fuse(await self.index.search(scope, IndexName.KNOWLEDGE, asked), weights)
+        clauses = (WORDS, MEANING, *PASSAGE_MEANINGS) if vector is not None else (WORDS,)
+        asked = SearchQuery(query[:MAX_QUERY], vector, clauses, SearchFilter(agent_id=agent_id), CANDIDATES)
+        ranked = fuse(_one_meaning(await self.index.search(scope, IndexName.KNOWLEDGE, asked)), WEIGHTS)
         if not ranked:
             return ()
         records = await self._records(scope, agent_id, ranked)
@@ -150,8 +160,7 @@ class KnowledgeSearch:
         """Return the cosine similarity. Vectors of another model are not comparable with the query's."""
         if ranked.document.embedder != self.embedder.name:
             return None
-        names = [f"{view}.{Signal.MEANING}" for view in VIEWS]
-        return max((ranked.signals[name] for name in names if name in ranked.signals), default=None)
+        return ranked.signals.get(f"{CHUNK}.{Signal.MEANING}")
 
     async def _embedded(self, query: str) -> tuple[Vector | None, str | None]:
         if not self.embedder.dimensions:
@@ -167,6 +176,17 @@ class KnowledgeSearch:
             reason = f"{error.code}: searched by words only"
         count(Metric.RECALLS_INCOMPLETE)
         return None, reason
+
+
+def _one_meaning(result: SearchResult) -> SearchResult:
+    """Return the result with one ranking by meaning, in which each chunk has the best similarity of its texts."""
+    best: dict[str, float] = {}
+    for clause in (MEANING, *PASSAGE_MEANINGS):
+        for candidate in result.candidates.get(clause, ()):
+            best[candidate.id] = max(best.get(candidate.id, candidate.score), candidate.score)
+    nearest = sorted(best, key=lambda id_: (-best[id_], id_))[:CANDIDATES]
+    meanings = [Candidate(id_, best[id_]) for id_ in nearest]
+    return SearchResult({WORDS: result.candidates.get(WORDS, ()), MEANING: meanings}, result.documents)
 
 
 def _usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str, Document]) -> str | None:
