@@ -1,9 +1,9 @@
-"""Every store of handoffs, workflows and skills keeps its contract."""
+"""Every store of handoffs, workflows and procedures keeps its contract."""
 
 from __future__ import annotations
 
 from tests.contracts.handoffs import HandoffContract
-from tests.contracts.skills import SkillContract
+from tests.contracts.procedures import ProcedureContract
 from tests.contracts.workflows import WorkflowContract
 
 
@@ -15,5 +15,5 @@ class TestWorkflows(WorkflowContract):
     pass
 
 
-class TestSkills(SkillContract):
+class TestProcedures(ProcedureContract):
     pass
