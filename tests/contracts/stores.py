@@ -18,8 +18,8 @@ from baton.ports.episodes import Episodes
 from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
+from baton.ports.procedures import ProcedureStore
 from baton.ports.run_records import RunRecords
-from baton.ports.skills import SkillStore
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, ThreadStore, TurnRecord
 from baton.ports.workflows import WorkflowStore
@@ -42,7 +42,7 @@ class Stores:
     records: RunRecords
     handoffs: HandoffStore
     workflows: WorkflowStore
-    skills: SkillStore
+    procedures: ProcedureStore
     agent_definitions: AgentDefinitions
     clock: FakeClock
     audit_records: Callable[[Scope], Awaitable[list[dict[str, Any]]]]

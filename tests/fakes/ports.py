@@ -28,11 +28,11 @@ from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
 from baton.ports.pii_detector import PiiDetector
+from baton.ports.procedures import ProcedureStore
 from baton.ports.queue_records import QueueRecords
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.search_index import SearchIndex
-from baton.ports.skills import SkillStore
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_counter import TokenCounter
@@ -77,7 +77,7 @@ class FakePorts:
     records: RunRecords
     handoffs: HandoffStore
     workflows: WorkflowStore
-    skills: SkillStore
+    procedures: ProcedureStore
     episodes: Episodes
     idle: IdleThreads
     audit: AuditLog
@@ -121,6 +121,6 @@ class FakePorts:
     @classmethod
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
-        names = ("clock", "store", "log", "live", "records", "handoffs", "workflows", "skills", "episodes", "idle")
+        names = ("clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle")
         names += ("agent_definitions",)
         return cls(**{name: getattr(stores, name) for name in (*names, "audit")} | others)

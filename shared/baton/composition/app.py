@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
-    from baton.handoffs.active_skills import ActiveSkills
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from baton.privacy.export import Exports
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
+    from baton.procedures.approved_procedures import ApprovedProcedures
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.sessions import Sessions
@@ -215,7 +215,7 @@ class App:
             sessions=self.sessions,
             conversations=self.conversations,
             forks=self.forks,
-            active_skills=self.active_skills,
+            approved_procedures=self.approved_procedures,
             inspector=self.inspector,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
@@ -369,14 +369,16 @@ class App:
         from baton.handoffs.conversation_states import ConversationStates
 
         ports = self.ports
-        return ConversationStates(ports.handoffs, ports.workflows, ports.skills, self.agents, ports.audit, ports.clock)
+        return ConversationStates(
+            ports.handoffs, ports.workflows, ports.procedures, self.agents, ports.audit, ports.clock
+        )
 
     @cached_property
-    def active_skills(self) -> ActiveSkills:
+    def approved_procedures(self) -> ApprovedProcedures:
         """Finds the active skills of agents."""
-        from baton.handoffs.active_skills import ActiveSkills
+        from baton.procedures.approved_procedures import ApprovedProcedures
 
-        return ActiveSkills(self.ports.skills, self.ports.clock)
+        return ApprovedProcedures(self.ports.procedures, self.ports.clock)
 
     @cached_property
     def forks(self) -> Forks:

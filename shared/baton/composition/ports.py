@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
     from baton.ports.pii_detector import PiiDetector
+    from baton.ports.procedures import ProcedureStore
     from baton.ports.queue_records import QueueRecords
     from baton.ports.retentions import Retentions
     from baton.ports.run_records import RunRecords
     from baton.ports.search_index import SearchIndex
-    from baton.ports.skills import SkillStore
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
     from baton.ports.token_counter import TokenCounter
@@ -90,8 +90,8 @@ class Ports(Protocol):
         ...
 
     @property
-    def skills(self) -> SkillStore:
-        """Skills of agents."""
+    def procedures(self) -> ProcedureStore:
+        """Procedures of agents and tenants."""
         ...
 
     @property

@@ -215,7 +215,7 @@ class AgentRunner:
             conversation.agent.memory,
             counter,
             today=self._services.clock.now().date(),
-            follows_skills=conversation.handoff is None,
+            follows_procedures=conversation.handoff is None,
         )
         made, recalled = assemble_recalled(
             assembled,

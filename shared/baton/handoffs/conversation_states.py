@@ -17,8 +17,8 @@ from baton.domain.handoff_rules import declared_handoff
 from baton.domain.identity import Scope, derived_record_id
 from baton.domain.message import StoredMessage
 from baton.domain.metrics import Metric, count
+from baton.domain.procedure import InvalidProcedure
 from baton.domain.running_conversation import MAX_RESUMABLE, RunningConversation, SpecialistProblem
-from baton.domain.skill import InvalidSkill
 from baton.domain.state_events import state_changes
 from baton.domain.thread import Thread
 from baton.domain.thread_state import conversation_state
@@ -30,7 +30,7 @@ from baton.handoffs.skill_making import publish_skill
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 from baton.ports.handoffs import HandoffStore
-from baton.ports.skills import SkillStore
+from baton.ports.procedures import ProcedureStore
 from baton.ports.thread_store import Lease
 from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere, WorkflowStore
 
@@ -44,14 +44,14 @@ class ConversationStates:
         self,
         handoffs: HandoffStore,
         workflows: WorkflowStore,
-        skills: SkillStore,
+        procedures: ProcedureStore,
         agents: AgentRegistry,
         audit: AuditLog,
         clock: Clock,
     ) -> None:
         self._handoffs = handoffs
         self._workflows = workflows
-        self._skills = skills
+        self._procedures = procedures
         self._agents = agents
         self._audit = audit
         self._clock = clock
@@ -219,8 +219,8 @@ class ConversationStates:
         makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
         if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
             try:
-                skill = await publish_skill(self._skills, lease.scope, lease.thread.agent_id, workflow)
-            except InvalidSkill:  # the rules have changed since the skill was reviewed
+                procedure = await publish_skill(self._procedures, lease.scope, lease.thread.agent_id, workflow)
+            except InvalidProcedure:  # the rules have changed since the skill was reviewed
                 logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
                 count(Metric.SKILLS_NOT_PUBLISHED)
                 return
@@ -229,7 +229,7 @@ class ConversationStates:
                 "skill.activate",
                 thread_id=lease.thread_id,
                 outcome="active",
-                detail={"skill": skill.slug, "version": skill.version, "agentId": skill.agent_id},
+                detail={"skill": procedure.slug, "version": procedure.version, "agentId": procedure.agent_id},
                 once=Once(derived_record_id(lease.thread_id, "skill.activate", workflow.id), workflow.updated_at),
             )
 

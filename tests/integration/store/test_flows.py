@@ -1,10 +1,10 @@
-"""Every store of handoffs, workflows, skills and tenants' agents keeps its contract."""
+"""Every store of handoffs, workflows, procedures and tenants' agents keeps its contract."""
 
 from __future__ import annotations
 
 from tests.contracts.agent_definitions import AgentDefinitionsContract
 from tests.contracts.handoffs import HandoffContract
-from tests.contracts.skills import SkillContract
+from tests.contracts.procedures import ProcedureContract
 from tests.contracts.workflows import WorkflowContract
 
 
@@ -20,5 +20,5 @@ class TestAgentDefinitions(AgentDefinitionsContract):
     pass
 
 
-class TestSkills(SkillContract):
+class TestProcedures(ProcedureContract):
     pass
