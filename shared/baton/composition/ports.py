@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from baton.domain.lease_times import LeaseTimes
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
+    from baton.ports.agent_definitions import AgentDefinitions
     from baton.ports.audit import AuditLog
     from baton.ports.chat_model import ChatModel
     from baton.ports.clock import Clock
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
     from baton.ports.pii_detector import PiiDetector
+    from baton.ports.procedures import ProcedureStore
     from baton.ports.queue_records import QueueRecords
     from baton.ports.retentions import Retentions
     from baton.ports.run_records import RunRecords
     from baton.ports.search_index import SearchIndex
-    from baton.ports.skills import SkillStore
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
     from baton.ports.token_counter import TokenCounter
@@ -89,8 +90,8 @@ class Ports(Protocol):
         ...
 
     @property
-    def skills(self) -> SkillStore:
-        """Skills of agents."""
+    def procedures(self) -> ProcedureStore:
+        """Procedures of agents and tenants."""
         ...
 
     @property
@@ -231,6 +232,11 @@ class Ports(Protocol):
     @property
     def catalog(self) -> AgentCatalog:
         """Definitions of agents."""
+        ...
+
+    @property
+    def agent_definitions(self) -> AgentDefinitions:
+        """Agents that tenants have made."""
         ...
 
     @property
