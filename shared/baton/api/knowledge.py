@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from baton.api.agents import agent_of
 from baton.api.authentication import Caller
@@ -33,6 +33,8 @@ MAX_QUERY = 20_000
 
 class KnowledgeRequest(Asked):
     """A question to an agent's documents."""
+
+    model_config = ConfigDict(extra="forbid")
 
     query: str = Field(
         description="Words, or a question; not blank. Operators mean nothing.", examples=["How is the pump started?"]

@@ -85,7 +85,15 @@ async def test_an_agent_that_the_caller_may_not_talk_to_is_not_found(served: Ser
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"query": " "}, {"query": 1}, {"query": "x" * 20_001}, QUESTION | {"limit": 0}, QUESTION | {"limit": 41}],
+    [
+        {},
+        {"query": " "},
+        {"query": 1},
+        {"query": "x" * 20_001},
+        QUESTION | {"limit": 0},
+        QUESTION | {"limit": 41},
+        QUESTION | {"limits": 4},
+    ],
 )
 async def test_a_malformed_question_is_refused(served: Served, body: dict[str, Any]) -> None:
     assert (await served.post(PATH, body)).status_code == 422
