@@ -73,6 +73,8 @@ class FoundItem:
     """The agent that said a message, or whose document it is."""
     citation: Citation | None = None
     """Where in a document a chunk stands."""
+    passage: str | None = None
+    """The part of a long chunk that is most similar to the message."""
 
     @property
     def source(self) -> ItemSource:
@@ -157,6 +159,8 @@ class RecalledItem:
     kind: str = ""
     role: str | None = None
     source: ItemSource | None = None
+    passage: str | None = None
+    """The part of a long text that is most similar to the message."""
 
     @property
     def included(self) -> bool:

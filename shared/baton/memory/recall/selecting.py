@@ -104,6 +104,7 @@ class _Judged:
             item.kind,
             item.role,
             item.source,
+            item.passage,
         )
 
 
