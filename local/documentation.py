@@ -93,7 +93,8 @@ class Documentation:
 
     async def _ingest(self, agent_id: str, page: Path) -> bool:
         """Have one page ingested unless it is ready, and return whether it is ready in the end."""
-        ports, body = deployed_ports(), page.read_bytes()
+        ports = deployed_ports()
+        body = await asyncio.to_thread(page.read_bytes)
         checksum, now = hashlib.sha256(body).hexdigest(), ports.clock.now()
         document_id = self._id(agent_id, page)
         version = DocumentVersion(

@@ -1,7 +1,12 @@
 """Fixtures for every test."""
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Local clouds of tests have only the documents that tests give them.
+os.environ.setdefault("BATON_LOCAL_DOCS", "0")
 
 # Machines are busy: how long an example takes says nothing about the code.
 settings.register_profile("baton", deadline=None, suppress_health_check=[HealthCheck.too_slow])
