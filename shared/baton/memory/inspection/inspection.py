@@ -135,6 +135,7 @@ def _item(item: RecalledItem) -> dict[str, Any]:
         "tokens": item.tokens,
         "included": item.included,
         "reason": item.reason,
+        "ambiguous": item.ambiguous,
         "source": _source(item.source) if item.source is not None else None,
     }
 
