@@ -81,6 +81,8 @@ async def test_the_steps_of_the_best_procedure_are_told_unless_they_are_too_long
     assert [re.findall("Wipe [0-9]", note)[0] for note in notes(harness)] == told
     assert sum(len(note.split()) for note in notes(harness)) <= MAX_PROCEDURE_TOKENS
     assert harness.model.asked[-1].contents[-1] == ("user", "Wipe it, please")
+    assert sum(len(note.split()) for note in notes(harness)) <= MAX_PROCEDURE_TOKENS
+    assert harness.model.asked[-1].contents[-1] == ("user", "Wipe it, please")
 
 
 # Collected data
