@@ -12,6 +12,7 @@ from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.memory.recall.recall import DEADLINE
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
+from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.audit import AuditLog
 from baton.ports.chat_model import ChatModel
 from baton.ports.clock import Clock
@@ -42,6 +43,7 @@ from baton.ports.workflows import WorkflowStore
 from tests.contracts.stores import Stores
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
+from tests.fakes.agent_definitions import FakeAgentDefinitions
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.connections import FakeConnections
 from tests.fakes.context_records import FakeContextRecords
@@ -103,6 +105,7 @@ class FakePorts:
     forget_wait_seconds: float = 960.0
     lease_times: LeaseTimes = USUAL_TIMES
     catalog: AgentCatalog = field(default_factory=FakeAgentCatalog)
+    agent_definitions: AgentDefinitions = field(default_factory=FakeAgentDefinitions)
     model: ChatModel = field(default_factory=ScriptedChatModel)
     default_model: str = "test-model"
     light_model: str = "light-model"
@@ -119,4 +122,5 @@ class FakePorts:
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
         names = ("clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle")
+        names += ("agent_definitions",)
         return cls(**{name: getattr(stores, name) for name in (*names, "audit")} | others)

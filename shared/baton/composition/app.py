@@ -14,16 +14,22 @@ from baton.outbox.follow import POLL_SECONDS, Follower
 if TYPE_CHECKING:
     from baton.agents.agent_services import AgentServices
     from baton.agents.approvals import Approvals
+    from baton.catalog.own_agents import OwnAgents
     from baton.composition.ports import Ports
     from baton.entry.actions import Actions
     from baton.entry.controls import Controls
     from baton.entry.forget_requests import ForgetCalls
+    from baton.entry.ingestion_events import IngestionEvents
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
+    from baton.knowledge.cleaning import Cleaning
+    from baton.knowledge.document_records import DocumentRecords
+    from baton.knowledge.ingestion import Ingestion
+    from baton.knowledge.ingestion_starts import IngestionStarts
     from baton.memory.episodes.episode_index import EpisodeIndex
     from baton.memory.episodes.episode_messages import EpisodeMessages
     from baton.memory.episodes.episode_search import EpisodeSearch
@@ -73,7 +79,7 @@ class App:
                 controls=self.controls,
                 approvals=self.approvals,
                 replays=self.replays,
-                catalog=ports.catalog,
+                agents=self.agents,
                 audit=ports.audit,
                 clock=ports.clock,
             )
@@ -127,6 +133,48 @@ class App:
 
         ports = self.ports
         return Sweeper(ports.idle, ports.store, self.endings, self.controls, ports.episodes, self.sessions, ports.clock)
+
+    # Documents
+
+    @cached_property
+    def ingestion_events(self) -> IngestionEvents:
+        """Handles stored documents, and the steps of their pipeline."""
+        from baton.entry.ingestion_events import IngestionEvents
+
+        return IngestionEvents(self.ingestion_starts, self.ingestion, self.cleaning)
+
+    @cached_property
+    def ingestion_starts(self) -> IngestionStarts:
+        """Starts the pipeline that ingests documents."""
+        from baton.knowledge.ingestion_starts import IngestionStarts
+
+        return IngestionStarts(self.document_records, self.ports.ingestions, self.ports.clock)
+
+    @cached_property
+    def ingestion(self) -> Ingestion:
+        """Makes documents part of agents' knowledge."""
+        from baton.knowledge.ingestion import Ingestion
+
+        ports = self.ports
+        return Ingestion(
+            self.document_records, ports.document_files, ports.extractor, ports.search, ports.embedder, ports.clock
+        )
+
+    @cached_property
+    def cleaning(self) -> Cleaning:
+        """Removes what versions of documents leave behind."""
+        from baton.knowledge.cleaning import Cleaning
+
+        ports = self.ports
+        wait = timedelta(seconds=ports.forget_wait_seconds)
+        return Cleaning(self.document_records, ports.document_files, ports.search, ports.clock, wait)
+
+    @cached_property
+    def document_records(self) -> DocumentRecords:
+        """Changes records of documents."""
+        from baton.knowledge.document_records import DocumentRecords
+
+        return DocumentRecords(self.ports.documents)
 
     # Personal data
 
@@ -346,7 +394,21 @@ class App:
         """Knows which agents exist, and which users may talk to them."""
         from baton.handoffs.agent_registry import AgentRegistry
 
-        return AgentRegistry(self.ports.catalog)
+        return AgentRegistry(self.ports.catalog, self.own_agents)
+
+    @cached_property
+    def own_agents(self) -> OwnAgents:
+        """Keeps copies of tenants' own agents."""
+        from baton.catalog.own_agents import OwnAgents
+
+        return OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
+
+    @cached_property
+    def offered_models(self) -> tuple[str, ...]:
+        """The models that tenants' own agents may name: those that the deployment uses itself."""
+        ports = self.ports
+        named = [agent.model.name for agent in ports.catalog.all() if agent.model.name is not None]
+        return tuple(sorted({ports.default_model, ports.light_model, *named}))
 
     @cached_property
     def conversations(self) -> ConversationStates:
