@@ -84,6 +84,9 @@ class ProcedureContract:
         assert (approved.status, approved.decided_by, approved.decided_at) == (APPROVED, "bob", stores.clock.now())
         assert await stores.procedures.approved(stores.bob, "assistant") == [approved]
         assert await stores.procedures.get(stores.ada, "assistant", ID) == approved
+        await stores.procedures.put(stores.ada, procedure(stores, "Better."))
+        assert await stores.procedures.get_approved(stores.bob, "assistant", ID) == approved
+        assert await stores.procedures.get_approved(stores.stranger, "assistant", ID) is None
 
     async def test_approving_a_version_retires_the_former(self, stores: Stores) -> None:
         for number in (1, 2, 3):

@@ -23,6 +23,7 @@ from baton.api import (
     messages,
     personal_data,
     problems,
+    procedures,
     run_records,
     runs,
     threads,
@@ -89,6 +90,7 @@ def create_app(
         audit,
         agents,
         personal_data,
+        procedures,
     )
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")

@@ -156,6 +156,8 @@ class _Work:
         """The embedding in progress, which the first retrieval that needs it begins."""
         self._words_only: str | None = None
         """Why the message was searched by its words only, if it was."""
+        self._is_meaning_missed = False
+        """Whether procedures should have been compared by meaning, and could not."""
 
     async def find(
         self, earlier: Found, procedures: asyncio.Future[_ReadProcedures] | None, with_episodes: bool
@@ -238,6 +240,7 @@ class _Work:
             return ()
         vector = await self._embedded()
         if vector is None:
+            self._is_meaning_missed = True
             return ()
         left = self._began + EMBEDDED_SHARE * self._deadline.total_seconds() - asyncio.get_running_loop().time()
         return await self._procedure_vectors.nearest(read.procedures, vector, seconds=max(0.0, left))
@@ -248,7 +251,9 @@ class _Work:
 
     def _procedure_retrieval(self, step: _Step[ProcedureMatch]) -> ProcedureRetrieval:
         matches, error = step.outcome(self._deadline)
-        return ProcedureRetrieval(matches, step.duration, error)
+        return ProcedureRetrieval(
+            matches, step.duration, error or (self._words_only if self._is_meaning_missed else None)
+        )
 
 
 async def _cancel(tasks: Sequence[asyncio.Future[Any]]) -> None:
