@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from baton.domain.patterns import compile_pattern
 from baton.domain.triggers import (
+    GAP,
     MAX_TEXT,
     Specificity,
     is_phrase,
@@ -15,8 +16,8 @@ from baton.domain.triggers import (
     matches,
     normalized,
     phrase_words,
+    sentences_of,
     specificity,
-    words_of,
 )
 
 CHUNK = 32
@@ -24,50 +25,85 @@ CHUNK = 32
 CHUNK_MEMORY = 8 << 20
 """Bytes of the compiled patterns of a chunk."""
 
+_Places = Mapping[str, Sequence[int]]
+"""Where the words of a message stand, numbered so that words of two sentences are too far apart for a phrase."""
+
 
 class TriggerIndex:
     """An index of triggers that were validated before.
 
-    A phrase is tried only if its first word is in the message. Patterns are tried only if any of their chunk is found
-    without regard to word borders. What is left is decided by ``triggers.matches``.
+    A phrase is tried only if its first word is in the message, and only where its words are. Patterns are searched for
+    in chunks without regard to word borders; ``triggers.matches`` decides on those that are found.
     """
 
     def __init__(self, triggers: Iterable[str]) -> None:
-        self._phrases: defaultdict[str, list[str]] = defaultdict(list)
+        self._phrases: defaultdict[str, list[tuple[str, Sequence[str]]]] = defaultdict(list)
         patterns: list[str] = []
         for trigger in dict.fromkeys(triggers):
             if is_phrase(trigger):
-                self._phrases[phrase_words(trigger)[0]].append(trigger)
+                words = phrase_words(trigger)
+                self._phrases[words[0]].append((trigger, words))
             else:
                 patterns.append(trigger)
-        self._chunks = list(_chunks(patterns))
+        self._chunks = [_Chunk(patterns[start : start + CHUNK]) for start in range(0, len(patterns), CHUNK)]
 
     def found(self, text: str) -> dict[str, Specificity]:
         """Return the triggers that a message matches, with how specific each is for it."""
         text = text[:MAX_TEXT]
-        words, plain = words_of(text), normalized(text)
-        candidates = [trigger for word in words for trigger in self._phrases.get(word, ())]
-        for chunk, patterns in self._chunks:
-            if chunk is None or chunk.search(plain) is not None:
-                candidates += patterns
-        return {trigger: specificity(trigger, text) for trigger in candidates if matches(trigger, text)}
+        places, plain = _places(text), normalized(text)
+        found = [trigger for word in places for trigger, words in self._phrases.get(word, ()) if _stands(words, places)]
+        for chunk in self._chunks:
+            found += [trigger for trigger in chunk.candidates(plain) if matches(trigger, text)]
+        return {trigger: specificity(trigger, text) for trigger in found}
 
 
-def _chunks(patterns: Sequence[str]) -> Iterator[tuple[Any, Sequence[str]]]:
-    """Yield chunks of patterns, compiled as one; None stands for a pattern that is always tried."""
-    for start in range(0, len(patterns), CHUNK):
-        chunk = patterns[start : start + CHUNK]
-        together = _compiled(chunk)
-        if together is not None or len(chunk) == 1:
-            yield together, chunk
-            continue
-        for pattern in chunk:  # too large together, or for re2 in one expression
-            yield _compiled([pattern]), [pattern]
+class _Chunk:
+    """Patterns that are searched for together first."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = patterns
+        self._together = _compiled(patterns)
+        self._alone: list[Any] | None = None
+        """Each pattern for itself, once the chunk was found."""
+
+    def candidates(self, plain: str) -> list[str]:
+        """Return the patterns that a message may match. A pattern that cannot be searched for like this always may."""
+        if self._together is not None and self._together.search(plain) is None:
+            return []
+        if self._alone is None:
+            self._alone = [_compiled([pattern]) for pattern in self._patterns]
+        return [
+            pattern
+            for pattern, alone in zip(self._patterns, self._alone, strict=True)
+            if alone is None or alone.search(plain) is not None
+        ]
 
 
 def _compiled(patterns: Sequence[str]) -> Any:
+    """Return the patterns as one, or None if that is too large or re2 cannot join them."""
     try:
         loose = "|".join(f"(?:{loosest_pattern(pattern)})" for pattern in patterns)
         return compile_pattern(loose, ignores_case=True, max_memory=CHUNK_MEMORY)
     except ValueError:
         return None
+
+
+def _places(text: str) -> _Places:
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    place = 0
+    for sentence in sentences_of(text):
+        for word in sentence:
+            places[word].append(place)
+            place += 1
+        place += GAP + 1
+    return places
+
+
+def _stands(words: Sequence[str], places: _Places) -> bool:
+    """Return whether the words stand in order, with at most ``GAP`` others between two of them."""
+    ends = set(places[words[0]])
+    for word in words[1:]:
+        ends = {place for place in places.get(word, ()) if any(place - step in ends for step in range(1, GAP + 2))}
+        if not ends:
+            return False
+    return True

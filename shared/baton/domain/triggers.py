@@ -75,13 +75,13 @@ def specificity(trigger: str, text: str) -> Specificity:
 
 
 def phrase_words(trigger: str) -> Sequence[str]:
-    """Return the words of a phrase, as ``words_of`` returns those of a message."""
+    """Return the words of a phrase, as ``sentences_of`` returns those of a message."""
     return _words(trigger)
 
 
-def words_of(text: str) -> frozenset[str]:
-    """Return the words of a message."""
-    return frozenset(word for sentence in _sentences(normalized(text)) for word in sentence)
+def sentences_of(text: str) -> Sequence[Sequence[str]]:
+    """Return the words of a message, by sentence."""
+    return _sentences(normalized(text))
 
 
 def normalized(text: str) -> str:

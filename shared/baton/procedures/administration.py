@@ -32,6 +32,13 @@ DEADLINE = timedelta(seconds=5)
 """How long a trial of a message may take: a person waits for it, no conversation."""
 
 
+_AUDITED = {
+    ProcedureAction.APPROVE: "procedure.approve",
+    ProcedureAction.REJECT: "procedure.reject",
+    ProcedureAction.RETIRE: "procedure.retire",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ProcedureVersions:
     """A version of a procedure, with a page of all."""
@@ -139,7 +146,7 @@ class ProcedureAdministration:
 
         Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged`` and ``TooManyProcedures``.
         """
-        audited = f"procedure.{action.value}"
+        audited = _AUDITED[action]
         scope.require(Permission.PROCEDURE_APPROVE, audited)
         if action is ProcedureAction.APPROVE:
             await self._check_room(scope, agent_id, procedure_id)

@@ -26,7 +26,7 @@ MAX_PHRASES = 8
 """Trigger phrases of a procedure that are embedded."""
 BATCH = 96
 """Texts that are embedded in one request. What a request has brought is kept, whatever becomes of the next."""
-CANDIDATES = 96
+CANDIDATES = 48
 """Texts that are compared exactly: those whose vectors have the most signs in common with the message's."""
 SHOWN = 5
 """Procedures, of those compared by meaning, that a retrieval returns."""
