@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from baton.knowledge.document_records import DocumentRecords
     from baton.knowledge.ingestion import Ingestion
     from baton.knowledge.ingestion_starts import IngestionStarts
+    from baton.knowledge.knowledge_search import KnowledgeSearch
     from baton.memory.episodes.episode_index import EpisodeIndex
     from baton.memory.episodes.episode_messages import EpisodeMessages
     from baton.memory.episodes.episode_search import EpisodeSearch
@@ -355,7 +356,15 @@ class App:
         """Retrieves what is remembered."""
         from baton.memory.recall.recall import Recall
 
-        return Recall(self.ports.search, self.ports.embedder, deadline=self.ports.recall_deadline)
+        ports = self.ports
+        return Recall(ports.search, self.knowledge_search, ports.embedder, deadline=ports.recall_deadline)
+
+    @cached_property
+    def knowledge_search(self) -> KnowledgeSearch:
+        """Searches the documents of agents."""
+        from baton.knowledge.knowledge_search import KnowledgeSearch
+
+        return KnowledgeSearch(self.ports.search, self.ports.documents, self.ports.embedder)
 
     @cached_property
     def inspector(self) -> Inspector:
@@ -438,7 +447,7 @@ class App:
         return ProcedureAdministration(
             ports.procedures,
             self.approved_procedures,
-            Recall(ports.search, ports.embedder, deadline=DEADLINE),
+            Recall(ports.search, self.knowledge_search, ports.embedder, deadline=DEADLINE),
             ports.counter,
             ports.audit,
             ports.clock,
