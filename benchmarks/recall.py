@@ -62,7 +62,7 @@ class LocalEmbedder:
     def __init__(self) -> None:
         self._encoder = SentenceEncoder()
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
         encoded = await self._encoder.encode(texts)
         return [[float(number) for number in vector] for vector in encoded.vectors]
 
