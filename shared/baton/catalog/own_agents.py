@@ -69,8 +69,10 @@ class OwnAgents:
         if copy.read_at is None or self._clock.now() - copy.read_at >= FRESH:
             self._reading(scope, copy)
 
-    async def of(self, scope: Scope, *, since: timedelta = FRESH) -> Agents:
+    async def of(self, scope: Scope, *, since: timedelta = FRESH, patience: float | None = PATIENCE_SECONDS) -> Agents:
         """Return the tenant's agents by id, at most a minute old (or ``since``), as far as the store can be read.
+
+        ``patience`` is how many seconds a read may take before a copy of the last five minutes is used; None: any.
 
         Raises ``StoreUnavailable`` if it cannot and there is no copy of the last hour.
         """
@@ -79,14 +81,13 @@ class OwnAgents:
         if age is not None and age < since:
             return copy.agents
         reading = self._reading(scope, copy)
-        patience = PATIENCE_SECONDS if age is not None and age < STALE else None
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(patience if age is not None and age < STALE else None):
                 await asyncio.shield(reading)
         except TimeoutError:
             pass  # the read goes on for the next turn
         except BatonError:
-            if age is None or age >= GRACE:
+            if age is None or age >= GRACE or patience is None:
                 raise
             count(Metric.AGENTS_UNREADABLE)
         return copy.agents
@@ -153,7 +154,7 @@ class OwnAgents:
             # It is offered no more: the default model answers.
             model = definition.model.model_copy(update={"name": None})
             definition = definition.model_copy(update={"model": model})
-        return definition.of_tenant(tenant_id)
+        return definition.of_tenant(tenant_id, version.number)
 
 
 def _noticed(reading: asyncio.Task[None]) -> None:

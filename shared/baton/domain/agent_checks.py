@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
@@ -13,7 +14,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Permission
 from baton.domain.secret import SecretReference
 from baton.domain.sentences import SENTENCES
-from baton.domain.tool import OpenApiTool, PythonTool
+from baton.domain.tool import OpenApiTool, PythonTool, ToolDefinition
 from baton.domain.tool_call import ASK, TRANSFER, tool_name
 from baton.domain.triggers import as_compared, is_phrase
 
@@ -88,6 +89,7 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
         if sum(not is_phrase(trigger) for trigger in triggers) > MAX_PATTERNS:
             yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited so")
     for place, tool in enumerate(definition.tools):
+        yield from _plain_http(place, tool)
         if isinstance(tool, PythonTool):
             yield Problem(("tools", place, "type"), "functions of the deployment are for the agents that ship with it")
             continue
@@ -99,6 +101,14 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
         yield Problem(
             ("required_permissions",), f"an agent whose workflow makes skills requires {Permission.SKILL_CREATE.value}"
         )
+
+
+def _plain_http(place: int, tool: ToolDefinition) -> Iterator[Problem]:
+    """Yield addresses without TLS. Those of this machine are left to the egress policy, as in agents' files."""
+    for field in ("url", "base_url", "spec"):
+        address = urlsplit(getattr(tool, field, None) or "")
+        if address.scheme == "http" and address.hostname not in ("localhost", "127.0.0.1", "::1"):
+            yield Problem(("tools", place, field), "must be an https URL")
 
 
 def _references(place: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:
