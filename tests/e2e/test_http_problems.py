@@ -51,6 +51,11 @@ PROTECTED = [
     ("GET", "/v1/audit"),
     ("GET", "/v1/agents"),
     ("GET", "/v1/agents/assistant"),
+    ("PUT", "/v1/agents/tutor"),
+    ("DELETE", "/v1/agents/tutor"),
+    ("GET", "/v1/agents/tutor/versions"),
+    ("GET", "/v1/agents/tutor/versions/1"),
+    ("POST", "/v1/agents/tutor/rollback"),
 ]
 
 
