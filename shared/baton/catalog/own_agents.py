@@ -35,6 +35,8 @@ READING_SECONDS = 20.0
 """Age of a read that is not waited for any more: its event loop may have ended, or its worker was frozen."""
 MAX_TENANTS = 500
 """Tenants whose agents a worker keeps."""
+MAX_CHARACTERS = 16 * 1024 * 1024
+"""Characters of all definitions that a worker keeps. Those of the tenant that was longest away go first."""
 
 Agents = Mapping[str, AgentDefinition]
 _Key = tuple[str, int]
@@ -49,6 +51,8 @@ class _Copy:
     parsed: Mapping[_Key, AgentDefinition | None] = field(default_factory=dict)
     """Definitions by agent and version; None: one that cannot be used. Versions never change."""
     reading: asyncio.Task[None] | None = None
+    size: int = 0
+    """Characters of the definitions."""
     asked_at: datetime | None = None
     """When ``reading`` began."""
 
@@ -96,7 +100,7 @@ class OwnAgents:
         """Read the tenant's agents again when they are next needed, because they have changed."""
         copy = self._copies.get(scope.tenant_id)
         if copy is not None:
-            self._copies[scope.tenant_id] = _Copy(parsed=copy.parsed)
+            self._copies[scope.tenant_id] = _Copy(parsed=copy.parsed, size=copy.size)
 
     def _copy(self, scope: Scope) -> _Copy:
         copy = self._copies.setdefault(scope.tenant_id, _Copy())
@@ -104,6 +108,12 @@ class OwnAgents:
         while len(self._copies) > MAX_TENANTS:
             self._copies.popitem(last=False)
         return copy
+
+    def _make_room(self) -> None:
+        kept = sum(copy.size for copy in self._copies.values())
+        while kept > MAX_CHARACTERS and len(self._copies) > 1:
+            _, dropped = self._copies.popitem(last=False)
+            kept -= dropped.size
 
     def _reading(self, scope: Scope, copy: _Copy) -> asyncio.Task[None]:
         """Return the read in progress, or a new one."""
@@ -133,6 +143,9 @@ class OwnAgents:
         copy.parsed = {key: known[key] for key in wanted if key in known}
         copy.agents = {key[0]: agent for key, agent in copy.parsed.items() if agent is not None}
         copy.read_at = now
+        copy.size = sum(entry.size for entry in listed.values())
+        if missing:
+            self._make_room()
 
     def _parsed(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
         return {(each.agent_id, each.number): self._usable(tenant_id, each) for each in versions}

@@ -16,7 +16,7 @@ from baton.domain.secret import SecretReference
 from baton.domain.sentences import SENTENCES
 from baton.domain.tool import OpenApiTool, PythonTool, ToolDefinition
 from baton.domain.tool_call import ASK, TRANSFER, tool_name
-from baton.domain.triggers import as_compared, is_phrase
+from baton.domain.triggers import as_compared, is_phrase, pattern_size
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -27,6 +27,9 @@ MAX_REFERENCES = 20
 """Agents that an agent of a tenant hands over to, and as many that it asks."""
 MAX_PATTERNS = 10
 """Triggers of an agent of a tenant that are patterns, in each of its lists. Each takes memory of every worker."""
+
+MAX_PATTERN_SIZE = 3_000
+"""Instructions of such a pattern. 200 of that size are matched with the longest message in half a second."""
 
 _REFERENCE = "a tenant's agent cannot use the deployment's secrets: leave the header out"
 
@@ -86,6 +89,9 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
         ("triggers", definition.triggers),
         ("triggers_in_session", definition.triggers_in_session),
     ):
+        for place, trigger in enumerate(triggers):
+            if pattern_size(trigger) > MAX_PATTERN_SIZE:
+                yield Problem((field, place), "the pattern stands for too much: write smaller numbers of repetitions")
         if sum(not is_phrase(trigger) for trigger in triggers) > MAX_PATTERNS:
             yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited so")
     for place, tool in enumerate(definition.tools):

@@ -7,7 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from baton.catalog import own_agents
 from baton.catalog.own_agents import FRESH, GRACE, OwnAgents
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import StoreUnavailable, UnknownAgent
@@ -152,6 +155,17 @@ async def test_a_model_that_is_offered_no_more_is_the_default_one() -> None:
     assert agents["dear"].model.temperature == 1
 
 
+async def test_a_worker_keeps_so_many_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_agents, "MAX_CHARACTERS", 500)
+    worker = Worker()
+    tenants = [Scope(f"tenant-{number}", "ada") for number in range(3)]
+    for scope in (*tenants, tenants[2], tenants[0]):
+        if scope.tenant_id not in worker.store._lists:
+            await Tenant(worker.store, worker.clock, scope).put("tutor", TUTOR | {"system_prompt": "x" * 300})
+        assert await worker.names(scope) == {"tutor": "Tutor"}
+    assert list(worker.own._copies) == ["tenant-0"]
+
+
 async def test_a_tenants_agents_are_its_own() -> None:
     worker = Worker()
     await worker.tenant.put("tutor", TUTOR)
@@ -225,6 +239,60 @@ async def test_an_agent_that_is_deleted_in_the_middle_is_gone_like_one_that_ship
     harness.clock.advance(FRESH.total_seconds())
     with pytest.raises(UnknownAgent):
         await harness.say("m3", "Still there?")
+
+
+IDS = ("tutor", "maths", "physics")
+TENANTS = ("acme", "globex", "initech")
+
+
+@settings(max_examples=10)
+@given(
+    changes=st.lists(
+        st.tuples(st.sampled_from(TENANTS), st.sampled_from(IDS), st.booleans()),
+        max_size=5,
+    )
+)
+async def test_a_tenants_agents_are_no_others_main_agents_targets_or_sub_agents(
+    changes: list[tuple[str, str, bool]],
+) -> None:
+    """Whatever definitions refer to: here they refer to all ids, without having been checked."""
+    harness = Harness()
+    present: dict[str, dict[str, str]] = {tenant: {} for tenant in TENANTS}
+    handoffs = [{"agent": each, "reason": "When asked."} for each in IDS]
+    for tenant in TENANTS:
+        lead = TUTOR | {"name": "Lead", "sub_agents": IDS, "handoffs": handoffs}
+        await tenant_of(harness, Scope(tenant, "ada")).put("lead", lead)
+    for number, (tenant, agent_id, is_there) in enumerate(changes):
+        prompt = f"{agent_id} {number} of {tenant}."
+        values = TUTOR | {"system_prompt": prompt, "triggers": [f"ask {agent_id}"]} if is_there else None
+        if values is None and agent_id not in present[tenant]:
+            continue
+        await tenant_of(harness, Scope(tenant, "ada")).put(agent_id, values)
+        present[tenant].pop(agent_id, None)
+        if is_there:
+            present[tenant][agent_id] = prompt
+        harness.clock.advance(FRESH.total_seconds())
+        for each in TENANTS:
+            await check_tenant(harness, Scope(each, "ada"), present[each])
+
+
+async def check_tenant(harness: Harness, scope: Scope, present: dict[str, str]) -> None:
+    """The tenant's agents, and no others, can be talked to, consulted and handed over to."""
+    for agent_id in IDS:
+        harness.thread_id = harness.clock.new_id()
+        if agent_id in present:
+            await harness.say("m", "Hello", scope=scope, agent_id=agent_id)
+            assert present[agent_id] in str(harness.model.asked[-1].prompts[0])
+        else:
+            with pytest.raises(UnknownAgent):
+                await harness.say("m", "Hello", scope=scope, agent_id=agent_id)
+        harness.thread_id = harness.clock.new_id()
+        await harness.say("m", f"Please ask {agent_id}", scope=scope, agent_id="lead")
+        active = (await harness.store.get_thread(scope, harness.thread_id)).active_agent_id
+        assert active == (agent_id if agent_id in present else "lead")
+        if active == "lead":
+            tools = {tool.name for tool in harness.model.asked[-1].tools}
+            assert {name for name in tools if name.startswith("ask_")} == {f"ask_{each}" for each in present}
 
 
 async def begun(harness: Harness) -> str:
