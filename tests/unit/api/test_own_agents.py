@@ -147,7 +147,7 @@ SECRET = {"secret": "baton/model-key"}
         ({"model": {"name": "the-most-expensive"}}, "model.name: this deployment offers: light-model, test-model"),
         ({"tools": [TOOL | {"name": f"t{place}"} for place in range(21)]}, "tools: a tenant's agent has at most 20"),
         (
-            {"triggers": [f"(a|b){{{n},9}}x" for n in range(9 + 2)]},
+            {"triggers": [f"(a|b){{{n},20}}x" for n in range(11)]},
             "triggers: a tenant's agent has at most 10 patterns",
         ),
         ({"triggers": ["((a{1,100}){1,100}){1,100}"]}, "triggers.0: the pattern"),
