@@ -254,6 +254,15 @@ async def roll_back(
     return _changed(response, change)
 
 
+async def agent_of(scope: Scope, services: ApiServices, agent_id: str, *, action: str) -> AgentDefinition:
+    """Return an agent that the caller may talk to. A denial is audited as one of ``action``.
+
+    Raises ``UnknownAgent``.
+    """
+    async with _denials_audited(services, scope, agent_id, action):
+        return await services.agents.get(scope, agent_id)
+
+
 @asynccontextmanager
 async def _denials_audited(services: ApiServices, scope: Scope, agent_id: str, action: str) -> AsyncIterator[None]:
     """Audit that the caller lacks a permission of the agent. An agent that does not exist is not audited."""
