@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baton.catalog import own_agents
-from baton.catalog.own_agents import FRESH, GRACE, OwnAgents
+from baton.catalog.own_agents import FRESH, GRACE
+from baton.composition.app import build
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import StoreUnavailable, UnknownAgent
 from baton.domain.identity import Scope
@@ -19,6 +20,8 @@ from baton.domain.tool_call import ToolCall
 from tests.fakes.agent_definitions import FakeAgentDefinitions
 from tests.fakes.chat_model import Answer
 from tests.fakes.clock import FakeClock
+from tests.fakes.ports import FakePorts
+from tests.fakes.stores import in_memory
 from tests.harness.harness import Harness
 
 ADA = Scope("acme", "ada")
@@ -45,7 +48,8 @@ class Worker:
 
     def __init__(self) -> None:
         self.store, self.clock = FakeAgentDefinitions(), FakeClock()
-        self.own = OwnAgents(self.store, self.clock, lambda: {"small"})
+        ports = FakePorts.over(in_memory(self.clock), agent_definitions=self.store, light_model="small")
+        self.own = build(ports).own_agents
         self.tenant = Tenant(self.store, self.clock)
 
     async def names(self, scope: Scope = ADA) -> dict[str, str]:
