@@ -24,6 +24,7 @@ from baton.api import (
     messages,
     personal_data,
     problems,
+    procedures,
     run_records,
     runs,
     threads,
@@ -73,7 +74,8 @@ def create_app(
         CORSMiddleware,
         allow_origins=list(origins),
         allow_methods=["GET", "POST", "PUT", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
+        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", "Last-Event-ID"],
+        expose_headers=["ETag"],
         max_age=3600,
     )
     nouns = (
@@ -91,6 +93,7 @@ def create_app(
         agents,
         knowledge,
         personal_data,
+        procedures,
     )
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")

@@ -8,6 +8,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from baton.agents.approvals import Approvals
+from baton.catalog.agent_editing import AgentEditing
 from baton.composition.app import App
 from baton.entry.controls import Controls
 from baton.entry.forget_requests import ForgetCalls
@@ -33,6 +34,7 @@ from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
+from baton.procedures.administration import ProcedureAdministration
 from baton.sessions.importing import Importer
 from baton.turns.turns import Turns
 
@@ -54,6 +56,7 @@ class ApiServices:
     merges: Merges
     approvals: Approvals
     agents: AgentRegistry
+    agent_editing: AgentEditing
     files: Files
     inspector: Inspector
     audit: AuditLog
@@ -67,6 +70,7 @@ class ApiServices:
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
     importer: Importer
+    procedures: ProcedureAdministration
     knowledge_search: KnowledgeSearch
 
     @classmethod
@@ -87,6 +91,7 @@ class ApiServices:
             merges=app.merges,
             approvals=app.approvals,
             agents=app.agents,
+            agent_editing=app.agent_editing,
             files=ports.files,
             inspector=app.inspector,
             audit=ports.audit,
@@ -100,6 +105,7 @@ class ApiServices:
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,
             importer=app.importer,
+            procedures=app.procedure_administration,
             knowledge_search=app.knowledge_search,
         )
 

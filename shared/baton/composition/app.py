@@ -14,6 +14,7 @@ from baton.outbox.follow import POLL_SECONDS, Follower
 if TYPE_CHECKING:
     from baton.agents.agent_services import AgentServices
     from baton.agents.approvals import Approvals
+    from baton.catalog.agent_editing import AgentEditing
     from baton.catalog.own_agents import OwnAgents
     from baton.composition.ports import Ports
     from baton.entry.actions import Actions
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from baton.privacy.export import Exports
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
+    from baton.procedures.administration import ProcedureAdministration
     from baton.procedures.approved_procedures import ApprovedProcedures
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
@@ -413,6 +415,21 @@ class App:
         return OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
 
     @cached_property
+    def agent_editing(self) -> AgentEditing:
+        """Changes tenants' own agents."""
+        from baton.catalog.agent_editing import AgentEditing
+
+        ports = self.ports
+        return AgentEditing(
+            ports.catalog,
+            ports.agent_definitions,
+            self.own_agents,
+            ports.audit,
+            ports.clock,
+            lambda: self.offered_models,
+        )
+
+    @cached_property
     def offered_models(self) -> tuple[str, ...]:
         """The models that tenants' own agents may name: those that the deployment uses itself."""
         ports = self.ports
@@ -431,10 +448,26 @@ class App:
 
     @cached_property
     def approved_procedures(self) -> ApprovedProcedures:
-        """Finds the active skills of agents."""
+        """Finds the procedures that agents may follow."""
         from baton.procedures.approved_procedures import ApprovedProcedures
 
         return ApprovedProcedures(self.ports.procedures, self.ports.clock)
+
+    @cached_property
+    def procedure_administration(self) -> ProcedureAdministration:
+        """Reads, writes and decides on procedures."""
+        from baton.memory.recall.recall import Recall
+        from baton.procedures.administration import DEADLINE, ProcedureAdministration
+
+        ports = self.ports
+        return ProcedureAdministration(
+            ports.procedures,
+            self.approved_procedures,
+            Recall(ports.search, self.knowledge_search, ports.embedder, deadline=DEADLINE),
+            ports.counter,
+            ports.audit,
+            ports.clock,
+        )
 
     @cached_property
     def forks(self) -> Forks:
