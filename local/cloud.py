@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from local import environment, resources
-from local.demo_model.sentence_encoder import SentenceEncoder
+from local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from local.demo_model.stored_vectors import StoredVectors
 from local.documentation import Documentation
 from local.engines import Engine, state_machines
@@ -74,8 +74,8 @@ class LocalCloud:
         self._key = EmbedKey.kept_in(self.settings.data_dir)
         given = self.settings.embed_keys
         self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
-        stored = StoredVectors(self.settings.cache_dir / "documentation.npz") if self.settings.documentation else None
-        self._encoder = SentenceEncoder(stored)
+        vectors = StoredVectors(self.settings.cache_dir / "documentation.npz", DIMENSIONS)
+        self._encoder = SentenceEncoder(vectors if self.settings.documentation else None)
         self.connections = Connections()
         self.url = ""
         """``http://127.0.0.1:PORT``"""

@@ -20,8 +20,9 @@ logger = logging.getLogger("local.demo_model")
 class StoredVectors:
     """A file of vectors. One that cannot be read counts as empty, and one that cannot be written is not needed."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, dimensions: int) -> None:
         self._path = path
+        self._dimensions = dimensions
 
     def get(self, row: Sequence[int]) -> Array | None:
         """Return the vector of a text's tokens, if it is stored."""
@@ -50,14 +51,12 @@ class StoredVectors:
     def _vectors(self) -> dict[bytes, Array]:
         import numpy as np
 
-        from local.demo_model.sentence_encoder import DIMENSIONS
-
         try:
             with np.load(self._path, allow_pickle=False) as stored:
                 checksums, vectors = stored["checksums"], stored["vectors"]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return {}
-        if vectors.shape != (len(checksums), DIMENSIONS) or vectors.dtype != np.float32:
+        if vectors.shape != (len(checksums), self._dimensions) or vectors.dtype != np.float32:
             return {}
         return {bytes(checksum): vector for checksum, vector in zip(checksums, vectors, strict=True)}
 
