@@ -17,6 +17,7 @@ from baton.ports.chat_model import ChatModel
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.context_records import ContextRecords
+from baton.ports.documents import DocumentFiles, DocumentStore, Ingestions, TextExtractor
 from baton.ports.embedder import Embedder
 from baton.ports.episodes import Closings, Episodes
 from baton.ports.erasure import Erasure, ObjectErasure
@@ -44,6 +45,7 @@ from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.connections import FakeConnections
 from tests.fakes.context_records import FakeContextRecords
+from tests.fakes.documents import FakeDocumentFiles, FakeDocuments, FakeIngestions
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.episodes import FakeClosings
 from tests.fakes.erasure import (
@@ -55,6 +57,7 @@ from tests.fakes.erasure import (
 )
 from tests.fakes.files import FakeFiles
 from tests.fakes.search_index import FakeSearchIndex
+from tests.fakes.text_extractor import PlainTextExtractor
 from tests.fakes.token_counter import WordCounter
 from tests.fakes.token_verifier import OpenVerifier
 from tests.fakes.tools import FakeTools
@@ -77,6 +80,10 @@ class FakePorts:
     idle: IdleThreads
     audit: AuditLog
     files: Files = field(default_factory=FakeFiles)
+    documents: DocumentStore = field(default_factory=FakeDocuments)
+    document_files: DocumentFiles = field(default_factory=FakeDocumentFiles)
+    ingestions: Ingestions = field(default_factory=FakeIngestions)
+    extractor: TextExtractor = field(default_factory=PlainTextExtractor)
     context_records: ContextRecords = field(default_factory=FakeContextRecords)
     inspection_policy: InspectionPolicy = field(default_factory=InspectionPolicy)
     recall_deadline: timedelta = DEADLINE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from baton.adapters.aws import call, error_code
+from baton.domain.document import DocumentRef
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import StoreUnavailable
 from baton.domain.forgetting import ForgetRequest
@@ -51,6 +53,25 @@ class StepFunctionsForgettings:
     async def start(self, request: ForgetRequest) -> None:
         described = {"tenantId": request.tenant_id, "userId": request.user_id, "requestId": request.id}
         await _start(self.client, self.state_machine_arn, request.id, described)
+
+
+@dataclass(frozen=True, slots=True)
+class StepFunctionsIngestions:
+    """``Ingestions`` as executions of a state machine."""
+
+    client: SFNClient
+    state_machine_arn: str
+
+    async def start(self, ref: DocumentRef, *, attempt: int) -> None:
+        described = {
+            "tenantId": ref.tenant_id,
+            "agentId": ref.agent_id,
+            "documentId": ref.document_id,
+            "version": ref.version,
+        }
+        # Documents of different tenants and agents may have the same id, and a name is the account's.
+        place = hashlib.sha256(f"{ref.tenant_id}/{ref.agent_id}/{ref.document_id}".encode()).hexdigest()[:32]
+        await _start(self.client, self.state_machine_arn, f"{place}-{ref.version}-{attempt}", described)
 
 
 async def _start(client: SFNClient, arn: str, name: str, described: dict[str, Any]) -> None:

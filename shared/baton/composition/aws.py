@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from baton.domain.inspection_policy import InspectionPolicy
     from baton.ports.connections import Connections
     from baton.ports.context_records import ContextRecords
+    from baton.ports.documents import Ingestions, TextExtractor
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings
     from baton.ports.erasure import Erasure, ObjectErasure
@@ -191,6 +192,22 @@ class AwsPorts(AgentPorts):
         from baton.settings import ForgettingWaitSettings
 
         return ForgettingWaitSettings().wait_seconds
+
+    # Ingestion
+
+    @cached_property
+    def ingestions(self) -> Ingestions:
+        from baton.adapters.aws import client
+        from baton.adapters.step_functions import StepFunctionsIngestions
+        from baton.settings import IngestionSettings
+
+        return StepFunctionsIngestions(client("stepfunctions"), IngestionSettings().ingest_document_arn)
+
+    @cached_property
+    def extractor(self) -> TextExtractor:
+        from baton.adapters.extraction.extractor import Extractor
+
+        return Extractor()
 
     # Queues and connections
 

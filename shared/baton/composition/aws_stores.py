@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from baton.domain.lease_times import LeaseTimes
     from baton.ports.audit import AuditLog
     from baton.ports.clock import Clock
+    from baton.ports.documents import DocumentFiles, DocumentStore
     from baton.ports.episodes import Episodes
     from baton.ports.files import Files
     from baton.ports.handoffs import HandoffStore
@@ -126,3 +127,17 @@ class StorePorts:
         from baton.settings import StoreSettings
 
         return S3Files(s3_client(), StoreSettings().bucket, self.clock)
+
+    @cached_property
+    def documents(self) -> DocumentStore:
+        from baton.adapters.dynamodb.documents import DynamoDocuments
+
+        return DynamoDocuments(self.table)
+
+    @cached_property
+    def document_files(self) -> DocumentFiles:
+        from baton.adapters.s3_documents import S3Documents
+        from baton.adapters.s3_files import s3_client
+        from baton.settings import StoreSettings
+
+        return S3Documents(s3_client(), StoreSettings().bucket, self.clock)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from baton.ports.clock import Clock
     from baton.ports.connections import Connections
     from baton.ports.context_records import ContextRecords
+    from baton.ports.documents import DocumentFiles, DocumentStore, Ingestions, TextExtractor
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
     from baton.ports.erasure import Erasure, ObjectErasure
@@ -113,6 +114,16 @@ class Ports(Protocol):
         ...
 
     @property
+    def documents(self) -> DocumentStore:
+        """Records of documents."""
+        ...
+
+    @property
+    def document_files(self) -> DocumentFiles:
+        """The content of documents."""
+        ...
+
+    @property
     def context_records(self) -> ContextRecords:
         """The Context Inspector's records."""
         ...
@@ -179,6 +190,18 @@ class Ports(Protocol):
     @property
     def forget_wait_seconds(self) -> float:
         """The wait before the second sweep."""
+        ...
+
+    # Ingestion
+
+    @property
+    def ingestions(self) -> Ingestions:
+        """The pipeline that ingests documents."""
+        ...
+
+    @property
+    def extractor(self) -> TextExtractor:
+        """What extracts text from documents. Only the pipeline has its libraries."""
         ...
 
     # Queues and connections

@@ -12,11 +12,14 @@ from baton.domain.identity import Scope
 Key = dict[str, str]
 
 AUDIT = "AUDIT#"
+DOCUMENT = "DOC#"
 FLOW = "FLOW#"
 UPLOAD = "UPLOAD#"
 _MAX_ENCODED_USER = 512
 IDLE_SHARDS = 8
 """Partitions of the idle index. It is written once a session, so eight take 8,000 new sessions a second."""
+INGESTION_SHARDS = 2
+"""Partitions of the idle index with documents. It is written a few times a document."""
 LISTING_SHARDS = 8
 """Partitions of a tenant's lists. One partition of an index takes 1,000 writes a second."""
 
@@ -172,6 +175,31 @@ def active_skill(scope: Scope, agent_id: str, slug: str) -> Key:
 def active_skills(agent_id: str) -> str:
     """Return the prefix of the sort keys of an agent's active skills."""
     return f"ACTIVE#{agent_id}#"
+
+
+def documents(scope: Scope, agent_id: str) -> str:
+    """Return the partition of an agent's documents. It is also the one of the ``listing`` index with them."""
+    return f"{scope.tenant_id}#~DOCUMENTS#{agent_id}"
+
+
+def document(scope: Scope, agent_id: str, document_id: str) -> Key:
+    return {"PK": documents(scope, agent_id), "SK": f"{DOCUMENT}{document_id}"}
+
+
+def document_place(key: Key) -> tuple[str, str, str]:
+    """Return tenant, agent and id of a document's key."""
+    tenant_id, _, agent_id = key["PK"].split("#")
+    return tenant_id, agent_id, key["SK"].removeprefix(DOCUMENT)
+
+
+def ingestion_shards() -> list[str]:
+    """Return every partition of the ``idle`` index with documents."""
+    return [f"~INGESTING#{number}" for number in range(INGESTION_SHARDS)]
+
+
+def ingestion_shard(document_id: str) -> str:
+    """Return the partition of the ``idle`` index for a document whose pipeline has not ended."""
+    return ingestion_shards()[_shard(document_id, INGESTION_SHARDS)]
 
 
 def audit(scope: Scope, thread_id: str | None, sortable_id: str) -> Key:

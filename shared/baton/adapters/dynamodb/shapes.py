@@ -11,6 +11,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from baton.adapters.dynamodb.codec import DAMAGED, pack, unpack
 from baton.domain.conversation_state import ConversationState
+from baton.domain.document import Document
 from baton.domain.episode import Fact
 from baton.domain.errors import StoreUnavailable
 from baton.domain.handoff import HandoffRequest
@@ -76,6 +77,7 @@ TOOL_CALL = Shape(ToolCallRecord, "id", "run_id", "called_at")
 TASK = Shape(Task, "id", "run_id", "started_at", "messages")
 TASK_MESSAGE = Shape(TaskMessage)
 FACT = Shape(Fact)
+DOCUMENT = Shape(Document, "id", "agent_id", "revision")
 CONVERSATION = Shape(ConversationState, "agent_id")
 
 

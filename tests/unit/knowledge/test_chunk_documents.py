@@ -1,0 +1,46 @@
+"""What the index holds of a chunk: its text verbatim, and a text to search with what it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from baton.domain.document import Document, DocumentVersion, VersionStatus
+from baton.domain.extracted import Chunk
+from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+
+AT = datetime(2026, 3, 14, tzinfo=UTC)
+VERSION = DocumentVersion(2, VersionStatus.PROCESSING, "pumps.pdf", "application/pdf", 9, "ada", AT)
+DOCUMENT = Document("d1", "knowledge", "Pumps", AT, AT, "https://a.example/p", "pump:read", next=VERSION)
+CHUNK = Chunk(3, "7 | red", ("Pumps", "Colours"), 4, 5, "Number | Colour")
+
+
+def test_a_chunk_is_searched_with_title_headings_and_table_header():
+    assert chunk_texts(DOCUMENT, [CHUNK]) == ["Pumps > Colours\nNumber | Colour\n7 | red"]
+
+
+def test_the_document_of_the_index_names_version_place_and_permission():
+    [made] = chunk_documents(DOCUMENT, VERSION, [CHUNK], [(1.0, 0.0)], "model")
+
+    assert (made.id, made.source_id, made.kind) == ("d1@2#3", "d1@2", "chunk")
+    assert (made.agent_id, made.required_permission, made.embedder, made.at) == ("knowledge", "pump:read", "model", AT)
+    assert made.views["chunk"].vector == (1.0, 0.0)
+    assert made.fields == {
+        "text": "7 | red",
+        "title": "Pumps",
+        "section": "Pumps > Colours",
+        "first_page": 4,
+        "last_page": 5,
+        "url": "https://a.example/p",
+        "document_id": "d1",
+        "version": 2,
+        "ordinal": 3,
+    }
+
+
+def test_a_chunk_that_could_not_be_embedded_names_no_model():
+    plain = replace(DOCUMENT, url=None, required_permission=None)
+    [made] = chunk_documents(plain, VERSION, [Chunk(0, "Text.")], [None], "model")
+
+    assert made.embedder is None
+    assert made.fields.keys() == {"text", "title", "document_id", "version", "ordinal"}
