@@ -16,6 +16,7 @@ from baton.api import (
     agents,
     audit,
     controls,
+    documents,
     episodes,
     files,
     forks,
@@ -25,6 +26,7 @@ from baton.api import (
     problems,
     run_records,
     runs,
+    sources,
     threads,
     turns,
     workflows,
@@ -88,6 +90,8 @@ def create_app(
         episodes,
         audit,
         agents,
+        documents,
+        sources,
         personal_data,
     )
     for router in (noun.router for noun in nouns):

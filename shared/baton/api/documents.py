@@ -55,9 +55,7 @@ WRITE = Permission.DOCUMENT_WRITE
         StoreUnavailable,
     ),
 )
-async def add_document(
-    agent_id: AgentId, caller: Caller, services: Services, asked: DocumentRequest
-) -> DocumentAnswer:
+async def add_document(agent_id: AgentId, caller: Caller, services: Services, asked: DocumentRequest) -> DocumentAnswer:
     """Return the document and an address that accepts its file for 15 minutes. Needs `document:write`.
 
     The file is taken in as soon as it is uploaded; read the document to follow that. With the `documentId` of a
@@ -72,7 +70,7 @@ async def add_document(
     details: Details = {}
     for name in ("title", "url", "required_permission"):
         if name in asked.model_fields_set:
-            details[name] = getattr(asked, name)  # type: ignore[literal-required]
+            details[name] = getattr(asked, name)
     request = checked_request(
         name=asked.name,
         content_type=asked.content_type,

@@ -14,6 +14,8 @@ from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
+from baton.knowledge.documents import Documents
+from baton.knowledge.sources import Sources
 from baton.memory.episodes.episode_messages import EpisodeMessages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
@@ -66,6 +68,8 @@ class ApiServices:
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
     importer: Importer
+    documents: Documents
+    sources: Sources
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -98,6 +102,8 @@ class ApiServices:
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,
             importer=app.importer,
+            documents=app.documents,
+            sources=app.sources,
         )
 
 

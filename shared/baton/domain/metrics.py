@@ -61,6 +61,8 @@ class Metric(StrEnum):
     """Runs of the closing pipeline that left an episode without its summary, its facts or its place in the index."""
     AUDIT_RECORDS_LOST = "AuditRecordsLost"
     """Audit records that could not be written."""
+    SOURCE_FAILURES = "SourceFailures"
+    """Sources whose refresh broke off by a fault."""
     SWEEP_FAILURES = "SweepFailures"
     """Conversations that the sweeper could not check. Their checks are postponed."""
     SWEEPS_UNFINISHED = "SweepsUnfinished"

@@ -105,6 +105,8 @@ class Source:
     """The first ``MAX_SOURCE_ERRORS`` of the last refresh."""
     error: str | None = None
     """Why its list of pages could not be read."""
+    worker: str | None = None
+    """An id of the last claim. It tells apart the claims of two workers at the same moment."""
     revision: int = 0
     """How often it was stored. A change is stored only over the revision that it was made from."""
     deleted_at: datetime | None = None

@@ -31,10 +31,14 @@ class SourceRules:
     def check_url(self, url: str) -> None:
         """Raise ``InvalidRequest`` for what is no address, ``SourceRefused`` for one that must not be called."""
         if len(url) > MAX_SOURCE_URL or not is_web_url(url):
-            raise InvalidRequest(f"Addresses must be absolute http or https ones of at most {MAX_SOURCE_URL} characters.")
+            raise InvalidRequest(
+                f"Addresses must be absolute http or https ones of at most {MAX_SOURCE_URL} characters."
+            )
         parts = urlsplit(url)
         if parts.username is not None or parts.password is not None:
-            raise InvalidRequest("Addresses must hold no user name and no password: whoever lists the source reads them.")
+            raise InvalidRequest(
+                "Addresses must hold no user name and no password: whoever lists the source reads them."
+            )
         try:
             self.egress.check_scheme(parts.scheme, parts.hostname or "")
             self.egress.check_host(parts.hostname or "")

@@ -76,7 +76,9 @@ def check_title(title: str | None) -> None:
 def check_permission(permission: str | None) -> None:
     """Raise ``InvalidRequest`` for what is no name of a permission."""
     if permission is not None and (len(permission) > 64 or not _PERMISSION.fullmatch(permission)):
-        raise InvalidRequest("requiredPermission must be a permission's name, such as hr:read, of at most 64 characters.")
+        raise InvalidRequest(
+            "requiredPermission must be a permission's name, such as hr:read, of at most 64 characters."
+        )
 
 
 def check_content_type(content_type: str) -> None:

@@ -15,6 +15,7 @@ from typing import TypedDict
 from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.errors import DocumentBusy, DocumentOfSource, UnknownDocument
 from baton.domain.identity import Scope
+from baton.domain.times import from_millis, to_millis
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.documents import ORIGINAL, DocumentFiles, DocumentStore, Ingestions
@@ -207,7 +208,7 @@ class Documents:
             content_type=asked.content_type,
             size=asked.size,
             created_by=scope.user_id,
-            created_at=self._clock.now(),
+            created_at=from_millis(to_millis(self._clock.now())),  # as it is stored
             sha256=asked.sha256,
             etag=etag,
         )
@@ -224,10 +225,8 @@ def _described(document: Document, asked: DocumentRequest) -> Document:
     return replace(
         document,
         title=(details["title"] or asked.name) if "title" in details else document.title,
-        url=details["url"] if "url" in details else document.url,
-        required_permission=(
-            details["required_permission"] if "required_permission" in details else document.required_permission
-        ),
+        url=details.get("url", document.url),
+        required_permission=details.get("required_permission", document.required_permission),
     )
 
 

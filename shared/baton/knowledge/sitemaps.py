@@ -46,10 +46,10 @@ def read_sitemap(body: bytes, *, limit: int) -> Sitemap:
     parser.CharacterDataHandler = reading.text
     try:
         for piece in _pieces(body):
-            parser.Parse(piece, False)
+            parser.Parse(piece, False)  # noqa: FBT003 - takes no names
             if not reading.found.is_complete:
                 return reading.found
-        parser.Parse(b"", True)
+        parser.Parse(b"", True)  # noqa: FBT003
     except expat.ExpatError as error:
         raise NoSitemap(f"It is no well-formed XML: {error}.") from None
     if not reading.is_sitemap:

@@ -112,7 +112,7 @@ class SourceRefreshes:
         """Keep other workers away for the time of the lease, and begin a refresh or go on with it."""
         now = self._clock.now()
         if source.deleted_at is not None:
-            return await self._save(scope, replace(source, check_at=now + LEASE))
+            return await self._save(scope, replace(source, check_at=now + LEASE, worker=self._clock.new_id()))
         refresh = source.refresh or Refresh(source.refreshes + 1, now)
         return await self._save(
             scope,
@@ -122,6 +122,7 @@ class SourceRefreshes:
                 refresh=refresh,
                 refreshes=refresh.number,
                 check_at=now + LEASE,
+                worker=self._clock.new_id(),
             ),
         )
 
