@@ -13,6 +13,7 @@ from baton.domain.source_rules import SourceRules
 from baton.memory.recall.recall import DEADLINE
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
+from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.audit import AuditLog
 from baton.ports.chat_model import ChatModel
 from baton.ports.clock import Clock
@@ -28,11 +29,11 @@ from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
 from baton.ports.pii_detector import PiiDetector
+from baton.ports.procedures import ProcedureStore
 from baton.ports.queue_records import QueueRecords
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.search_index import SearchIndex
-from baton.ports.skills import SkillStore
 from baton.ports.sources import SourceObjects, SourceStore, WebPages
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
@@ -44,6 +45,7 @@ from baton.ports.workflows import WorkflowStore
 from tests.contracts.stores import Stores
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
+from tests.fakes.agent_definitions import FakeAgentDefinitions
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.connections import FakeConnections
 from tests.fakes.context_records import FakeContextRecords
@@ -78,7 +80,7 @@ class FakePorts:
     records: RunRecords
     handoffs: HandoffStore
     workflows: WorkflowStore
-    skills: SkillStore
+    procedures: ProcedureStore
     episodes: Episodes
     idle: IdleThreads
     audit: AuditLog
@@ -110,6 +112,7 @@ class FakePorts:
     forget_wait_seconds: float = 960.0
     lease_times: LeaseTimes = USUAL_TIMES
     catalog: AgentCatalog = field(default_factory=FakeAgentCatalog)
+    agent_definitions: AgentDefinitions = field(default_factory=FakeAgentDefinitions)
     model: ChatModel = field(default_factory=ScriptedChatModel)
     default_model: str = "test-model"
     light_model: str = "light-model"
@@ -125,5 +128,6 @@ class FakePorts:
     @classmethod
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
-        names = ("clock", "store", "log", "live", "records", "handoffs", "workflows", "skills", "episodes", "idle")
+        names = ("clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle")
+        names += ("agent_definitions",)
         return cls(**{name: getattr(stores, name) for name in (*names, "audit")} | others)

@@ -31,9 +31,9 @@ from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
 from tests.fakes.ports import FakePorts
+from tests.fakes.procedures import FakeProcedures
 from tests.fakes.run_records import FakeRunRecords
 from tests.fakes.search_index import FakeSearchIndex
-from tests.fakes.skills import FakeSkills
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
 from tests.fakes.tools import FakeTools
@@ -81,7 +81,7 @@ class Harness:
         self.episodes = FakeEpisodes()
         self.handoffs = FakeHandoffs(self.audit)
         self.workflows = FakeWorkflows(self.clock)
-        self.skills = FakeSkills()
+        self.procedures = FakeProcedures()
         self.idle = FakeIdleThreads(self.store, self.clock)
         self.ada = Scope("acme", "ada")
         if self.stores is not None:
@@ -102,7 +102,7 @@ class Harness:
             records=self.records,
             handoffs=self.handoffs,
             workflows=self.workflows,
-            skills=self.skills,
+            procedures=self.procedures,
             episodes=self.episodes,
             idle=self.idle,
             audit=self.audit,
@@ -126,7 +126,7 @@ class Harness:
 
     def _move_into(self, stores: Stores) -> None:
         """Keep everything there, in a tenant of its own and at its clock."""
-        names = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "skills", "idle")
+        names = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "procedures", "idle")
         for name in (*names, "audit", "clock"):
             setattr(self, name, getattr(stores, name))
         self.ada = stores.ada

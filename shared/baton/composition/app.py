@@ -14,6 +14,7 @@ from baton.outbox.follow import POLL_SECONDS, Follower
 if TYPE_CHECKING:
     from baton.agents.agent_services import AgentServices
     from baton.agents.approvals import Approvals
+    from baton.catalog.own_agents import OwnAgents
     from baton.composition.ports import Ports
     from baton.entry.actions import Actions
     from baton.entry.controls import Controls
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
-    from baton.handoffs.active_skills import ActiveSkills
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from baton.privacy.export import Exports
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
+    from baton.procedures.approved_procedures import ApprovedProcedures
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.sessions import Sessions
@@ -76,7 +77,7 @@ class App:
                 controls=self.controls,
                 approvals=self.approvals,
                 replays=self.replays,
-                catalog=ports.catalog,
+                agents=self.agents,
                 audit=ports.audit,
                 clock=ports.clock,
             )
@@ -250,7 +251,7 @@ class App:
             sessions=self.sessions,
             conversations=self.conversations,
             forks=self.forks,
-            active_skills=self.active_skills,
+            approved_procedures=self.approved_procedures,
             inspector=self.inspector,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
@@ -382,7 +383,21 @@ class App:
         """Knows which agents exist, and which users may talk to them."""
         from baton.handoffs.agent_registry import AgentRegistry
 
-        return AgentRegistry(self.ports.catalog)
+        return AgentRegistry(self.ports.catalog, self.own_agents)
+
+    @cached_property
+    def own_agents(self) -> OwnAgents:
+        """Keeps copies of tenants' own agents."""
+        from baton.catalog.own_agents import OwnAgents
+
+        return OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
+
+    @cached_property
+    def offered_models(self) -> tuple[str, ...]:
+        """The models that tenants' own agents may name: those that the deployment uses itself."""
+        ports = self.ports
+        named = [agent.model.name for agent in ports.catalog.all() if agent.model.name is not None]
+        return tuple(sorted({ports.default_model, ports.light_model, *named}))
 
     @cached_property
     def conversations(self) -> ConversationStates:
@@ -390,14 +405,16 @@ class App:
         from baton.handoffs.conversation_states import ConversationStates
 
         ports = self.ports
-        return ConversationStates(ports.handoffs, ports.workflows, ports.skills, self.agents, ports.audit, ports.clock)
+        return ConversationStates(
+            ports.handoffs, ports.workflows, ports.procedures, self.agents, ports.audit, ports.clock
+        )
 
     @cached_property
-    def active_skills(self) -> ActiveSkills:
+    def approved_procedures(self) -> ApprovedProcedures:
         """Finds the active skills of agents."""
-        from baton.handoffs.active_skills import ActiveSkills
+        from baton.procedures.approved_procedures import ApprovedProcedures
 
-        return ActiveSkills(self.ports.skills, self.ports.clock)
+        return ApprovedProcedures(self.ports.procedures, self.ports.clock)
 
     @cached_property
     def forks(self) -> Forks:

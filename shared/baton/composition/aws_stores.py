@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.s3_bodies import S3Bodies
     from baton.domain.lease_times import LeaseTimes
+    from baton.ports.agent_definitions import AgentDefinitions
     from baton.ports.audit import AuditLog
     from baton.ports.clock import Clock
     from baton.ports.documents import DocumentFiles, DocumentStore
@@ -19,9 +20,13 @@ if TYPE_CHECKING:
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
+    from baton.ports.procedures import ProcedureStore
     from baton.ports.run_records import RunRecords
+<<<<<<< HEAD
     from baton.ports.skills import SkillStore
     from baton.ports.sources import SourceObjects, SourceStore
+=======
+>>>>>>> int
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
     from baton.ports.workflows import WorkflowStore
@@ -99,10 +104,16 @@ class StorePorts:
         return DynamoWorkflows(self.table, self.clock)
 
     @cached_property
-    def skills(self) -> SkillStore:
-        from baton.adapters.dynamodb.skills import DynamoSkills
+    def procedures(self) -> ProcedureStore:
+        from baton.adapters.dynamodb.procedures import DynamoProcedures
 
-        return DynamoSkills(self.table)
+        return DynamoProcedures(self.table, self.clock)
+
+    @cached_property
+    def agent_definitions(self) -> AgentDefinitions:
+        from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
+
+        return DynamoAgentDefinitions(self.table)
 
     @cached_property
     def episodes(self) -> Episodes:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from baton.domain.source_rules import SourceRules
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
+    from baton.ports.agent_definitions import AgentDefinitions
     from baton.ports.audit import AuditLog
     from baton.ports.chat_model import ChatModel
     from baton.ports.clock import Clock
@@ -27,12 +28,16 @@ if TYPE_CHECKING:
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
     from baton.ports.pii_detector import PiiDetector
+    from baton.ports.procedures import ProcedureStore
     from baton.ports.queue_records import QueueRecords
     from baton.ports.retentions import Retentions
     from baton.ports.run_records import RunRecords
     from baton.ports.search_index import SearchIndex
+<<<<<<< HEAD
     from baton.ports.skills import SkillStore
     from baton.ports.sources import SourceObjects, SourceStore, WebPages
+=======
+>>>>>>> int
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
     from baton.ports.token_counter import TokenCounter
@@ -91,8 +96,8 @@ class Ports(Protocol):
         ...
 
     @property
-    def skills(self) -> SkillStore:
-        """Skills of agents."""
+    def procedures(self) -> ProcedureStore:
+        """Procedures of agents and tenants."""
         ...
 
     @property
@@ -253,6 +258,11 @@ class Ports(Protocol):
     @property
     def catalog(self) -> AgentCatalog:
         """Definitions of agents."""
+        ...
+
+    @property
+    def agent_definitions(self) -> AgentDefinitions:
+        """Agents that tenants have made."""
         ...
 
     @property

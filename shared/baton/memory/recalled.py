@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from baton.domain.procedure import Procedure
 from baton.domain.search import Vector
-from baton.domain.skill import Skill
 from baton.ports.chat_model import Prompt
 
 
@@ -89,10 +89,10 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True)
-class SkillMatch:
+class ProcedureMatch:
     """A skill, and how well it fits the message."""
 
-    skill: Skill
+    procedure: Procedure
     trigger: str | None
     """The trigger that the message matches; None if the skill was compared by meaning."""
     cosine: float | None = None
@@ -104,14 +104,14 @@ class SkillMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class SkillRetrieval:
+class ProcedureRetrieval:
     """The skills that were compared with a message, best first."""
 
-    matches: tuple[SkillMatch, ...] = ()
+    matches: tuple[ProcedureMatch, ...] = ()
     duration: timedelta = timedelta()
     error: str | None = None
 
-    def followed(self, floor: float) -> tuple[SkillMatch, ...]:
+    def followed(self, floor: float) -> tuple[ProcedureMatch, ...]:
         """Return the skills to follow: all whose triggers match; without any, the most similar one above ``floor``."""
         triggered = tuple(match for match in self.matches if match.trigger is not None)
         if triggered:
@@ -126,7 +126,7 @@ class Found:
     query: str = ""
     vector: Vector | None = None
     """The message's embedding; None if there is none."""
-    procedure: SkillRetrieval = SkillRetrieval()
+    procedure: ProcedureRetrieval = ProcedureRetrieval()
     knowledge: Retrieval = Retrieval()
     episodes: Retrieval = Retrieval()
 
@@ -182,7 +182,7 @@ class Recalled:
     procedure: RecalledBlock = RecalledBlock(BlockKind.PROCEDURE)
     knowledge: RecalledBlock = RecalledBlock(BlockKind.KNOWLEDGE)
     episodes: RecalledBlock = RecalledBlock(BlockKind.EPISODES)
-    skills: tuple[Skill, ...] = ()
+    procedures: tuple[Procedure, ...] = ()
     """The skills in the procedure block."""
 
     @property

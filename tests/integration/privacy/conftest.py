@@ -16,9 +16,9 @@ from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.retentions import DynamoRetentions
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
-from baton.adapters.dynamodb.skills import DynamoSkills
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table, deserialize
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
@@ -70,7 +70,7 @@ class World:
             DynamoRunRecords(table, bodies),
             DynamoHandoffs(table, bodies),
             DynamoWorkflows(table, clock),
-            DynamoSkills(table),
+            DynamoProcedures(table, clock),
             clock,
             no_records,
         )

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.shards import newest_first
-from baton.adapters.dynamodb.skills import DynamoSkills
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
@@ -67,7 +68,8 @@ class Engine:
             DynamoRunRecords(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoHandoffs(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoWorkflows(self.table, clock),
-            DynamoSkills(self.table),
+            DynamoProcedures(self.table, clock),
+            DynamoAgentDefinitions(self.table),
             clock,
             audit_records,
         )

@@ -261,8 +261,11 @@ def test_every_kind_of_key_is_described() -> None:
         keys.task(scope, thread, 0, "t"),
         keys.task_place(scope, thread, "t"),
         keys.user_flow(scope, "w"),
-        keys.skill_version(scope, "assistant", "s", 1),
-        keys.active_skill(scope, "assistant", "s"),
+        keys.procedure_version(scope, "assistant", "s", 1),
+        keys.approved_procedure(scope, "assistant", "s"),
+        keys.procedure_source(scope, "assistant", "s"),
+        keys.procedure_uses(scope, "assistant", "s", 1),
+        keys.procedure_use(scope, "assistant", "s", "r"),
         keys.audit(scope, thread, "1#2"),
         keys.owner(thread),
         keys.connection("c", "p"),
@@ -272,7 +275,7 @@ def test_every_kind_of_key_is_described() -> None:
         keys.fork_listing(scope, thread),
         *keys.tenant_listings(scope),
         *keys.audit_listings(scope),
-        keys.skills(scope),
+        keys.procedures(scope, "assistant"),
     ]
 
     kinds = {re.findall(r"^(?:LIVE#)?[A-Z]+#?", key["SK"])[0] for key in made}

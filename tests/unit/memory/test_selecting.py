@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.agent import MemorySettings
-from baton.domain.skill import Skill, SkillDraft, SkillStatus, SkillStep
+from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.memory.prompt.quoting import MAX_ITEM_CHARS, excerpt, quoted
-from baton.memory.recall.selecting import MAX_SKILLS, SentHistory, select
-from baton.memory.recalled import Found, FoundItem, Recalled, Retrieval, SkillMatch, SkillRetrieval
+from baton.memory.recall.selecting import MAX_PROCEDURES, SentHistory, select
+from baton.memory.recalled import Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
 from tests.fakes.clock import NOON
 from tests.fakes.token_counter import WordCounter
 
@@ -281,29 +281,33 @@ def test_an_excerpt_keeps_within_its_limit(text: str, words: frozenset[str], lim
 # Skills
 
 
-def skill(name: str) -> Skill:
-    draft = SkillDraft(name, f"Does {name}.", (f"do {name}",), (SkillStep("Do it."),))
-    return Skill(draft, "acme", "assistant", "bob", NOON, 1, SkillStatus.ACTIVE)
+def procedure(name: str) -> Procedure:
+    draft = ProcedureDraft(name, f"Does {name}.", (f"do {name}",), (ProcedureStep("Do it."),))
+    return Procedure(draft, "acme", "assistant", "bob", NOON, 1, ProcedureStatus.APPROVED)
 
 
-def followed(*matches: SkillMatch, memory: MemorySettings = MEMORY, follows: bool = True) -> Recalled:
-    found = Found("do it", procedure=SkillRetrieval(tuple(matches)))
-    return select(found, memory, COUNTER, today=TODAY, follows_skills=follows)
+def followed(*matches: ProcedureMatch, memory: MemorySettings = MEMORY, follows: bool = True) -> Recalled:
+    found = Found("do it", procedure=ProcedureRetrieval(tuple(matches)))
+    return select(found, memory, COUNTER, today=TODAY, follows_procedures=follows)
 
 
-def names(skills: Sequence[Skill]) -> list[str]:
-    return [each.draft.name for each in skills]
+def names(procedures: Sequence[Procedure]) -> list[str]:
+    return [each.draft.name for each in procedures]
 
 
 def test_skills_whose_triggers_match_come_before_similar_ones() -> None:
-    made = followed(SkillMatch(skill("a"), "do a"), SkillMatch(skill("b"), None, 0.99))
-    assert names(made.skills) == ["a"]
+    made = followed(ProcedureMatch(procedure("a"), "do a"), ProcedureMatch(procedure("b"), None, 0.99))
+    assert names(made.procedures) == ["a"]
 
 
 def test_without_a_matching_trigger_the_most_similar_skill_above_the_floor_is_followed() -> None:
-    matches = (SkillMatch(skill("a"), None, 0.7), SkillMatch(skill("b"), None, 0.6), SkillMatch(skill("c"), None, 0.1))
+    matches = (
+        ProcedureMatch(procedure("a"), None, 0.7),
+        ProcedureMatch(procedure("b"), None, 0.6),
+        ProcedureMatch(procedure("c"), None, 0.1),
+    )
     made = followed(*matches)
-    assert names(made.skills) == ["a"]
+    assert names(made.procedures) == ["a"]
     assert [item.reason for item in made.procedure.items] == [
         None,
         "another skill fits better",
@@ -314,9 +318,9 @@ def test_without_a_matching_trigger_the_most_similar_skill_above_the_floor_is_fo
 
 
 def test_no_more_skills_are_followed_than_allowed() -> None:
-    made = followed(*(SkillMatch(skill(name), "do it") for name in "abcde"))
-    assert len(made.skills) == MAX_SKILLS
+    made = followed(*(ProcedureMatch(procedure(name), "do it") for name in "abcde"))
+    assert len(made.procedures) == MAX_PROCEDURES
 
 
 def test_a_specialist_follows_no_skills() -> None:
-    assert followed(SkillMatch(skill("a"), "do a"), follows=False).prompts == ()
+    assert followed(ProcedureMatch(procedure("a"), "do a"), follows=False).prompts == ()

@@ -13,8 +13,8 @@ import pytest
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.domain.identity import Scope
+from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.domain.search import IndexName, Vector
-from baton.domain.skill import Skill, SkillDraft, SkillStep
 from baton.domain.tool_call import ToolCall
 from baton.memory.episodes.episode_documents import PAIR, WINDOW
 from baton.memory.prompt.quoting import MEMORY_RULES
@@ -344,9 +344,9 @@ async def test_an_attempt_after_a_crash_recalls_again() -> None:
 
 
 async def teach(harness: Harness, name: str, trigger: str, description: str = "Says what cats are called.") -> None:
-    draft = SkillDraft(name, description, (trigger,), (SkillStep("Say the name."),))
-    made = await harness.skills.put(harness.ada, Skill(draft, "acme", "assistant", "bob", harness.clock.now()))
-    await harness.skills.activate(harness.ada, "assistant", made.slug, version=made.version)
+    draft = ProcedureDraft(name, description, (trigger,), (ProcedureStep("Say the name."),))
+    made = Procedure(draft, "acme", "assistant", "bob", harness.clock.now(), status=ProcedureStatus.APPROVED)
+    await harness.procedures.put(harness.ada, made)
 
 
 class Meanings(FakeEmbedder):

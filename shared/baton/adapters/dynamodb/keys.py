@@ -11,6 +11,7 @@ from baton.domain.identity import Scope
 
 Key = dict[str, str]
 
+APPROVED = "APPROVED#"
 AUDIT = "AUDIT#"
 DOCUMENT = "DOC#"
 SOURCE = "SOURCE#"
@@ -156,29 +157,64 @@ def user_upload(scope: Scope, thread_id: str) -> Key:
     return {"PK": user_listing(scope), "SK": f"{UPLOAD}{thread_id}"}
 
 
-def skills(scope: Scope) -> str:
-    """Return the partition of a tenant's skills."""
-    return f"{scope.tenant_id}#~SKILLS"
+def own_agents(scope: Scope) -> str:
+    """Return the partition of a tenant's own agents."""
+    return f"{scope.tenant_id}#~AGENTS"
 
 
-def skill_version(scope: Scope, agent_id: str, slug: str, version: int) -> Key:
-    """Return the key of one version of a skill. The newest sorts last."""
-    return {"PK": skills(scope), "SK": f"{skill_versions(agent_id, slug)}{version:06d}"}
+def agent_list(scope: Scope) -> Key:
+    """Return the key of the list of a tenant's own agents."""
+    return {"PK": own_agents(scope), "SK": "LIST"}
 
 
-def skill_versions(agent_id: str, slug: str) -> str:
-    """Return the prefix of the sort keys of a skill's versions."""
-    return f"SKILL#{agent_id}#{slug}#"
+def agent_version(scope: Scope, agent_id: str, number: int) -> Key:
+    """Return the key of one version of a tenant's own agent."""
+    return {"PK": own_agents(scope), "SK": f"{agent_versions(agent_id)}{number:09d}"}
 
 
-def active_skill(scope: Scope, agent_id: str, slug: str) -> Key:
-    """Return the key of the active version of a skill."""
-    return {"PK": skills(scope), "SK": f"{active_skills(agent_id)}{slug}"}
+def agent_versions(agent_id: str) -> str:
+    """Return what the sort keys of an agent's versions begin with."""
+    return f"VERSION#{agent_id}#"
 
 
-def active_skills(agent_id: str) -> str:
-    """Return the prefix of the sort keys of an agent's active skills."""
-    return f"ACTIVE#{agent_id}#"
+def procedures(scope: Scope, owner: str) -> str:
+    """Return the partition of an agent's procedures, or of the tenant's, whose ``owner`` is empty."""
+    return f"{scope.tenant_id}#~PROCEDURES#{owner}"
+
+
+def procedure_version(scope: Scope, owner: str, slug: str, version: int) -> Key:
+    """Return the key of one version of a procedure. The newest sorts last."""
+    return {"PK": procedures(scope, owner), "SK": f"{procedure_versions(slug)}{version:06d}"}
+
+
+def procedure_versions(slug: str) -> str:
+    """Return the prefix of the sort keys of a procedure's versions."""
+    return f"VERSION#{slug}#"
+
+
+def approved_procedure(scope: Scope, owner: str, slug: str) -> Key:
+    """Return the key of the copy of a procedure's approved version."""
+    return {"PK": procedures(scope, owner), "SK": f"{APPROVED}{slug}"}
+
+
+def procedure_source(scope: Scope, owner: str, source: str) -> Key:
+    """Return the key of the note of which version was made of a source."""
+    return {"PK": procedures(scope, owner), "SK": f"SOURCE#{hashlib.sha256(source.encode()).hexdigest()}"}
+
+
+def procedure_uses(scope: Scope, owner: str, slug: str, version: int) -> Key:
+    """Return the key of how often a version was used."""
+    return {"PK": procedures(scope, owner), "SK": f"USES#{slug}#{version:06d}"}
+
+
+def procedure_use(scope: Scope, owner: str, slug: str, run_id: str) -> Key:
+    """Return the key of the note that a run's use was counted. Clients may choose the run's id."""
+    return {"PK": procedures(scope, owner), "SK": f"USED#{slug}#{hashlib.sha256(run_id.encode()).hexdigest()}"}
+
+
+def procedure_listing(scope: Scope, owner: str, status: str) -> str:
+    """Return the partition of the ``listing`` index with the versions in a status."""
+    return f"{procedures(scope, owner)}#{status}"
 
 
 def documents(scope: Scope, agent_id: str) -> str:

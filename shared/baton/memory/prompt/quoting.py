@@ -6,7 +6,7 @@ import json
 import re
 from datetime import date
 
-from baton.domain.skill import Skill
+from baton.domain.procedure import Procedure
 from baton.domain.skill_markdown import numbered_steps
 from baton.memory.recalled import FoundItem
 
@@ -57,13 +57,13 @@ def episodes_head(today: date) -> str:
     return EPISODES_HEAD.format(today=today.isoformat())
 
 
-def skill_steps(skill: Skill, trigger: str | None) -> str:
+def procedure_steps(procedure: Procedure, trigger: str | None) -> str:
     """Return the note on a skill that the message matches, by ``trigger`` or, if None, by its meaning."""
-    draft = skill.draft
+    draft = procedure.draft
     tools = f"\nTools for it: {', '.join(draft.allowed_tools)}." if draft.allowed_tools else ""
     how = f"by its trigger {trigger!r}" if trigger is not None else "by its meaning"
     return (
-        f"The message matches the skill {draft.name!r} (version {skill.version}, {how}): "
+        f"The message matches the skill {draft.name!r} (version {procedure.version}, {how}): "
         f"{draft.description} Follow its steps in this order, and leave out a step whose condition says so. What tools "
         f"tell you now overrides what the steps assume.{tools}\n{numbered_steps(draft)}"
     )

@@ -14,11 +14,11 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, WrongDimension
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
+from baton.domain.procedure import Procedure
 from baton.domain.search import Vector
-from baton.domain.skill import Skill
+from baton.memory.recall.procedure_matching import ProcedureVectors, by_trigger
 from baton.memory.recall.retrievals import find_episodes, find_knowledge
-from baton.memory.recall.skill_matching import SkillVectors, by_trigger
-from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, Retrieval, SkillMatch, SkillRetrieval
+from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Retrieval
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 
@@ -43,7 +43,7 @@ class Recall:
         self._search = search
         self._embedder = embedder
         self._deadline = deadline
-        self._skills = SkillVectors(embedder)
+        self._procedures = ProcedureVectors(embedder)
 
     async def recall(
         self,
@@ -51,7 +51,7 @@ class Recall:
         agent: AgentDefinition,
         text: str,
         *,
-        skills: Callable[[], Coroutine[Any, Any, Sequence[Skill]]] | None = None,
+        procedures: Callable[[], Coroutine[Any, Any, Sequence[Procedure]]] | None = None,
         earlier: Found = NOTHING_FOUND,
         with_episodes: bool = True,
     ) -> Found:
@@ -64,8 +64,8 @@ class Recall:
         query = text.strip()[:MAX_QUERY]
         if not query:
             return NOTHING_FOUND
-        reading = asyncio.ensure_future(_read_skills(skills, text)) if skills is not None else None
-        work = _Work(self._search, self._embedder, self._skills, scope, agent, query, self._deadline)
+        reading = asyncio.ensure_future(_read_procedures(procedures, text)) if procedures is not None else None
+        work = _Work(self._search, self._embedder, self._procedures, scope, agent, query, self._deadline)
         try:
             found = await work.find(earlier if earlier.query == query else Found(query), reading, with_episodes)
             if reading is None:
@@ -78,16 +78,16 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadSkills:
+class _ReadProcedures:
     """The skills that an agent may follow, and those of them that the message asks for by a trigger."""
 
-    skills: Sequence[Skill]
-    triggered: tuple[SkillMatch, ...]
+    procedures: Sequence[Procedure]
+    triggered: tuple[ProcedureMatch, ...]
 
 
-async def _read_skills(read: Callable[[], Coroutine[Any, Any, Sequence[Skill]]], text: str) -> _ReadSkills:
-    skills = await read()
-    return _ReadSkills(skills, by_trigger(skills, text))
+async def _read_procedures(read: Callable[[], Coroutine[Any, Any, Sequence[Procedure]]], text: str) -> _ReadProcedures:
+    procedures = await read()
+    return _ReadProcedures(procedures, by_trigger(procedures, text))
 
 
 class _Step(Generic[T]):
@@ -132,7 +132,7 @@ class _Work:
         self,
         search: SearchIndex,
         embedder: Embedder,
-        skills: SkillVectors,
+        procedures: ProcedureVectors,
         scope: Scope,
         agent: AgentDefinition,
         query: str,
@@ -140,7 +140,7 @@ class _Work:
     ) -> None:
         self._search = search
         self._embedder = embedder
-        self._skill_vectors = skills
+        self._procedure_vectors = procedures
         self._scope = scope
         self._agent = agent
         self._query = query
@@ -152,7 +152,9 @@ class _Work:
         self._words_only: str | None = None
         """Why the message was searched by its words only, if it was."""
 
-    async def find(self, earlier: Found, skills: asyncio.Future[_ReadSkills] | None, with_episodes: bool) -> Found:
+    async def find(
+        self, earlier: Found, procedures: asyncio.Future[_ReadProcedures] | None, with_episodes: bool
+    ) -> Found:
         """Run the retrievals, and return what they found before the deadline."""
         memory = self._agent.memory
         wants_episodes = with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
@@ -162,8 +164,8 @@ class _Work:
             knowledge = _Step(self._find(self._find_knowledge))
         if wants_episodes and not earlier.episodes.is_asked:
             episodes = _Step(self._find(self._find_episodes))
-        if skills is not None:
-            procedure = _Step(self._nearest_skills(skills))
+        if procedures is not None:
+            procedure = _Step(self._nearest_procedures(procedures))
         tasks: list[asyncio.Future[Any]] = [step.task for step in (knowledge, episodes, procedure) if step is not None]
         try:
             if tasks:
@@ -173,7 +175,7 @@ class _Work:
         return Found(
             query=self._query,
             vector=self._vector,
-            procedure=self._skill_retrieval(procedure) if procedure is not None else SkillRetrieval(),
+            procedure=self._procedure_retrieval(procedure) if procedure is not None else ProcedureRetrieval(),
             knowledge=self._retrieval(knowledge) if knowledge is not None else Retrieval(),
             episodes=self._retrieval(episodes)
             if episodes is not None
@@ -224,21 +226,21 @@ class _Work:
     async def _find_episodes(self, vector: Vector | None) -> tuple[FoundItem, ...]:
         return await find_episodes(self._search, self._scope, self._query, vector, self._embedder.name)
 
-    async def _nearest_skills(self, reading: asyncio.Future[_ReadSkills]) -> tuple[SkillMatch, ...]:
+    async def _nearest_procedures(self, reading: asyncio.Future[_ReadProcedures]) -> tuple[ProcedureMatch, ...]:
         """Return the skills nearest by meaning; none if a trigger matches, because that decides."""
         read = await asyncio.shield(reading)
-        if not read.skills or read.triggered:
+        if not read.procedures or read.triggered:
             return ()
         vector = await self._embedded()
-        return await self._skill_vectors.nearest(read.skills, vector) if vector is not None else ()
+        return await self._procedure_vectors.nearest(read.procedures, vector) if vector is not None else ()
 
     def _retrieval(self, step: _Step[FoundItem]) -> Retrieval:
         items, error = step.outcome(self._deadline)
         return Retrieval(items, step.duration, error or self._words_only, is_asked=True)
 
-    def _skill_retrieval(self, step: _Step[SkillMatch]) -> SkillRetrieval:
+    def _procedure_retrieval(self, step: _Step[ProcedureMatch]) -> ProcedureRetrieval:
         matches, error = step.outcome(self._deadline)
-        return SkillRetrieval(matches, step.duration, error)
+        return ProcedureRetrieval(matches, step.duration, error)
 
 
 async def _cancel(tasks: Sequence[asyncio.Future[Any]]) -> None:

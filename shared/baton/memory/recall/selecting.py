@@ -8,7 +8,7 @@ from datetime import date, datetime
 
 from baton.domain.agent import MemorySettings
 from baton.domain.message import Role, StoredMessage
-from baton.domain.skill import Skill
+from baton.domain.procedure import Procedure
 from baton.memory.episodes.episode_documents import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt.quoting import (
     KNOWLEDGE_HEAD,
@@ -16,7 +16,7 @@ from baton.memory.prompt.quoting import (
     episodes_head,
     excerpt,
     knowledge_line,
-    skill_steps,
+    procedure_steps,
 )
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS
 from baton.memory.recall.relevance import content_words, irrelevance, is_echo, quoted_key, quotes, same_text_key
@@ -24,19 +24,19 @@ from baton.memory.recalled import (
     BlockKind,
     Found,
     FoundItem,
+    ProcedureMatch,
+    ProcedureRetrieval,
     Recalled,
     RecalledBlock,
     RecalledItem,
     Retrieval,
-    SkillMatch,
-    SkillRetrieval,
 )
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
-MAX_SKILL_TOKENS = 4_000
+MAX_PROCEDURE_TOKENS = 4_000
 """Tokens of all skills' steps together. A skill that does not fit is left out."""
-MAX_SKILLS = 3
+MAX_PROCEDURES = 3
 """Skills in the prompt of one message."""
 MAX_QUERY_WORDS = 200
 """Words of a message that are compared with found texts."""
@@ -104,7 +104,7 @@ def select(
     *,
     today: date,
     sent: SentHistory = SentHistory(),
-    follows_skills: bool = True,
+    follows_procedures: bool = True,
 ) -> Recalled:
     """Choose what a prompt gets of what was found, by the agent's settings.
 
@@ -120,12 +120,12 @@ def select(
     lines: dict[BlockKind, _Line] = {BlockKind.KNOWLEDGE: knowledge_line, BlockKind.EPISODES: episode_line}
     judged = {BlockKind.KNOWLEDGE: knowledge, BlockKind.EPISODES: episodes}
     _fit(judged, heads, lines, memory.retrieved_tokens, words, counter)
-    procedure, skills = _procedure(found.procedure, memory, counter, follows_skills=follows_skills)
+    procedure, procedures = _procedure(found.procedure, memory, counter, follows_procedures=follows_procedures)
     return Recalled(
         procedure=procedure,
         knowledge=_block(BlockKind.KNOWLEDGE, found.knowledge, knowledge, heads[BlockKind.KNOWLEDGE], counter),
         episodes=_block(BlockKind.EPISODES, found.episodes, episodes, heads[BlockKind.EPISODES], counter),
-        skills=skills,
+        procedures=procedures,
     )
 
 
@@ -243,51 +243,53 @@ def _block(
 
 
 def _procedure(
-    retrieval: SkillRetrieval, memory: MemorySettings, counter: TokenCounter, *, follows_skills: bool
-) -> tuple[RecalledBlock, tuple[Skill, ...]]:
-    followed = set(map(id, retrieval.followed(memory.procedural_floor)[:MAX_SKILLS])) if follows_skills else set[int]()
-    room, items, prompts, skills = MAX_SKILL_TOKENS, [], [], []
+    retrieval: ProcedureRetrieval, memory: MemorySettings, counter: TokenCounter, *, follows_procedures: bool
+) -> tuple[RecalledBlock, tuple[Procedure, ...]]:
+    followed = (
+        set(map(id, retrieval.followed(memory.procedural_floor)[:MAX_PROCEDURES])) if follows_procedures else set[int]()
+    )
+    room, items, prompts, procedures = MAX_PROCEDURE_TOKENS, [], [], []
     for match in retrieval.matches:
-        prompt = Prompt(Role.SYSTEM, skill_steps(match.skill, match.trigger))
+        prompt = Prompt(Role.SYSTEM, procedure_steps(match.procedure, match.trigger))
         tokens = counter.count(str(prompt.content)) + MESSAGE_FRAME_TOKENS if id(match) in followed else 0
         reason = None
         if id(match) not in followed:
-            reason = _not_followed(match, memory, follows_skills=follows_skills)
+            reason = _not_followed(match, memory, follows_procedures=follows_procedures)
         elif tokens > room:
-            reason = f"over the cap of {MAX_SKILL_TOKENS} tokens"
+            reason = f"over the cap of {MAX_PROCEDURE_TOKENS} tokens"
         else:
             room -= tokens
             prompts.append(prompt)
-            skills.append(match.skill)
-        items.append(_skill_item(match, tokens if reason is None else 0, reason))
+            procedures.append(match.procedure)
+        items.append(_procedure_item(match, tokens if reason is None else 0, reason))
     block = RecalledBlock(
         BlockKind.PROCEDURE,
         tuple(items),
         tuple(prompts),
-        tokens=MAX_SKILL_TOKENS - room,
+        tokens=MAX_PROCEDURE_TOKENS - room,
         duration=retrieval.duration,
         error=retrieval.error,
     )
-    return block, tuple(skills)
+    return block, tuple(procedures)
 
 
-def _not_followed(match: SkillMatch, memory: MemorySettings, *, follows_skills: bool) -> str:
-    if not follows_skills:
+def _not_followed(match: ProcedureMatch, memory: MemorySettings, *, follows_procedures: bool) -> str:
+    if not follows_procedures:
         return "a specialist follows no skills of the main agent"
     if match.trigger is not None:
-        return f"beyond the first {MAX_SKILLS}"
+        return f"beyond the first {MAX_PROCEDURES}"
     if match.score < memory.procedural_floor:
         return f"below the floor for procedures: {match.score:.3f} < {memory.procedural_floor:g}"
     return "another skill fits better"
 
 
-def _skill_item(match: SkillMatch, tokens: int, reason: str | None) -> RecalledItem:
-    skill = match.skill
+def _procedure_item(match: ProcedureMatch, tokens: int, reason: str | None) -> RecalledItem:
+    procedure = match.procedure
     signals: dict[str, float] = {}
     if match.trigger is not None:
         signals["trigger"] = 1.0
     if match.cosine is not None:
         signals["meaning"] = match.cosine
-    name = f"{skill.draft.name} (version {skill.version})"
-    text = f"{skill.draft.description} Trigger: {match.trigger}" if match.trigger else skill.draft.description
-    return RecalledItem(skill.slug, name, text, None, match.score, signals, tokens, reason, "skill")
+    name = f"{procedure.draft.name} (version {procedure.version})"
+    text = f"{procedure.draft.description} Trigger: {match.trigger}" if match.trigger else procedure.draft.description
+    return RecalledItem(procedure.slug, name, text, None, match.score, signals, tokens, reason, "skill")

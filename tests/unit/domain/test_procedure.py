@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.skill import (
-    InvalidSkill,
-    Skill,
-    SkillDraft,
-    SkillStatus,
-    SkillStep,
+from baton.domain.procedure import (
+    InvalidProcedure,
+    Procedure,
+    ProcedureDraft,
+    ProcedureStatus,
+    ProcedureStep,
     draft_from,
     matched,
     slug_of,
-    try_skill,
+    try_draft,
 )
 from baton.domain.skill_markdown import MAX_BYTES, parse_skill_markdown, skill_markdown
 from tests.unit.domain.skill_creation import NOW
@@ -52,7 +52,7 @@ allowed-tools:
 
 
 def problems(text: str) -> str:
-    with pytest.raises(InvalidSkill) as refusal:
+    with pytest.raises(InvalidProcedure) as refusal:
         parse_skill_markdown(text)
     return str(refusal.value)
 
@@ -128,20 +128,20 @@ def test_a_short_file_cannot_stand_for_an_endless_value() -> None:
     ],
 )
 def test_fields_that_make_no_skill_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidSkill):
+    with pytest.raises(InvalidProcedure):
         draft_from(wrong)
 
 
 def test_samples_tell_which_messages_the_skill_answers() -> None:
-    trials = try_skill(DRAFT, ["Please send a Slack alert", "What is Slack?", "Alert the team on Slack!"])
+    trials = try_draft(DRAFT, ["Please send a Slack alert", "What is Slack?", "Alert the team on Slack!"])
     assert [trial.trigger for trial in trials] == ["send slack alert", None, r"alert (me|the team) on slack"]
     assert [trial.matches for trial in trials] == [True, False, True]
 
 
-def test_only_active_skills_answer_messages() -> None:
-    skill = Skill(DRAFT, "acme", "assistant", "ada", NOW, version=1)
-    active = replace(skill, status=SkillStatus.ACTIVE)
-    assert matched([skill, active], "send a slack alert") == [(active, "send slack alert")]
+def test_only_approved_procedures_answer_messages() -> None:
+    procedure = Procedure(DRAFT, "acme", "assistant", "ada", NOW, version=1)
+    active = replace(procedure, status=ProcedureStatus.APPROVED)
+    assert matched([procedure, active], "send a slack alert") == [(active, "send slack alert")]
     assert matched([active], "hello") == []
 
 
@@ -183,7 +183,7 @@ drafts = st.builds(
 
 
 @given(drafts)
-def test_any_draft_comes_back_from_its_skill_md(draft: SkillDraft) -> None:
+def test_any_draft_comes_back_from_its_skill_md(draft: ProcedureDraft) -> None:
     assert parse_skill_markdown(skill_markdown(draft)) == draft
 
 
@@ -191,7 +191,7 @@ def test_any_draft_comes_back_from_its_skill_md(draft: SkillDraft) -> None:
 def test_any_text_is_a_skill_or_an_error(text: str) -> None:
     try:
         draft = parse_skill_markdown(text)
-    except InvalidSkill as refusal:
+    except InvalidProcedure as refusal:
         reasons = refusal.problems
     else:
         reasons = ("none",)
@@ -201,4 +201,4 @@ def test_any_text_is_a_skill_or_an_error(text: str) -> None:
 
 def test_steps_are_one_line_each() -> None:
     draft = draft_from({**FIELDS, "steps": [{"text": "Ask\n\nfor\tit.", "condition": " skip  it "}]})
-    assert draft.steps == (SkillStep("Ask for it.", "skip it"),)
+    assert draft.steps == (ProcedureStep("Ask for it.", "skip it"),)

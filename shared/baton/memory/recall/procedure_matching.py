@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from baton.domain.errors import EmbedderUnavailable
+from baton.domain.procedure import Procedure, ProcedureStatus, matched
 from baton.domain.search import Vector
-from baton.domain.skill import Skill, SkillStatus, matched
 from baton.domain.triggers import is_phrase
-from baton.memory.recalled import SkillMatch
+from baton.memory.recalled import ProcedureMatch
 from baton.ports.embedder import Embedder
 
 MAX_KNOWN = 2_000
@@ -25,30 +25,30 @@ _Key = tuple[str, str, str, int, str]
 """Tenant, agent, slug, version and embedding model."""
 
 
-def by_trigger(skills: Sequence[Skill], text: str) -> tuple[SkillMatch, ...]:
+def by_trigger(procedures: Sequence[Procedure], text: str) -> tuple[ProcedureMatch, ...]:
     """Return the active skills that the message asks for by a trigger, in the order of the skills."""
-    return tuple(SkillMatch(skill, trigger) for skill, trigger in matched(skills, text))
+    return tuple(ProcedureMatch(procedure, trigger) for procedure, trigger in matched(procedures, text))
 
 
-class SkillVectors:
+class ProcedureVectors:
     """Embeds skills, each version once, and compares messages with them."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._known: OrderedDict[_Key, tuple[Vector, ...]] = OrderedDict()
 
-    async def nearest(self, skills: Sequence[Skill], vector: Vector) -> tuple[SkillMatch, ...]:
+    async def nearest(self, procedures: Sequence[Procedure], vector: Vector) -> tuple[ProcedureMatch, ...]:
         """Return the active skills most similar to a message, best first. Raises ``EmbedderUnavailable``."""
-        active = [skill for skill in skills if skill.status is SkillStatus.ACTIVE][:MAX_EMBEDDED]
+        active = [procedure for procedure in procedures if procedure.status is ProcedureStatus.APPROVED][:MAX_EMBEDDED]
         vectors = await self._vectors(active)
         found = [
-            SkillMatch(skill, None, max(_cosine(vector, each) for each in views))
-            for skill, views in zip(active, vectors, strict=True)
+            ProcedureMatch(procedure, None, max(_cosine(vector, each) for each in views))
+            for procedure, views in zip(active, vectors, strict=True)
         ]
-        return tuple(sorted(found, key=lambda match: (-match.score, match.skill.slug))[:SHOWN])
+        return tuple(sorted(found, key=lambda match: (-match.score, match.procedure.slug))[:SHOWN])
 
-    async def _vectors(self, skills: Sequence[Skill]) -> list[tuple[Vector, ...]]:
-        texts = {self._key(skill): _texts(skill) for skill in skills}
+    async def _vectors(self, procedures: Sequence[Procedure]) -> list[tuple[Vector, ...]]:
+        texts = {self._key(procedure): _texts(procedure) for procedure in procedures}
         # Another message may push known vectors out while these are embedded.
         found = {key: self._known[key] for key in texts if key in self._known}
         missing = [key for key in texts if key not in found]
@@ -64,13 +64,13 @@ class SkillVectors:
             self._known.popitem(last=False)
         return [found[key] for key in texts]
 
-    def _key(self, skill: Skill) -> _Key:
-        return skill.tenant_id, skill.agent_id, skill.slug, skill.version, self._embedder.name
+    def _key(self, procedure: Procedure) -> _Key:
+        return procedure.tenant_id, procedure.agent_id, procedure.slug, procedure.version, self._embedder.name
 
 
-def _texts(skill: Skill) -> list[str]:
+def _texts(procedure: Procedure) -> list[str]:
     """Return what is embedded of a skill: name and description, and each trigger that is a phrase."""
-    draft = skill.draft
+    draft = procedure.draft
     phrases = [trigger for trigger in draft.triggers if is_phrase(trigger)]
     return [f"{draft.name}: {draft.description}", *phrases[:MAX_PHRASES]]
 
