@@ -20,7 +20,7 @@ async def managed_agent(services: ApiServices, scope: Scope, agent_id: str, perm
     """
     scope.require(permission, action)
     try:
-        return services.agents.get(scope, agent_id).id
+        return (await services.agents.get(scope, agent_id)).id
     except UnknownAgent as error:
         if error.permission is not None:
             detail = {"agentId": agent_id, "permission": error.permission}

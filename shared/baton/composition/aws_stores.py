@@ -22,11 +22,7 @@ if TYPE_CHECKING:
     from baton.ports.live import LiveRegistry
     from baton.ports.procedures import ProcedureStore
     from baton.ports.run_records import RunRecords
-<<<<<<< HEAD
-    from baton.ports.skills import SkillStore
     from baton.ports.sources import SourceObjects, SourceStore
-=======
->>>>>>> int
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
     from baton.ports.workflows import WorkflowStore

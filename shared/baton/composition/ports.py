@@ -33,11 +33,7 @@ if TYPE_CHECKING:
     from baton.ports.retentions import Retentions
     from baton.ports.run_records import RunRecords
     from baton.ports.search_index import SearchIndex
-<<<<<<< HEAD
-    from baton.ports.skills import SkillStore
     from baton.ports.sources import SourceObjects, SourceStore, WebPages
-=======
->>>>>>> int
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
     from baton.ports.token_counter import TokenCounter

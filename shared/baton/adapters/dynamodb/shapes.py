@@ -17,12 +17,8 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.handoff import HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
-<<<<<<< HEAD
-from baton.domain.skill import Skill
-from baton.domain.source import Source, SourcePage
-=======
 from baton.domain.procedure import Procedure
->>>>>>> int
+from baton.domain.source import Source, SourcePage
 from baton.domain.task import Task, TaskMessage
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.workflow import Workflow
