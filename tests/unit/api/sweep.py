@@ -172,6 +172,10 @@ class Sweep:
                 values = [(each,) for each in [begun["requestId"], *others]]
             case ["agent_id"]:
                 values = [(each.id,) for each in self.harness.catalog.all()] + [(each,) for each in others]
+            case ["agent_id", "document_id"]:
+                values = [("assistant", each) for each in [*self.harness.documents_made, *others]]
+            case ["agent_id", "source_id"]:
+                values = [("assistant", each) for each in [*self.harness.sources_made, *others]]
             case ["episode_id"]:
                 episodes = (await client.get("/v1/episodes", params={"limit": 100})).json()["items"]
                 values = [(each["id"],) for each in episodes] + [(each,) for each in others]
