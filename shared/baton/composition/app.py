@@ -179,6 +179,37 @@ class App:
 
         return DocumentRecords(self.ports.documents)
 
+    @cached_property
+    def documents(self) -> Documents:
+        """Takes in, lists and deletes documents of agents."""
+        from baton.knowledge.documents import Documents
+
+        ports = self.ports
+        return Documents(ports.documents, ports.document_files, ports.ingestions, ports.audit, ports.clock)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Creates, lists and deletes sources of documents."""
+        from baton.knowledge.sources import Sources
+
+        ports = self.ports
+        return Sources(ports.sources, ports.source_rules, ports.audit, ports.clock)
+
+    @cached_property
+    def source_refreshes(self) -> SourceRefreshes:
+        """Reads due sources."""
+        from baton.knowledge.page_listing import PageListings
+        from baton.knowledge.page_refresh import PageRefreshes
+        from baton.knowledge.source_refresh import SourceRefreshes
+
+        ports = self.ports
+        return SourceRefreshes(
+            ports.sources,
+            PageRefreshes(ports.sources, self.documents, ports.web_pages, ports.source_objects),
+            PageListings(ports.web_pages, ports.source_objects, ports.source_rules),
+            ports.clock,
+        )
+
     # Personal data
 
     @cached_property
@@ -224,39 +255,6 @@ class App:
         ports = self.ports
         return Exports(
             ports.store, ports.records, ports.handoffs, ports.workflows, ports.episodes, ports.audit, ports.clock
-        )
-
-    # Documents
-
-    @cached_property
-    def documents(self) -> Documents:
-        """Takes in, lists and deletes documents of agents."""
-        from baton.knowledge.documents import Documents
-
-        ports = self.ports
-        return Documents(ports.documents, ports.document_files, ports.ingestions, ports.audit, ports.clock)
-
-    @cached_property
-    def sources(self) -> Sources:
-        """Creates, lists and deletes sources of documents."""
-        from baton.knowledge.sources import Sources
-
-        ports = self.ports
-        return Sources(ports.sources, ports.source_rules, ports.audit, ports.clock)
-
-    @cached_property
-    def source_refreshes(self) -> SourceRefreshes:
-        """Reads due sources."""
-        from baton.knowledge.page_listing import PageListings
-        from baton.knowledge.page_refresh import PageRefreshes
-        from baton.knowledge.source_refresh import SourceRefreshes
-
-        ports = self.ports
-        return SourceRefreshes(
-            ports.sources,
-            PageRefreshes(ports.sources, self.documents, ports.web_pages, ports.source_objects),
-            PageListings(ports.web_pages, ports.source_objects, ports.source_rules),
-            ports.clock,
         )
 
     # Turns

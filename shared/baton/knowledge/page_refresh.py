@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -17,6 +18,8 @@ from baton.knowledge.page_titles import name_of, path_of, title_of
 from baton.ports.sources import PageContent, PageUnavailable, SourceObjects, SourceStore, WebPages
 
 MAX_MESSAGE = 300
+PAGE_SECONDS = 120
+"""The time limit of a page with its redirects and the pauses between them."""
 
 
 class PageOutcome(StrEnum):
@@ -75,6 +78,13 @@ class PageRefreshes:
         await self._store.remove_page(scope, source, page)
 
     async def _fetch(self, source: Source, listed: ListedPage, page: SourcePage) -> PageContent | None:
+        try:
+            async with asyncio.timeout(PAGE_SECONDS):
+                return await self._content(source, listed, page)
+        except TimeoutError:
+            raise PageUnavailable(f"It could not be read within {PAGE_SECONDS} seconds.") from None
+
+    async def _content(self, source: Source, listed: ListedPage, page: SourcePage) -> PageContent | None:
         is_known = page.sha256 is not None
         if source.kind is SourceKind.S3:
             if is_known and listed.etag == page.etag:

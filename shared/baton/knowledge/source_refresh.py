@@ -26,6 +26,8 @@ LEASE = timedelta(minutes=16)
 """When another worker takes over. No worker lives longer (Lambda ends it after 15 minutes)."""
 SLICE_SECONDS = 60.0
 """The time of one slice, so that a large source does not keep others waiting. Its last page may exceed it."""
+LISTING_SECONDS = 120
+"""The time limit for all sitemaps of an index."""
 CONCURRENT = 4
 """Sources that are read at the same time: each keeps at most one page (50 MB) in memory."""
 NOTED_EVERY = 20
@@ -128,7 +130,7 @@ class SourceRefreshes:
 
     async def _refresh(self, scope: Scope, source: Source, end: float, report: RefreshReport) -> None:
         try:
-            listing = await self._listings.of(scope, source)
+            listing = await self._listing(scope, source)
         except PageUnavailable as failure:
             await self._end(scope, source, documents=source.documents, error=str(failure))
             return
@@ -154,6 +156,13 @@ class SourceRefreshes:
             source = _counted(source, page.url, PageResult(PageOutcome.DELETED))
         kept = await self._store.pages(scope, source)
         await self._end(scope, source, documents=sum(page.sha256 is not None for page in kept), error=None)
+
+    async def _listing(self, scope: Scope, source: Source) -> PageListing:
+        try:
+            async with asyncio.timeout(LISTING_SECONDS):
+                return await self._listings.of(scope, source)
+        except TimeoutError:
+            raise PageUnavailable(f"Its pages could not be listed within {LISTING_SECONDS} seconds.") from None
 
     async def _remove(self, scope: Scope, source: Source, end: float) -> None:
         """Delete the documents of a deleted source; and again when no worker can be alive that creates more."""
