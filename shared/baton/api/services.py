@@ -68,8 +68,7 @@ class ApiServices:
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
     importer: Importer
-    documents: Documents
-    sources: Sources
+    app: App
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -102,9 +101,18 @@ class ApiServices:
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,
             importer=app.importer,
-            documents=app.documents,
-            sources=app.sources,
+            app=app,
         )
+
+    @property
+    def documents(self) -> Documents:
+        """Documents of agents. Built by the first request for them: the function that streams has none."""
+        return self.app.documents
+
+    @property
+    def sources(self) -> Sources:
+        """Sources of documents, likewise."""
+        return self.app.sources
 
 
 def services(request: Request) -> ApiServices:
