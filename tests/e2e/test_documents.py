@@ -20,7 +20,7 @@ from tests.e2e.users import Json, User
 
 WRITE = "document:write"
 SECONDS = 90
-HANDBOOK = "# Travel\n\nA hotel room may cost at most 140 euros a night.\n\n# Sick leave\n\nCall before nine.\n"
+HANDBOOK = "Travel\n\nA hotel room may cost at most 140 euros a night.\n\nSick leave\n\nCall before nine.\n"
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def editor(new_user: NewUser) -> User:
 async def announce(user: User, body: str, **fields: Any) -> Json:
     """POST a document; the answer."""
     data = body.encode()
-    asked = {"name": "handbook.md", "contentType": "text/markdown", "size": len(data)}
+    asked = {"name": "handbook.txt", "contentType": "text/plain", "size": len(data)}
     asked |= {"sha256": hashlib.sha256(data).hexdigest(), **fields}
     answer = await user.post("/agents/assistant/documents", asked)
     assert answer.status_code == 201, answer.text
@@ -126,7 +126,7 @@ def site() -> Iterator[tuple[str, dict[str, str]]]:
             status = 404 if body is None else 304 if self.headers["If-None-Match"] == tag else 200
             self.send_response(status)
             self.send_header("ETag", tag)
-            self.send_header("Content-Type", "application/xml" if self.path.endswith(".xml") else "text/html")
+            self.send_header("Content-Type", "application/xml" if self.path.endswith(".xml") else "text/plain")
             sent = (body or "").encode() if status == 200 else b""
             self.send_header("Content-Length", str(len(sent)))
             self.end_headers()
@@ -147,13 +147,13 @@ async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
 ) -> None:
     url, pages = site
     pages |= {
-        "/sitemap.xml": f"<urlset><url><loc>{url}/a</loc></url><url><loc>{url}/b</loc></url></urlset>",
-        "/a": "<html><head><title>First</title></head><body><p>Alpha is the first letter.</p></body></html>",
-        "/b": "<html><head><title>Second</title></head><body><p>Beta is the second letter.</p></body></html>",
+        "/sitemap.xml": f"<urlset><url><loc>{url}/a.txt</loc></url><url><loc>{url}/b.txt</loc></url></urlset>",
+        "/a.txt": "Alpha is the first letter.",
+        "/b.txt": "Beta is the second letter.",
     }
     bucket = cloud.environment["BATON_BUCKET"]
     s3 = client("s3", cloud.environment["AWS_ENDPOINT_URL_S3"])
-    s3.put_object(Bucket=bucket, Key=f"{tenant}/~sources/gamma.md", Body=b"# Third\n\nGamma is the third letter.\n")
+    s3.put_object(Bucket=bucket, Key=f"{tenant}/~sources/gamma.txt", Body=b"Gamma is the third letter.\n")
     s3.close()
     made = [
         await editor.post("/agents/assistant/sources", body)
@@ -170,17 +170,17 @@ async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
         items = (await editor.read("/agents/assistant/documents"))["items"]
         return {item["title"]: item["status"] for item in items}
 
-    all_ready = dict.fromkeys(("First", "Second", "Third"), "ready")
+    all_ready = dict.fromkeys(("a.txt", "b.txt", "gamma.txt"), "ready")
     assert await eventually(documents, lambda found: found == all_ready) == all_ready
     read = await editor.read(f"/agents/assistant/sources/{sitemap}")
     assert (read["status"], read["documents"], read["counts"]["changed"]) == ("ready", 2, 2)
 
-    pages["/sitemap.xml"] = f"<urlset><url><loc>{url}/a</loc></url></urlset>"
+    pages["/sitemap.xml"] = f"<urlset><url><loc>{url}/a.txt</loc></url></urlset>"
     assert (await editor.post(f"/agents/assistant/sources/{sitemap}/refresh", {})).status_code == 202
     cloud.read_sources()
     read = await editor.read(f"/agents/assistant/sources/{sitemap}")
     assert read["counts"] == {"changed": 0, "unchanged": 1, "deleted": 1, "failed": 0}
-    assert set(await documents()) == {"First", "Third"}
+    assert set(await documents()) == {"a.txt", "gamma.txt"}
     check_problem(
         await editor.post("/agents/assistant/sources", {"kind": "s3", "prefix": f"s3://{bucket}/other/~sources/"}),
         422,

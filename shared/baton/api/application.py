@@ -21,6 +21,7 @@ from baton.api import (
     files,
     forks,
     health,
+    knowledge,
     messages,
     personal_data,
     problems,
@@ -92,6 +93,7 @@ def create_app(
         agents,
         documents,
         sources,
+        knowledge,
         personal_data,
     )
     for router in (noun.router for noun in nouns):

@@ -15,6 +15,7 @@ from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
 from baton.knowledge.documents import Documents
+from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.knowledge.sources import Sources
 from baton.memory.episodes.episode_messages import EpisodeMessages
 from baton.memory.episodes.episode_search import EpisodeSearch
@@ -69,6 +70,7 @@ class ApiServices:
     episode_search: EpisodeSearch
     importer: Importer
     app: App
+    knowledge_search: KnowledgeSearch
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -102,6 +104,7 @@ class ApiServices:
             episode_search=app.episode_search,
             importer=app.importer,
             app=app,
+            knowledge_search=app.knowledge_search,
         )
 
     @property

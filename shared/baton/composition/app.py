@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from baton.knowledge.documents import Documents
     from baton.knowledge.ingestion import Ingestion
     from baton.knowledge.ingestion_starts import IngestionStarts
+    from baton.knowledge.knowledge_search import KnowledgeSearch
     from baton.knowledge.source_refresh import SourceRefreshes
     from baton.knowledge.sources import Sources
     from baton.memory.episodes.episode_index import EpisodeIndex
@@ -388,7 +389,15 @@ class App:
         """Retrieves what is remembered."""
         from baton.memory.recall.recall import Recall
 
-        return Recall(self.ports.search, self.ports.embedder, deadline=self.ports.recall_deadline)
+        ports = self.ports
+        return Recall(ports.search, self.knowledge_search, ports.embedder, deadline=ports.recall_deadline)
+
+    @cached_property
+    def knowledge_search(self) -> KnowledgeSearch:
+        """Searches the documents of agents."""
+        from baton.knowledge.knowledge_search import KnowledgeSearch
+
+        return KnowledgeSearch(self.ports.search, self.ports.documents, self.ports.embedder)
 
     @cached_property
     def inspector(self) -> Inspector:

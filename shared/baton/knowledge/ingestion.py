@@ -256,9 +256,10 @@ class Ingestion:
 
     async def _embedded(self, document: Document, chunks: Sequence[Chunk]) -> Sequence[Vector | None]:
         if not self.embedder.dimensions:  # switched off: texts are found by their words
-            return [None] * len(chunks)
-        vectors = await self.embedder.embed(chunk_texts(document, chunks))
-        if len(vectors) != len(chunks):
+            return []
+        texts = chunk_texts(document, chunks)
+        vectors = await self.embedder.embed(texts)
+        if len(vectors) != len(texts):
             raise EmbedderUnavailable
         return vectors
 

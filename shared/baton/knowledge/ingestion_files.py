@@ -11,7 +11,7 @@ from baton.domain.extracted import Chunk, ExtractedText
 from baton.off_loop import off_loop
 
 BATCH = 128
-"""Chunks that are embedded and indexed at once: two requests of the embedder, at the same time."""
+"""Chunks that are embedded and indexed at once: up to a dozen requests of the embedder, four at the same time."""
 
 
 def part_name(index: int) -> str:
