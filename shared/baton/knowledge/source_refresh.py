@@ -58,16 +58,13 @@ class SourceRefreshes:
         pages: PageRefreshes,
         listings: PageListings,
         clock: Clock,
-        *,
-        slice_seconds: float = SLICE_SECONDS,
     ) -> None:
         self._store = store
         self._pages = pages
         self._listings = listings
         self._clock = clock
-        self._slice_seconds = slice_seconds
 
-    async def refresh_due(self, *, seconds: float) -> RefreshReport:
+    async def refresh_due(self, *, seconds: float, slice_seconds: float = SLICE_SECONDS) -> RefreshReport:
         """Read due sources for about ``seconds``; what has begun by then ends with its slice."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
@@ -85,7 +82,7 @@ class SourceRefreshes:
                 if loop.time() >= deadline:
                     report.is_complete = False
                     break
-                task = asyncio.ensure_future(self._deal_with(due, report))
+                task = asyncio.ensure_future(self._deal_with(due, slice_seconds, report))
                 working.add(task)
                 task.add_done_callback(ended)
         finally:
@@ -93,9 +90,9 @@ class SourceRefreshes:
                 await asyncio.wait(working)
         return report
 
-    async def _deal_with(self, due: DueSource, report: RefreshReport) -> None:
+    async def _deal_with(self, due: DueSource, slice_seconds: float, report: RefreshReport) -> None:
         """Refresh or remove a source. A fault must not stop the others: it is tried again after the lease."""
-        end = asyncio.get_running_loop().time() + self._slice_seconds
+        end = asyncio.get_running_loop().time() + slice_seconds
         report.sources += 1
         try:
             claimed = await self._claim(due.scope, due.source)

@@ -120,7 +120,7 @@ class RecordedHarness(HandoffHarness):
             self.tools.add(function.__name__, function)
         self.tools.add("delete", remove, parameters=page, requires_approval=True)
 
-    async def documents(self) -> None:
+    async def documents_added(self) -> None:
         """A document in every state, and sources that have been read, are being read and have failed."""
         errors = (PageError(3, "The page holds no text."),)
         ready = replace(waiting(1), status=VersionStatus.READY, chunks=40, page_errors=errors, page_error_count=1)
@@ -149,7 +149,7 @@ class RecordedHarness(HandoffHarness):
 
     async def everything(self) -> None:
         """Play every scene. The one whose worker dies and the one that is still running come last."""
-        await self.documents()
+        await self.documents_added()
         await self.words()
         await self.attachments()
         await self.calls()

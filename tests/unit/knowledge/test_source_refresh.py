@@ -17,9 +17,7 @@ from baton.domain.identity import Scope
 from baton.domain.source import Source, SourceStatus
 from baton.domain.source_rules import SourceRules
 from baton.knowledge import page_listing, source_refresh
-from baton.knowledge.page_listing import PageListings
-from baton.knowledge.page_refresh import PageRefreshes
-from baton.knowledge.source_refresh import LEASE, RefreshReport, SourceRefreshes
+from baton.knowledge.source_refresh import LEASE, SLICE_SECONDS, RefreshReport
 from baton.knowledge.sources import SourceRequest
 from baton.ports.sources import PageContent, PageUnavailable
 from tests.fakes.documents import FakeDocumentFiles, FakeDocuments
@@ -52,13 +50,17 @@ class World:
         self.ada, self.clock = self.harness.ada, self.harness.clock
         self.store, self.web, self.objects = FakeSources(), FakeWebPages(), FakeSourceObjects()
         self.documents, self.files = FakeDocuments(), FakeDocumentFiles()
-        self.app: App = build(
+        self.app = self.allowing(self.rules)
+
+    def allowing(self, rules: SourceRules) -> App:
+        """The application, with other rules."""
+        return build(
             replace(
                 self.harness.ports,
                 sources=self.store,
                 web_pages=self.web,
                 source_objects=self.objects,
-                source_rules=self.rules,
+                source_rules=rules,
                 documents=self.documents,
                 document_files=self.files,
             )
@@ -69,17 +71,8 @@ class World:
         asked = SourceRequest(**{"kind": "urls", "refresh_hours": 24} | empty | fields)
         return await self.app.sources.create(scope or self.ada, AGENT, asked)
 
-    async def refresh(self, *, slice_seconds: float | None = None) -> RefreshReport:
-        refreshes = self.app.source_refreshes
-        if slice_seconds is not None:
-            refreshes = SourceRefreshes(
-                self.store,
-                PageRefreshes(self.store, self.app.documents, self.web, self.objects),
-                PageListings(self.web, self.objects, self.rules),
-                self.clock,
-                slice_seconds=slice_seconds,
-            )
-        return await refreshes.refresh_due(seconds=30)
+    async def refresh(self, *, slice_seconds: float = SLICE_SECONDS) -> RefreshReport:
+        return await self.app.source_refreshes.refresh_due(seconds=30, slice_seconds=slice_seconds)
 
     async def later(self, elapsed: timedelta = DAY) -> RefreshReport:
         self.clock.advance(elapsed.total_seconds())
@@ -306,8 +299,8 @@ async def test_objects_below_a_prefix_are_read_when_their_etag_has_changed(world
 async def test_a_prefix_that_is_no_longer_allowed_is_not_read(world: World) -> None:
     world.objects.contents["manuals", "acme/a.txt"] = page("A", etag="1", content_type="text/plain")
     source = await world.create(kind="s3", prefix="s3://manuals/acme/")
-    world.rules = SourceRules()
-    await world.refresh(slice_seconds=30)
+    world.app = world.allowing(SourceRules())
+    await world.refresh()
     assert world.alive() == {}
     assert "does not allow" in ((await world.source(source)).error or "")
 
