@@ -25,6 +25,7 @@ from baton.api import (
     messages,
     personal_data,
     problems,
+    procedures,
     run_records,
     runs,
     sources,
@@ -95,6 +96,7 @@ def create_app(
         sources,
         knowledge,
         personal_data,
+        procedures,
     )
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")
