@@ -66,6 +66,15 @@ PROTECTED = [
     ("POST", "/v1/agents/assistant/procedures/slack-alert/approve"),
     ("POST", "/v1/agents/assistant/procedures/slack-alert/reject"),
     ("GET", "/v1/skills"),
+    ("POST", "/v1/agents/assistant/documents"),
+    ("GET", "/v1/agents/assistant/documents"),
+    ("GET", "/v1/agents/assistant/documents/doc_00000000000000000000000000000001"),
+    ("DELETE", "/v1/agents/assistant/documents/doc_00000000000000000000000000000001"),
+    ("POST", "/v1/agents/assistant/sources"),
+    ("GET", "/v1/agents/assistant/sources"),
+    ("GET", "/v1/agents/assistant/sources/src_00000000000000000000000000000001"),
+    ("DELETE", "/v1/agents/assistant/sources/src_00000000000000000000000000000001"),
+    ("POST", "/v1/agents/assistant/sources/src_00000000000000000000000000000001/refresh"),
 ]
 
 
@@ -275,7 +284,7 @@ async def test_the_description_is_valid_openapi(openapi: dict[str, Any]) -> None
 
 async def test_the_description_holds_every_route(openapi: dict[str, Any]) -> None:
     described = {(method.upper(), re.sub(r"\{\w+\}", "{}", path)) for path, method, _ in operations(openapi)}
-    named = re.compile(r"/(550e[\w-]+|assistant|task-1|me|request-1|slack-alert|tutor|1)(?=/|$)")
+    named = re.compile(r"/(550e[\w-]+|(?:doc|src)_0+1|assistant|task-1|me|request-1|slack-alert|tutor|1)(?=/|$)")
     placeholders = {(method, named.sub("/{}", path)) for method, path in PROTECTED}
     assert described == placeholders | {("GET", "/health")}
 
