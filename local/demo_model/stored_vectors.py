@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -44,7 +45,8 @@ class StoredVectors:
             unfinished.replace(self._path)
         except OSError as problem:
             logger.warning("Vectors are not kept for the next run: %s", problem)
-            unfinished.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
         self.__dict__["_vectors"] = stored
 
     @cached_property
@@ -52,9 +54,10 @@ class StoredVectors:
         import numpy as np
 
         try:
-            with np.load(self._path, allow_pickle=False) as stored:
+            # Numpy leaves a file open that it has opened itself and cannot read.
+            with self._path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 checksums, vectors = stored["checksums"], stored["vectors"]
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except (OSError, ValueError, TypeError, AttributeError, KeyError, EOFError, zipfile.BadZipFile):
             return {}
         if vectors.shape != (len(checksums), self._dimensions) or vectors.dtype != np.float32:
             return {}
