@@ -11,13 +11,17 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from baton.composition import deployed_ports, event_loop
 from baton.domain.document import Document, DocumentVersion, VersionStatus, chunk_source_id
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName, SearchFilter
-from baton.ports.documents import ORIGINAL
+from baton.ports.agent_catalog import AgentCatalog
+from baton.ports.clock import Clock
+from baton.ports.documents import ORIGINAL, DocumentFiles, DocumentStore
+from baton.ports.search_index import SearchIndex
 from local.demo_model.sentence_encoder import SentenceEncoder
 from local.settings import ROOT
 
@@ -33,16 +37,43 @@ DOCUMENT_SECONDS = 300.0
 _IDS = uuid.UUID("8b1d6a51-9d0e-5f0c-a3b1-6a1f5c557b11")
 
 
+class DocumentationPorts(Protocol):
+    """What of a deployment's ports the documentation needs."""
+
+    @property
+    def documents(self) -> DocumentStore: ...
+
+    @property
+    def document_files(self) -> DocumentFiles: ...
+
+    @property
+    def search(self) -> SearchIndex: ...
+
+    @property
+    def catalog(self) -> AgentCatalog: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+
 class Documentation:
     """Puts the documentation into the pipeline that every document goes through, in the background.
 
     Documents of an earlier run that have not changed stay as they are.
     """
 
-    def __init__(self, encoder: SentenceEncoder, progress: Callable[[str], None], root: Path = ROOT) -> None:
+    def __init__(
+        self,
+        encoder: SentenceEncoder,
+        progress: Callable[[str], None],
+        *,
+        root: Path = ROOT,
+        ports: Callable[[], DocumentationPorts] = deployed_ports,
+    ) -> None:
         self._encoder = encoder
         self._progress = progress
         self._root = root
+        self._ports = ports
         self._scope = Scope(TENANT, USER)
         self._stopped = threading.Event()
         self._work: Future[None] | None = None
@@ -67,7 +98,7 @@ class Documentation:
 
     async def _ingest_all(self) -> None:
         pages = list(_pages(self._root))
-        known = {agent.id for agent in deployed_ports().agent_files.all()}
+        known = {agent.id for agent in self._ports().catalog.all()}
         agents = [agent for agent in AGENTS if agent in known]
         if not pages or not agents:
             return
@@ -93,7 +124,7 @@ class Documentation:
 
     async def _ingest(self, agent_id: str, page: Path) -> bool:
         """Have one page ingested unless it is ready, and return whether it is ready in the end."""
-        ports = deployed_ports()
+        ports = self._ports()
         body = await asyncio.to_thread(page.read_bytes)
         checksum, now = hashlib.sha256(body).hexdigest(), ports.clock.now()
         document_id = self._id(agent_id, page)
@@ -124,7 +155,7 @@ class Documentation:
     async def _is_ready(self, agent_id: str, document_id: str, checksum: str) -> bool:
         """Wait until a document is ready or has failed."""
         for _ in range(int(DOCUMENT_SECONDS / POLL_SECONDS)):
-            document = await deployed_ports().documents.get(self._scope, agent_id, document_id)
+            document = await self._ports().documents.get(self._scope, agent_id, document_id)
             if document is None or document.deleted_at is not None or self._stopped.is_set():
                 return False
             if document.latest.status is VersionStatus.FAILED:
@@ -137,7 +168,7 @@ class Documentation:
 
     async def _texts(self, agent_id: str, pages: list[Path]) -> AsyncIterator[str]:
         """Yield what was embedded of the pages."""
-        ports = deployed_ports()
+        ports = self._ports()
         for page in pages:
             document = await ports.documents.get(self._scope, agent_id, self._id(agent_id, page))
             if document is None or document.active is None:
