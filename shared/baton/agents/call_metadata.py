@@ -11,7 +11,9 @@ from baton.domain.running_conversation import RunningConversation
 from baton.memory.recalled import NOTHING_RECALLED, Recalled, RecalledItem
 
 MAX_RECALLED = 3
-"""Recalled items that a request names, the best ones."""
+"""Recalled items that a request names, the best ones. Endpoints limit the number of values to 16."""
+MAX_RECALLED_OF_CONSULTED = 5
+"""The same for an agent that another one consults: it has no workflow to tell of."""
 MAX_SECTION_CHARS = 80
 """Characters of the headings above a chunk, the innermost ones."""
 MAX_RECALLED_CHARS = 480
@@ -26,7 +28,7 @@ def call_metadata(
     if recalled.procedures:
         draft = recalled.procedures[0].draft
         told |= {"skill.name": draft.name, "skill.steps": [step.text for step in draft.steps]}
-    told |= dict(_recalled(recalled))
+    told |= dict(_recalled(recalled, MAX_RECALLED if conversation is not None else MAX_RECALLED_OF_CONSULTED))
     if conversation is None:
         return told
     if conversation.resumable:
@@ -39,10 +41,10 @@ def call_metadata(
     return told
 
 
-def _recalled(recalled: Recalled) -> Iterator[tuple[str, dict[str, Any]]]:
+def _recalled(recalled: Recalled, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield what is remembered, best first."""
     items = [item for block in (recalled.knowledge, recalled.episodes) for item in block.included]
-    for number, item in enumerate(sorted(items, key=lambda item: -(item.score or 0.0))[:MAX_RECALLED], start=1):
+    for number, item in enumerate(sorted(items, key=lambda item: -(item.score or 0.0))[:limit], start=1):
         yield f"recalled.{number}", _told(item)
 
 
