@@ -13,6 +13,7 @@ from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark
 from baton.domain.usage import Usage
 from baton.ports.audit import AuditLog
+from baton.ports.captures import CaptureStore
 from baton.ports.episodes import Episodes
 from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
@@ -42,6 +43,7 @@ class Stores:
     handoffs: HandoffStore
     workflows: WorkflowStore
     procedures: ProcedureStore
+    captures: CaptureStore
     clock: FakeClock
     audit_records: Callable[[Scope], Awaitable[list[dict[str, Any]]]]
     """The audit records of a tenant, oldest first: action, outcome, user_id, thread_id and detail."""

@@ -7,6 +7,7 @@ from typing import Any
 from baton.domain.identity import Scope
 from tests.contracts.stores import Stores
 from tests.fakes.audit import FakeAuditLog
+from tests.fakes.captures import FakeCaptureStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.episodes import FakeEpisodes
 from tests.fakes.handoffs import FakeHandoffs
@@ -49,6 +50,7 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
         FakeHandoffs(audit),
         FakeWorkflows(clock),
         FakeProcedures(),
+        FakeCaptureStore(),
         clock,
         audit_records,
     )

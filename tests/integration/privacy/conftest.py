@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.dynamodb.captures import DynamoCaptures
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.erasure import DynamoErasure
 from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
@@ -71,6 +72,7 @@ class World:
             DynamoHandoffs(table, bodies),
             DynamoWorkflows(table, clock),
             DynamoProcedures(table, clock),
+            DynamoCaptures(table, clock),
             clock,
             no_records,
         )

@@ -1,7 +1,8 @@
-"""Every store of handoffs, workflows and procedures keeps its contract."""
+"""Every store of handoffs, workflows, procedures and captures keeps its contract."""
 
 from __future__ import annotations
 
+from tests.contracts.captures import CaptureContract
 from tests.contracts.handoffs import HandoffContract
 from tests.contracts.procedures import ProcedureContract
 from tests.contracts.workflows import WorkflowContract
@@ -12,6 +13,10 @@ class TestHandoffs(HandoffContract):
 
 
 class TestWorkflows(WorkflowContract):
+    pass
+
+
+class TestCaptures(CaptureContract):
     pass
 
 
