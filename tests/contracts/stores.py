@@ -12,6 +12,7 @@ from baton.domain.message import Content, OutcomeType, Role, RunEnd, StoredMessa
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark
 from baton.domain.usage import Usage
+from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.audit import AuditLog
 from baton.ports.captures import CaptureStore
 from baton.ports.episodes import Episodes
@@ -44,6 +45,7 @@ class Stores:
     workflows: WorkflowStore
     procedures: ProcedureStore
     captures: CaptureStore
+    agent_definitions: AgentDefinitions
     clock: FakeClock
     audit_records: Callable[[Scope], Awaitable[list[dict[str, Any]]]]
     """The audit records of a tenant, oldest first: action, outcome, user_id, thread_id and detail."""

@@ -12,6 +12,7 @@ from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.memory.recall.recall import DEADLINE
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
+from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.announcements import Announcements
 from baton.ports.audit import AuditLog
 from baton.ports.captures import Captures, CaptureStore
@@ -44,6 +45,7 @@ from baton.ports.workflows import WorkflowStore
 from tests.contracts.stores import Stores
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
+from tests.fakes.agent_definitions import FakeAgentDefinitions
 from tests.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.connections import FakeConnections
@@ -110,6 +112,7 @@ class FakePorts:
     forget_wait_seconds: float = 960.0
     lease_times: LeaseTimes = USUAL_TIMES
     catalog: AgentCatalog = field(default_factory=FakeAgentCatalog)
+    agent_definitions: AgentDefinitions = field(default_factory=FakeAgentDefinitions)
     model: ChatModel = field(default_factory=ScriptedChatModel)
     default_model: str = "test-model"
     light_model: str = "light-model"
@@ -126,5 +129,6 @@ class FakePorts:
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
         names = ("clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle")
+        names += ("agent_definitions",)
         given = {name: getattr(stores, name) for name in (*names, "audit")}
         return cls(**given | {"capture_records": stores.captures} | others)

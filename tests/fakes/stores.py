@@ -6,6 +6,7 @@ from typing import Any
 
 from baton.domain.identity import Scope
 from tests.contracts.stores import Stores
+from tests.fakes.agent_definitions import FakeAgentDefinitions
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.captures import FakeCaptureStore
 from tests.fakes.clock import FakeClock
@@ -51,6 +52,7 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
         FakeWorkflows(clock),
         FakeProcedures(),
         FakeCaptureStore(),
+        FakeAgentDefinitions(),
         clock,
         audit_records,
     )

@@ -138,7 +138,7 @@ class Consultations:
     async def _ask_local(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
         """Let an agent of this deployment answer. It sees only its task."""
         context, services = self._context, self._context.services
-        kit = await tool_kit(agent, context.scope, services.registry, services.tools)
+        kit = await tool_kit(agent, context.scope, context.agents, services.tools)
         transcript = Transcript(
             context.thread_id,
             context.run,

@@ -20,7 +20,7 @@ router = APIRouter(prefix="/agents", tags=["agents"])
 @router.get("", summary="List agents", responses=responses(Unauthorized, TokenExpired))
 async def list_agents(scope: Caller, services: Services) -> Listing[Agent]:
     """Return the agents that the caller has the permissions for, ordered by id."""
-    shown = [_shown(scope, agent) for agent in services.agents.visible(scope)]
+    shown = [_shown(scope, agent) for agent in (await services.agents.of(scope)).visible(scope)]
     return Listing[Agent](items=shown, next_cursor=None)
 
 
@@ -36,7 +36,7 @@ async def get_agent(
 ) -> Agent:
     """Return one agent. Holders of `agent:write` get its whole definition."""
     try:
-        agent = services.agents.get(scope, agent_id)
+        agent = await services.agents.get(scope, agent_id)
     except UnknownAgent as error:
         if error.permission is not None:
             detail = {"agentId": agent_id, "permission": error.permission}

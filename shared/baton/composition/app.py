@@ -14,6 +14,7 @@ from baton.outbox.follow import POLL_SECONDS, Follower
 if TYPE_CHECKING:
     from baton.agents.agent_services import AgentServices
     from baton.agents.approvals import Approvals
+    from baton.catalog.own_agents import OwnAgents
     from baton.composition.ports import Ports
     from baton.entry.actions import Actions
     from baton.entry.controls import Controls
@@ -75,7 +76,7 @@ class App:
                 controls=self.controls,
                 approvals=self.approvals,
                 replays=self.replays,
-                catalog=ports.catalog,
+                agents=self.agents,
                 audit=ports.audit,
                 clock=ports.clock,
             )
@@ -388,7 +389,21 @@ class App:
         """Knows which agents exist, and which users may talk to them."""
         from baton.handoffs.agent_registry import AgentRegistry
 
-        return AgentRegistry(self.ports.catalog)
+        return AgentRegistry(self.ports.catalog, self.own_agents)
+
+    @cached_property
+    def own_agents(self) -> OwnAgents:
+        """Keeps copies of tenants' own agents."""
+        from baton.catalog.own_agents import OwnAgents
+
+        return OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
+
+    @cached_property
+    def offered_models(self) -> tuple[str, ...]:
+        """The models that tenants' own agents may name: those that the deployment uses itself."""
+        ports = self.ports
+        named = [agent.model.name for agent in ports.catalog.all() if agent.model.name is not None]
+        return tuple(sorted({ports.default_model, ports.light_model, *named}))
 
     @cached_property
     def conversations(self) -> ConversationStates:

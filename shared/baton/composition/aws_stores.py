@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.s3_bodies import S3Bodies
     from baton.domain.lease_times import LeaseTimes
+    from baton.ports.agent_definitions import AgentDefinitions
     from baton.ports.audit import AuditLog
     from baton.ports.clock import Clock
     from baton.ports.documents import DocumentFiles, DocumentStore
@@ -102,6 +103,12 @@ class StorePorts:
         from baton.adapters.dynamodb.procedures import DynamoProcedures
 
         return DynamoProcedures(self.table, self.clock)
+
+    @cached_property
+    def agent_definitions(self) -> AgentDefinitions:
+        from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
+
+        return DynamoAgentDefinitions(self.table)
 
     @cached_property
     def episodes(self) -> Episodes:

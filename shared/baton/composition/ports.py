@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from baton.domain.lease_times import LeaseTimes
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
+    from baton.ports.agent_definitions import AgentDefinitions
     from baton.ports.announcements import Announcements
     from baton.ports.audit import AuditLog
     from baton.ports.captures import Captures, CaptureStore
@@ -255,6 +256,11 @@ class Ports(Protocol):
     @property
     def catalog(self) -> AgentCatalog:
         """Definitions of agents."""
+        ...
+
+    @property
+    def agent_definitions(self) -> AgentDefinitions:
+        """Agents that tenants have made."""
         ...
 
     @property

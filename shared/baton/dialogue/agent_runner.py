@@ -138,7 +138,7 @@ class AgentRunner:
             kit = await tool_kit(
                 conversation.agent,
                 self._context.scope,
-                self._services.registry,
+                self._context.agents,
                 self._services.tools,
                 conversation=conversation,
             )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import (
     Field,
+    PrivateAttr,
     StringConstraints,
     ValidationInfo,
     field_validator,
@@ -176,6 +177,18 @@ class AgentDefinition(Definition):
     """Messages that consist of one of these words return the user to the main agent; by locale."""
     workflow: WorkflowDefinition | None = None
     """The agent's guided workflow."""
+    _tenant_id: str | None = PrivateAttr(default=None)
+
+    @property
+    def tenant_id(self) -> str | None:
+        """The tenant that has made the agent; None: it ships with the deployment."""
+        return self._tenant_id
+
+    def of_tenant(self, tenant_id: str) -> AgentDefinition:
+        """Note which tenant has made the agent, with its tools, and return it."""
+        for each in (self, *self.tools):
+            each._tenant_id = tenant_id
+        return self
 
     @field_validator("system_prompt")
     @classmethod

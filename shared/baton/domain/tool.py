@@ -6,7 +6,7 @@ import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, model_validator
 
 from baton.domain.definition import Definition
 from baton.domain.identity import PermissionName
@@ -62,6 +62,12 @@ class _Tool(Definition):
     """The permissions a user needs. Without all of them, the tool does not exist for the user."""
     timeout_seconds: float = Field(default=30, validate_default=True, gt=0, le=600)
     """The time limit of one call."""
+    _tenant_id: str | None = PrivateAttr(default=None)
+
+    @property
+    def tenant_id(self) -> str | None:
+        """The tenant whose own agent has the tool; None: the agent ships with the deployment."""
+        return self._tenant_id
 
 
 class McpServer(_Tool):

@@ -13,6 +13,7 @@ from typing import Final
 
 from aws_lambda_powertools import Logger
 
+from baton.domain.agent import AgentDefinition
 from baton.domain.capture import (
     MAX_MESSAGES,
     Capture,
@@ -21,6 +22,7 @@ from baton.domain.capture import (
     completed_workflows,
     is_candidate,
     is_sampled,
+    successful_calls,
 )
 from baton.domain.errors import BatonError, ThreadUnavailable
 from baton.domain.identity import Scope
@@ -33,7 +35,7 @@ from baton.ports.captures import Captures, CaptureStore
 from baton.ports.episodes import Episodes
 from baton.ports.procedures import ProcedureStore
 from baton.ports.thread_store import ThreadStore
-from baton.procedures.known_agents import KnownAgents
+from baton.procedures.known_agents import AgentsOfTenants
 
 logger = Logger(child=True)
 
@@ -45,7 +47,7 @@ SKILL: Final = "skill"
 class Learning:
     """Learns from runs that were committed, and from sessions that have ended."""
 
-    agents: KnownAgents
+    agents: AgentsOfTenants
     procedures: ProcedureStore
     captures: Callable[[], Captures]
     """Returns the pipeline. Only runs that may have completed a task need it."""
@@ -60,17 +62,16 @@ class Learning:
         """
         try:
             await self.count_uses(scope, messages)
-        except BatonError as failure:
+        except Exception:  # the answer is committed and was delivered: no fault here may make the run fail
             count(Metric.USES_NOT_COUNTED)
-            logger.warning("use of a procedure not counted", thread_id=thread.id, reason=failure.code)
-        ref = self._candidate(thread, messages)
-        if ref is None:
-            return
+            logger.exception("use of a procedure not counted", thread_id=thread.id)
         try:
-            await self.captures().start(scope, ref, attempt=1)
-        except BatonError as failure:
+            ref = await self.candidate(scope, thread, messages, session_from=thread.episode_first_ordinal)
+            if ref is not None:
+                await self.captures().start(scope, ref, attempt=1)
+        except Exception:  # as above
             count(Metric.CAPTURES_NOT_STARTED)
-            logger.warning("capture not started", thread_id=thread.id, reason=failure.code)
+            logger.exception("capture not started", thread_id=thread.id)
 
     async def count_uses(self, scope: Scope, messages: Sequence[StoredMessage]) -> None:
         """Count the procedures that the last run followed, and whether it went well. A run counts once.
@@ -87,31 +88,29 @@ class Learning:
                 scope, used.agent_id, used.procedure_id, used.version, run_id=run_id, went_well=_went_well(end, own)
             )
 
-    def candidate(self, thread: Thread, messages: Sequence[StoredMessage]) -> CaptureRef | None:
-        """Return the capture of the messages; None if they complete no task, as far as rules can tell."""
-        if not self.is_on or not messages or thread.parent_thread_id is not None:
+    async def candidate(
+        self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage], *, session_from: int
+    ) -> CaptureRef | None:
+        """Return the capture of the messages; None if they complete no task, as far as rules can tell.
+
+        ``session_from`` is the first ordinal of their session: what a guided workflow has collected was said there.
+        Raises ``StoreUnavailable`` if the tenant's agents cannot be read. They are not, if no tool was called and no
+        workflow was completed.
+        """
+        workflows = completed_workflows(messages)
+        if not self.is_on or thread.parent_thread_id is not None:
             return None
-        agent = self.agents.main(thread)
-        has_workflow = any(self._is_worth(workflow.agent_id) for workflow in completed_workflows(messages))
+        if not workflows and not successful_calls(messages, thread.agent_id):
+            return None
+        agents = await self.agents.of(scope)
+        agent = agents.main(thread)
+        has_workflow = any(_is_worth(agents.describe(workflow.agent_id)) for workflow in workflows)
         if not is_candidate(messages, agent.id, agent.learning, has_workflow=has_workflow):
             return None
-        # What a guided workflow has collected was said since it began, which is somewhere in this session.
-        first = messages[0].ordinal if not has_workflow else thread.episode_first_ordinal
+        first = session_from if has_workflow else messages[0].ordinal
         end = messages[-1].ordinal + 1
         ref = CaptureRef(thread.id, agent.id, max(first, end - MAX_MESSAGES), end)
         return ref if is_sampled(ref, agent.learning.sample_rate) else None
-
-    def _candidate(self, thread: Thread, messages: Sequence[StoredMessage]) -> CaptureRef | None:
-        try:
-            return self.candidate(thread, messages)
-        except Exception:  # the answer is committed: a rule that fails must not make its delivery fail
-            logger.exception("task not looked at", thread_id=thread.id)
-            count(Metric.CAPTURES_NOT_STARTED)
-            return None
-
-    def _is_worth(self, agent_id: str) -> bool:
-        agent = self.agents.describe(agent_id)
-        return agent is not None and agent.workflow is not None and agent.workflow.produces != SKILL
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +140,23 @@ class SessionLearning:
         runs = _exchanges(messages)
         for run in runs:
             await self.learning.count_uses(scope, run)
-        refs = [ref for run in runs if (ref := self.learning.candidate(thread, run)) is not None]
-        if not refs and runs and (whole := self.learning.candidate(thread, messages)) is not None:
-            refs = [whole]
+        start = ended.first_ordinal
+        found = [await self.learning.candidate(scope, thread, run, session_from=start) for run in runs]
+        if not any(found):
+            found = [await self.learning.candidate(scope, thread, messages, session_from=start)]
         started = 0
-        for ref in refs:
+        for ref in filter(None, found):
             known = await self.records.get(scope, ref)
             if known is None or known.status is CaptureStatus.FAILED:
                 # A capture in progress has this name, too: then nothing is started.
                 await self.learning.captures().start(scope, ref, attempt=_attempt(known))
                 started += 1
         return started
+
+
+def _is_worth(agent: AgentDefinition | None) -> bool:
+    """Return whether what a workflow of the agent does may become a procedure, and is none yet."""
+    return agent is not None and agent.workflow is not None and agent.workflow.produces != SKILL
 
 
 def _attempt(known: Capture | None) -> int:

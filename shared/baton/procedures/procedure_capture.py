@@ -19,7 +19,7 @@ from baton.ports.captures import CaptureStore
 from baton.ports.clock import Clock
 from baton.ports.thread_store import ThreadStore
 from baton.procedures.drafting import Drafting, NoProcedure
-from baton.procedures.known_agents import KnownAgents
+from baton.procedures.known_agents import AgentsOfTenants
 from baton.procedures.proposals import Proposals
 from baton.procedures.task_record import TaskRecord, TaskRecords
 
@@ -40,7 +40,7 @@ class ProcedureCapture:
 
     store: ThreadStore
     captures: CaptureStore
-    agents: KnownAgents
+    agents: AgentsOfTenants
     records: TaskRecords
     drafting: Drafting
     proposals: Proposals
@@ -101,7 +101,7 @@ class ProcedureCapture:
         return await self.captures.save(scope, replace(capture, updated_at=self.clock.now()))
 
     async def _detect(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
-        agent = self.agents.main(thread)
+        agent = await self._agent(scope, thread)
         limit = agent.learning.max_per_day
         # Before the model is asked, so that no failure makes the day's cost larger than its limit.
         if not await self.captures.take_allowance(scope, agent.id, self.clock.now().date(), limit):
@@ -115,7 +115,7 @@ class ProcedureCapture:
         return replace(capture, name=name)
 
     async def _draft(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
-        record = await self._record(scope, thread, self.agents.main(thread), capture)
+        record = await self._record(scope, thread, await self._agent(scope, thread), capture)
         try:
             return replace(capture, draft=await self.drafting.draft(capture.name or "", record))
         except JunkAnswer:
@@ -126,18 +126,17 @@ class ProcedureCapture:
     async def _compare(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         if capture.draft is None:
             return _ended(capture, CaptureStatus.REFUSED, "there is no draft")
-        floor = self.agents.main(thread).learning.duplicate_floor
+        floor = (await self._agent(scope, thread)).learning.duplicate_floor
         proposal = await self.proposals.compare(scope, capture.ref.agent_id, capture.draft, floor=floor)
         if proposal.refusal is not None:
             return _ended(replace(capture, procedure_id=proposal.procedure_id), CaptureStatus.KNOWN, proposal.refusal)
-        return replace(
-            capture, procedure_id=proposal.procedure_id, draft=proposal.draft, procedure_scope=proposal.scope
-        )
+        found = replace(capture, procedure_id=proposal.procedure_id, procedure_scope=proposal.scope)
+        return replace(found, draft=proposal.draft)
 
     async def _store(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         if capture.draft is None:
             return _ended(capture, CaptureStatus.REFUSED, "there is no draft")
-        record = await self._record(scope, thread, self.agents.main(thread), capture)
+        record = await self._record(scope, thread, await self._agent(scope, thread), capture)
         source = ProcedureSource(capture.ref.thread_id, run_id=record.run_id, message_ids=record.message_ids)
         stored = await self.proposals.store(scope, capture, source)
         try:
@@ -146,9 +145,8 @@ class ProcedureCapture:
             await self.proposals.withdraw(scope, stored)
             raise
         if stored.status is not ProcedureStatus.PENDING:  # the same was stored and decided in the meantime
-            return _ended(
-                replace(capture, procedure_id=stored.id), CaptureStatus.KNOWN, "there is the same procedure already"
-            )
+            known = replace(capture, procedure_id=stored.id)
+            return _ended(known, CaptureStatus.KNOWN, "there is the same procedure already")
         return replace(capture, status=CaptureStatus.STORED, procedure_id=stored.id, version=stored.version)
 
     async def _announce(self, scope: Scope, capture: Capture) -> Capture:
@@ -158,6 +156,9 @@ class ProcedureCapture:
             await self.announcements.procedure_pending(scope, pending)
             count(Metric.PROCEDURES_CAPTURED)
         return replace(capture, status=CaptureStatus.ANNOUNCED)
+
+    async def _agent(self, scope: Scope, thread: Thread) -> AgentDefinition:
+        return (await self.agents.of(scope)).main(thread)
 
     async def _record(self, scope: Scope, thread: Thread, agent: AgentDefinition, capture: Capture) -> TaskRecord:
         return await self.records.read(scope, thread, agent, capture.ref)

@@ -45,7 +45,7 @@ class Importer:
         Raises ``ImportConflict`` if the thread has other messages, ``UnknownAgent``, ``ThreadUnavailable``,
         ``ThreadBusy`` and ``StoreUnavailable``.
         """
-        agent = self.agents.for_new_thread(scope, imported.agent_id)
+        agent = await self.agents.for_new_thread(scope, imported.agent_id)
         request = LeaseRequest(
             imported.thread_id,
             may_create=imported.may_create,

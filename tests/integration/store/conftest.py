@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.captures import DynamoCaptures
@@ -70,6 +71,7 @@ class Engine:
             DynamoWorkflows(self.table, clock),
             DynamoProcedures(self.table, clock),
             DynamoCaptures(self.table, clock),
+            DynamoAgentDefinitions(self.table),
             clock,
             audit_records,
         )

@@ -1,7 +1,8 @@
-"""Every store of handoffs, workflows, procedures and captures keeps its contract."""
+"""Every store of handoffs, workflows, procedures, captures and tenants' agents keeps its contract."""
 
 from __future__ import annotations
 
+from tests.contracts.agent_definitions import AgentDefinitionsContract
 from tests.contracts.captures import CaptureContract
 from tests.contracts.handoffs import HandoffContract
 from tests.contracts.procedures import ProcedureContract
@@ -17,6 +18,10 @@ class TestWorkflows(WorkflowContract):
 
 
 class TestCaptures(CaptureContract):
+    pass
+
+
+class TestAgentDefinitions(AgentDefinitionsContract):
     pass
 
 

@@ -157,6 +157,26 @@ def user_upload(scope: Scope, thread_id: str) -> Key:
     return {"PK": user_listing(scope), "SK": f"{UPLOAD}{thread_id}"}
 
 
+def own_agents(scope: Scope) -> str:
+    """Return the partition of a tenant's own agents."""
+    return f"{scope.tenant_id}#~AGENTS"
+
+
+def agent_list(scope: Scope) -> Key:
+    """Return the key of the list of a tenant's own agents."""
+    return {"PK": own_agents(scope), "SK": "LIST"}
+
+
+def agent_version(scope: Scope, agent_id: str, number: int) -> Key:
+    """Return the key of one version of a tenant's own agent."""
+    return {"PK": own_agents(scope), "SK": f"{agent_versions(agent_id)}{number:09d}"}
+
+
+def agent_versions(agent_id: str) -> str:
+    """Return what the sort keys of an agent's versions begin with."""
+    return f"VERSION#{agent_id}#"
+
+
 def procedures(scope: Scope, owner: str) -> str:
     """Return the partition of an agent's procedures, or of the tenant's, whose ``owner`` is empty."""
     return f"{scope.tenant_id}#~PROCEDURES#{owner}"
