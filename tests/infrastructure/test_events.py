@@ -27,6 +27,8 @@ OTHERS = {
     "states_closing",
     "states_closing_failed",
     "states_forgetting",
+    "states_learning",
+    "states_learning_failed",
     "states_forgetting_failed",
 }
 """Samples for which Powertools has no model."""

@@ -22,6 +22,7 @@ POST = {"execute-api:ManageConnections"}
 SECRETS = {"secretsmanager:GetSecretValue"}
 PARAMETERS = {"ssm:GetParameter"}
 SEND = {"sqs:SendMessage"}
+ANNOUNCE = {"events:PutEvents"}
 CLOSE = {"states:StartExecution"}
 
 ALLOWED = {
@@ -33,7 +34,8 @@ ALLOWED = {
     "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | SECRETS | SEND | CLOSE,
     "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
     "SearchFunction": LOGGING | READ | {LISTS} | LARGE_MESSAGES | SECRETS,
-    "ClosingFunction": LOGGING | READ | {PUT, UPDATE} | OBJECTS | SECRETS,
+    "ClosingFunction": LOGGING | READ | {PUT, UPDATE} | OBJECTS | SECRETS | CLOSE,
+    "LearningFunction": LOGGING | READ | {LISTS, PUT, UPDATE, DELETE} | LARGE_MESSAGES | SECRETS | ANNOUNCE,
     "ForgettingFunction": LOGGING | TURNS | {LISTS} | REMOVE,
 }
 READ_SECRETS = {
@@ -43,6 +45,7 @@ READ_SECRETS = {
     "SearchFunction": {"ModelKeySecret"},
     "HttpFunction": {"EmbedKeysSecret", "ModelKeySecret"},
     "ClosingFunction": {"ModelKeySecret"},
+    "LearningFunction": {"ModelKeySecret"},
 }
 
 
@@ -137,7 +140,8 @@ def test_only_functions_that_list_query_an_index(stack: Stack) -> None:
         return [part for part in text(resources).split('"') if "/index/" in part]
 
     # SearchFunction lists what an operator's command checks.
-    lists = {"HttpFunction", "StreamsFunction", "ForgettingFunction", "SearchFunction"}
+    # LearningFunction lists an agent's procedures.
+    lists = {"HttpFunction", "StreamsFunction", "ForgettingFunction", "SearchFunction", "LearningFunction"}
     assert {function: indexes(function) for function in lists} == {
         function: ["${Table.Arn}/index/listing"] for function in lists
     }
@@ -146,11 +150,12 @@ def test_only_functions_that_list_query_an_index(stack: Stack) -> None:
 
 
 STARTED = {
-    "TurnsFunction": {"CloseSession"},
+    "TurnsFunction": {"CaptureProcedure", "CloseSession"},
     "DeadTurnsFunction": {"CloseSession"},
-    "StreamsFunction": {"CloseSession"},
+    "StreamsFunction": {"CaptureProcedure", "CloseSession"},
     "HttpFunction": {"CloseSession", "ForgetUser"},  # an imported session is closed at once
     "SweeperFunction": {"CloseSession", "ForgetUser"},
+    "ClosingFunction": {"CaptureProcedure"},  # of tasks whose capture was not started during the session
 }
 """The state machines that functions start."""
 
@@ -166,7 +171,12 @@ def test_a_function_starts_only_executions_that_it_needs(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "function"), [("CloseSession", "ClosingFunction"), ("ForgetUser", "ForgettingFunction")]
+    ("machine", "function"),
+    [
+        ("CaptureProcedure", "LearningFunction"),
+        ("CloseSession", "ClosingFunction"),
+        ("ForgetUser", "ForgettingFunction"),
+    ],
 )
 def test_a_state_machine_calls_only_its_own_function(stack: Stack, machine: str, function: str) -> None:
     role = stack[machine]["RoleArn"]["Fn::GetAtt"][0]

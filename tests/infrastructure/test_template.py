@@ -151,7 +151,7 @@ def test_the_tokenizer_comes_with_the_functions_that_count_tokens(stack: Stack) 
         name.removesuffix("Function")
         for name, function in stack.functions.items()
         if any(layer.startswith("TokenizerLayer") for layer in referred(function["Layers"]))
-    } == {"Turns", "DeadTurns", "Streams", "Http", "Search", "Closing"}
+    } == {"Turns", "DeadTurns", "Streams", "Http", "Search", "Closing", "Learning"}
 
 
 def test_every_function_runs_traced_on_arm64(stack: Stack) -> None:

@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 from baton.domain.capture import Capture, CaptureRef, CaptureStep
+from baton.domain.tool import PythonTool
 from baton.domain.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import ASSISTANT, Harness, Said
 
 CUSTOMER = "Miller Ltd"
 CHANNEL = "#ops-alerts"
@@ -42,6 +43,16 @@ CALLS = (
     call("ticket_create", customer=CUSTOMER, subject="Outage of the portal"),
     call("slack_post", channel=CHANNEL, text="Ticket TICKET-4711 is open."),
 )
+
+
+OPERATOR = ASSISTANT.model_copy(
+    update={
+        "tools": (
+            PythonTool(type="python", name="crm_find", description="Finds a customer.", entry_point="tools:find"),
+        )
+    }
+)
+"""An agent that declares tools: those of ``equip``."""
 
 
 def equip(harness: Harness) -> Harness:

@@ -7,24 +7,25 @@ from typing import Any
 
 import pytest
 
+from baton.composition.app import build
 from baton.domain.agent import LearningSettings
 from baton.domain.metrics import Metric, counting
 from baton.domain.procedure import Procedure, ProcedureStatus
 from baton.ports.tools import ToolFailed
 from tests.contracts.procedures import DRAFT
 from tests.fakes.chat_model import Answer
-from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.harness import Harness
 from tests.harness.sessions import close
-from tests.unit.procedures.tasks import ASKED, CALLS, call, complete_task, equip, started
+from tests.unit.procedures.tasks import ASKED, CALLS, OPERATOR, call, complete_task, equip, started
 
 
 @pytest.fixture
 def harness() -> Harness:
-    return equip(Harness())
+    return equip(Harness(assistant=OPERATOR))
 
 
 def learning(**settings: Any) -> Harness:
-    agent = ASSISTANT.model_copy(update={"learning": LearningSettings(**settings)})
+    agent = OPERATOR.model_copy(update={"learning": LearningSettings(**settings)})
     return equip(Harness(assistant=agent))
 
 
@@ -83,11 +84,15 @@ async def test_an_agents_file_decides_what_is_looked_at(settings: dict[str, Any]
     assert started(harness) == []
 
 
-async def test_a_deployment_can_switch_it_off(harness: Harness) -> None:
+async def test_a_deployment_can_switch_it_off() -> None:
+    harness = Harness(assistant=OPERATOR)
     harness.ports.with_learning = False
-    await complete_task(harness)
+    app = build(harness.ports)
+    harness.turns, harness.closer = app.turns, app.closer
+    await complete_task(equip(harness))
     await close(harness)
-    assert (started(harness), await catch_up(harness)) == ([], 0)
+    assert await app.session_learning.catch_up(harness.ada, harness.thread_id, 1) == 0
+    assert started(harness) == []
 
 
 async def test_a_capture_that_does_not_start_costs_the_run_nothing(harness: Harness) -> None:
@@ -129,7 +134,7 @@ async def test_a_deleted_thread_is_left_alone(harness: Harness) -> None:
 
 async def following() -> Harness:
     """A harness whose user may follow an approved procedure."""
-    harness = equip(Harness(recalls=True))
+    harness = equip(Harness(recalls=True, assistant=OPERATOR))
     draft = replace(DRAFT, triggers=("report an outage",))
     made = Procedure(draft, "acme", "assistant", "ada", harness.clock.now(), status=ProcedureStatus.APPROVED)
     await harness.procedures.put(harness.ada, made)
