@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -90,6 +90,13 @@ class Capture:
     def is_settled(self) -> bool:
         """Return whether nothing is left to do."""
         return self.status not in (CaptureStatus.WORKING, CaptureStatus.STORED)
+
+    def resumed(self) -> Capture:
+        """Return the capture as it goes on after a failure: with the step that failed."""
+        if self.status is not CaptureStatus.FAILED:
+            return self
+        is_stored = self.done is CaptureStep.STORE
+        return replace(self, status=CaptureStatus.STORED if is_stored else CaptureStatus.WORKING)
 
     def has_done(self, step: CaptureStep) -> bool:
         """Return whether the step was carried out, or is not needed any more."""

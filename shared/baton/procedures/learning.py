@@ -24,7 +24,7 @@ from baton.domain.capture import (
     is_sampled,
     successful_calls,
 )
-from baton.domain.errors import BatonError, ThreadUnavailable
+from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.metrics import Metric, count

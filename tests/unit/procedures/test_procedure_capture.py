@@ -10,6 +10,7 @@ import pytest
 
 from baton.domain.agent import LearningSettings
 from baton.domain.capture import CaptureStatus, CaptureStep
+from baton.domain.errors import StoreUnavailable
 from baton.domain.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, ProcedureStatus
 from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
 from tests.harness.harness import Harness
@@ -252,6 +253,22 @@ async def test_a_failed_capture_is_begun_anew(harness: Harness) -> None:
     await harness.app.procedure_capture.give_up(scope, ref)
     assert (await capture(harness, CaptureStep.ANNOUNCE)) is not None
     assert await pending(harness) == ["report-an-outage@1"]
+
+
+async def test_a_capture_that_could_not_be_announced_goes_on_there(harness: Harness) -> None:
+    harness.announcements.is_down = True
+    harness.model.script(IS_TASK, drafted())
+    with pytest.raises(StoreUnavailable):
+        await capture(harness)
+    scope, ref, _ = harness.captures.started[-1]
+    await harness.app.procedure_capture.give_up(scope, ref)
+    harness.announcements.is_down = False
+    harness.model.asked.clear()
+    found = await capture(harness)
+    assert found is not None
+    assert found.status is CaptureStatus.ANNOUNCED
+    assert harness.model.asked == []
+    assert len(harness.announcements.pending) == 1
 
 
 async def test_another_tenants_task_is_not_found(harness: Harness) -> None:
