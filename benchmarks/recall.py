@@ -24,6 +24,7 @@ import numpy as np
 from baton.composition.app import build
 from baton.composition.aws import AwsPorts
 from baton.domain.episode import EpisodeMessage
+from baton.domain.fusion import clause_weights, fuse
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.search import (
@@ -38,7 +39,6 @@ from baton.domain.search import (
 from baton.memory.episodes.episode_documents import MESSAGE, embedded, episode_documents
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, with_sessions
 from baton.memory.episodes.episode_search import EpisodeSearch
-from baton.memory.episodes.fusion import clause_weights, fuse
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 from benchmarks.chat_histories import BEGIN, History, history

@@ -26,6 +26,7 @@ from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
 from tests.fakes.context_records import FakeContextRecords
+from tests.fakes.documents import FakeDocuments
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.episodes import FakeClosings, FakeEpisodes
 from tests.fakes.files import FakeFiles
@@ -97,6 +98,7 @@ class Harness:
         definitions = (self.assistant, LIBRARIAN, *self.others)
         self.catalog = FakeAgentCatalog(*(definitions if self.recalls else map(without_retrieval, definitions)))
         self.search, self.embedder = FakeSearchIndex(), FakeEmbedder()
+        self.documents = FakeDocuments()
         self.contexts = FakeContextRecords()
         self.ports = FakePorts(
             clock=self.clock,
@@ -111,6 +113,7 @@ class Harness:
             idle=self.idle,
             audit=self.audit,
             files=self.files,
+            documents=self.documents,
             search=self.search,
             embedder=self.embedder,
             context_records=self.contexts,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from baton.api.authentication import Caller
 from baton.api.problems import responses
 from baton.api.schemas import Agent, Listing
-from baton.api.services import Services
+from baton.api.services import ApiServices, Services
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized, UnknownAgent
 from baton.domain.identity import Permission, Scope
@@ -35,14 +35,21 @@ async def get_agent(
     services: Services,
 ) -> Agent:
     """Return one agent. Holders of `agent:write` get its whole definition."""
+    return _shown(scope, await agent_of(scope, services, agent_id, action="agent.read"))
+
+
+async def agent_of(scope: Scope, services: ApiServices, agent_id: str, *, action: str) -> AgentDefinition:
+    """Return an agent that the caller may talk to. A denial is audited as one of ``action``.
+
+    Raises ``UnknownAgent``.
+    """
     try:
-        agent = await services.agents.get(scope, agent_id)
+        return await services.agents.get(scope, agent_id)
     except UnknownAgent as error:
         if error.permission is not None:
             detail = {"agentId": agent_id, "permission": error.permission}
-            await services.audit.record(scope, "agent.read", thread_id=None, outcome="denied", detail=detail)
+            await services.audit.record(scope, action, thread_id=None, outcome="denied", detail=detail)
         raise
-    return _shown(scope, agent)
 
 
 def _shown(scope: Scope, agent: AgentDefinition) -> Agent:

@@ -20,6 +20,7 @@ from baton.api import (
     files,
     forks,
     health,
+    knowledge,
     messages,
     personal_data,
     problems,
@@ -88,6 +89,7 @@ def create_app(
         episodes,
         audit,
         agents,
+        knowledge,
         personal_data,
     )
     for router in (noun.router for noun in nouns):

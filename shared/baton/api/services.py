@@ -14,6 +14,7 @@ from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
+from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.memory.episodes.episode_messages import EpisodeMessages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
@@ -66,6 +67,7 @@ class ApiServices:
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
     importer: Importer
+    knowledge_search: KnowledgeSearch
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -98,6 +100,7 @@ class ApiServices:
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,
             importer=app.importer,
+            knowledge_search=app.knowledge_search,
         )
 
 

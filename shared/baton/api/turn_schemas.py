@@ -46,6 +46,9 @@ class ContextSource(_Recorded):
     agent_id: str | None = Field(
         description="The agent that said the message, or whose document it is.", examples=[None]
     )
+    section: str | None = Field(default=None, description="The headings above a chunk.", examples=[None])
+    pages: str | None = Field(default=None, description="The page or pages of a chunk, as in `3-4`.", examples=[None])
+    url: str | None = Field(default=None, description="Where its document is found.", examples=[None])
 
 
 class ContextItem(_Recorded):

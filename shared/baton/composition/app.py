@@ -19,12 +19,18 @@ if TYPE_CHECKING:
     from baton.entry.actions import Actions
     from baton.entry.controls import Controls
     from baton.entry.forget_requests import ForgetCalls
+    from baton.entry.ingestion_events import IngestionEvents
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
+    from baton.knowledge.cleaning import Cleaning
+    from baton.knowledge.document_records import DocumentRecords
+    from baton.knowledge.ingestion import Ingestion
+    from baton.knowledge.ingestion_starts import IngestionStarts
+    from baton.knowledge.knowledge_search import KnowledgeSearch
     from baton.memory.episodes.episode_index import EpisodeIndex
     from baton.memory.episodes.episode_messages import EpisodeMessages
     from baton.memory.episodes.episode_search import EpisodeSearch
@@ -130,6 +136,48 @@ class App:
 
         ports = self.ports
         return Sweeper(ports.idle, ports.store, self.endings, self.controls, ports.episodes, self.sessions, ports.clock)
+
+    # Documents
+
+    @cached_property
+    def ingestion_events(self) -> IngestionEvents:
+        """Handles stored documents, and the steps of their pipeline."""
+        from baton.entry.ingestion_events import IngestionEvents
+
+        return IngestionEvents(self.ingestion_starts, self.ingestion, self.cleaning)
+
+    @cached_property
+    def ingestion_starts(self) -> IngestionStarts:
+        """Starts the pipeline that ingests documents."""
+        from baton.knowledge.ingestion_starts import IngestionStarts
+
+        return IngestionStarts(self.document_records, self.ports.ingestions, self.ports.clock)
+
+    @cached_property
+    def ingestion(self) -> Ingestion:
+        """Makes documents part of agents' knowledge."""
+        from baton.knowledge.ingestion import Ingestion
+
+        ports = self.ports
+        return Ingestion(
+            self.document_records, ports.document_files, ports.extractor, ports.search, ports.embedder, ports.clock
+        )
+
+    @cached_property
+    def cleaning(self) -> Cleaning:
+        """Removes what versions of documents leave behind."""
+        from baton.knowledge.cleaning import Cleaning
+
+        ports = self.ports
+        wait = timedelta(seconds=ports.forget_wait_seconds)
+        return Cleaning(self.document_records, ports.document_files, ports.search, ports.clock, wait)
+
+    @cached_property
+    def document_records(self) -> DocumentRecords:
+        """Changes records of documents."""
+        from baton.knowledge.document_records import DocumentRecords
+
+        return DocumentRecords(self.ports.documents)
 
     # Personal data
 
@@ -310,7 +358,15 @@ class App:
         """Retrieves what is remembered."""
         from baton.memory.recall.recall import Recall
 
-        return Recall(self.ports.search, self.ports.embedder, deadline=self.ports.recall_deadline)
+        ports = self.ports
+        return Recall(ports.search, self.knowledge_search, ports.embedder, deadline=ports.recall_deadline)
+
+    @cached_property
+    def knowledge_search(self) -> KnowledgeSearch:
+        """Searches the documents of agents."""
+        from baton.knowledge.knowledge_search import KnowledgeSearch
+
+        return KnowledgeSearch(self.ports.search, self.ports.documents, self.ports.embedder)
 
     @cached_property
     def inspector(self) -> Inspector:

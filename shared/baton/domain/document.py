@@ -15,7 +15,7 @@ MAX_ATTEMPTS = 5
 """How often the pipeline is started for a version that does not come to its end."""
 UPLOAD_WAIT = timedelta(minutes=30)
 """When a version without an upload is looked at. The address to upload to has expired by then."""
-STEP_WAIT = timedelta(minutes=30)
+STEP_WAIT = timedelta(hours=1)
 """How long a version may make no progress until its pipeline is taken for dead. Longer than a step with its retries."""
 DOCUMENT_ID = re.compile(r"doc_[0-9a-f]{32}")
 
@@ -198,6 +198,11 @@ class Document:
         left = tuple(number for number in self.stale if number not in versions)
         check_at = self.check_at if left or self._is_in_progress else None
         return replace(self, stale=left, cleaned_at=None, check_at=check_at)
+
+    @property
+    def is_processing(self) -> bool:
+        """Return whether the pipeline works on its newest version."""
+        return self.deleted_at is None and self.next is not None and self.next.status is VersionStatus.PROCESSING
 
     @property
     def _is_in_progress(self) -> bool:

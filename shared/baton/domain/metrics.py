@@ -69,6 +69,8 @@ class Metric(StrEnum):
     """Ended sessions whose state machine did not start. The sweeper starts it later."""
     EPISODES_INCOMPLETE = "EpisodesIncomplete"
     """Runs of the closing pipeline that left an episode without its summary, its facts or its place in the index."""
+    DOCUMENTS_FAILED = "DocumentsFailed"
+    """Versions of documents that could not be processed, other than for what is wrong with their content."""
     AUDIT_RECORDS_LOST = "AuditRecordsLost"
     """Audit records that could not be written."""
     SWEEP_FAILURES = "SweepFailures"

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
+from baton.domain.citation import Citation
 from baton.domain.procedure import Procedure
 from baton.domain.search import Vector
 from baton.ports.chat_model import Prompt
@@ -34,6 +36,8 @@ class ItemSource:
     document_id: str | None = None
     agent_id: str | None = None
     """Who said the message, or whose document it is."""
+    citation: Citation | None = None
+    """Where in the document it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +71,14 @@ class FoundItem:
     """The episode, or the document of a chunk."""
     agent_id: str | None = None
     """The agent that said a message, or whose document it is."""
+    citation: Citation | None = None
+    """Where in a document a chunk stands."""
 
     @property
     def source(self) -> ItemSource:
         """Return what it was taken from."""
         if self.thread_id is None:
-            return ItemSource(document_id=self.source_id, agent_id=self.agent_id)
+            return ItemSource(document_id=self.source_id, agent_id=self.agent_id, citation=self.citation)
         return ItemSource(self.thread_id, self.source_id, self.message_ids, agent_id=self.agent_id)
 
 
@@ -194,6 +200,16 @@ class Recalled:
     def prompts(self) -> tuple[Prompt, ...]:
         """Return the messages of all blocks in their order; none if nothing was recalled."""
         return tuple(prompt for block in self.blocks for prompt in block.prompts)
+
+    @property
+    def cited(self) -> Sequence[dict[str, Any]]:
+        """Return the documents' chunks in the prompt, as entries of a message's ``metadata.sources``, best first."""
+        items = sorted(self.knowledge.included, key=lambda item: -(item.score or 0.0))
+        return [
+            item.source.citation.as_source(item.score)
+            for item in items
+            if item.source is not None and item.source.citation is not None
+        ]
 
     @property
     def tokens(self) -> int:

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 
 from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.extracted import Chunk
-from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+from baton.knowledge.chunk_documents import PASSAGES, chunk_documents, chunk_texts
+from baton.knowledge.passages import MAX_PASSAGES
+from tests.unit.knowledge.texts import sentences
 
 AT = datetime(2026, 3, 14, tzinfo=UTC)
 VERSION = DocumentVersion(2, VersionStatus.PROCESSING, "pumps.pdf", "application/pdf", 9, "ada", AT)
@@ -36,6 +38,24 @@ def test_the_document_of_the_index_names_version_place_and_permission():
         "version": 2,
         "ordinal": 3,
     }
+
+
+def test_a_long_chunk_is_embedded_by_its_passages_and_searched_by_its_words_as_a_whole() -> None:
+    chunk = Chunk(0, sentences(22))
+    texts = chunk_texts(DOCUMENT, [CHUNK, chunk])
+    assert len(texts) == 1 + MAX_PASSAGES
+    assert all(text.startswith("Pumps\nSentence ") for text in texts[1:])
+    vectors = [(float(number), 1.0) for number in range(len(texts))]
+    _, made = chunk_documents(DOCUMENT, VERSION, [CHUNK, chunk], vectors, "model")
+    assert made.views["chunk"].vector is None
+    assert made.views["chunk"].text.endswith(chunk.text)
+    assert [made.views[name].vector for name in PASSAGES] == vectors[1:]
+
+
+def test_without_an_embedder_no_text_has_a_vector() -> None:
+    [made] = chunk_documents(DOCUMENT, VERSION, [Chunk(0, sentences(22))], [], None)
+    assert made.embedder is None
+    assert all(view.vector is None for view in made.views.values())
 
 
 def test_a_chunk_that_could_not_be_embedded_names_no_model():

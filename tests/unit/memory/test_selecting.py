@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from baton.domain.agent import MemorySettings
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
-from baton.memory.prompt.quoting import MAX_ITEM_CHARS, excerpt, quoted
+from baton.memory.prompt.quoting import excerpt, quoted
 from baton.memory.recall.selecting import MAX_PROCEDURES, SentHistory, select
 from baton.memory.recalled import Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
 from tests.fakes.clock import NOON
@@ -266,9 +266,9 @@ def test_a_question_that_was_asked_before_does_not_answer_itself() -> None:
 
 def test_a_long_text_is_told_by_the_part_that_has_the_words() -> None:
     text = "nothing " * 500 + "the cat is called Miso " + "nothing " * 500
-    shown = excerpt(text, frozenset({"cat", "called"}))
+    shown = excerpt(text, frozenset({"cat", "called"}), 1_000)
     assert "the cat is called Miso" in shown
-    assert len(shown) <= MAX_ITEM_CHARS
+    assert len(shown) <= 1_000
 
 
 @given(st.text(max_size=3000), st.frozensets(st.text(min_size=1, max_size=5), max_size=3), st.integers(20, 200))

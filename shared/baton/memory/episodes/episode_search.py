@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 from aws_lambda_powertools import Logger
 
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
+from baton.domain.fusion import Ranked
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.search import SearchFilter, Vector
@@ -21,7 +22,6 @@ from baton.memory.episodes.episode_ranking import (
     EpisodeWeights,
     rank_episodes,
 )
-from baton.memory.episodes.fusion import Ranked
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 

@@ -146,6 +146,9 @@ def _source(source: ItemSource) -> dict[str, Any]:
         "messageIds": list(source.message_ids),
         "documentId": source.document_id,
         "agentId": source.agent_id,
+        "section": source.citation.section if source.citation is not None else None,
+        "pages": source.citation.pages if source.citation is not None else None,
+        "url": source.citation.url if source.citation is not None else None,
     }
 
 

@@ -16,6 +16,7 @@ from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.procedure import Procedure
 from baton.domain.search import Vector
+from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.memory.recall.procedure_matching import ProcedureVectors, by_trigger
 from baton.memory.recall.retrievals import find_episodes, find_knowledge
 from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Retrieval
@@ -39,8 +40,11 @@ _Find = Callable[[Vector | None], Coroutine[Any, Any, tuple[FoundItem, ...]]]
 class Recall:
     """Retrieves what is remembered. A retrieval that fails or is late finds nothing and says why; it raises nothing."""
 
-    def __init__(self, search: SearchIndex, embedder: Embedder, *, deadline: timedelta = DEADLINE) -> None:
+    def __init__(
+        self, search: SearchIndex, knowledge: KnowledgeSearch, embedder: Embedder, *, deadline: timedelta = DEADLINE
+    ) -> None:
         self._search = search
+        self._knowledge = knowledge
         self._embedder = embedder
         self._deadline = deadline
         self._procedures = ProcedureVectors(embedder)
@@ -65,7 +69,9 @@ class Recall:
         if not query:
             return NOTHING_FOUND
         reading = asyncio.ensure_future(_read_procedures(procedures, text)) if procedures is not None else None
-        work = _Work(self._search, self._embedder, self._procedures, scope, agent, query, self._deadline)
+        work = _Work(
+            self._search, self._knowledge, self._embedder, self._procedures, scope, agent, query, self._deadline
+        )
         try:
             found = await work.find(earlier if earlier.query == query else Found(query), reading, with_episodes)
             if reading is None:
@@ -131,6 +137,7 @@ class _Work:
     def __init__(
         self,
         search: SearchIndex,
+        knowledge: KnowledgeSearch,
         embedder: Embedder,
         procedures: ProcedureVectors,
         scope: Scope,
@@ -139,6 +146,7 @@ class _Work:
         deadline: timedelta,
     ) -> None:
         self._search = search
+        self._knowledge = knowledge
         self._embedder = embedder
         self._procedure_vectors = procedures
         self._scope = scope
@@ -220,8 +228,7 @@ class _Work:
             return await find(None)
 
     async def _find_knowledge(self, vector: Vector | None) -> tuple[FoundItem, ...]:
-        model = self._embedder.name
-        return await find_knowledge(self._search, self._scope, self._agent.id, self._query, vector, model)
+        return await find_knowledge(self._knowledge, self._scope, self._agent.id, self._query, vector)
 
     async def _find_episodes(self, vector: Vector | None) -> tuple[FoundItem, ...]:
         return await find_episodes(self._search, self._scope, self._query, vector, self._embedder.name)

@@ -12,6 +12,8 @@ from baton.domain.procedure import Procedure
 from baton.memory.episodes.episode_documents import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt.quoting import (
     KNOWLEDGE_HEAD,
+    MAX_KNOWLEDGE_CHARS,
+    MAX_SNIPPET_CHARS,
     episode_line,
     episodes_head,
     excerpt,
@@ -19,7 +21,15 @@ from baton.memory.prompt.quoting import (
     procedure_steps,
 )
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS
-from baton.memory.recall.relevance import content_words, irrelevance, is_echo, quoted_key, quotes, same_text_key
+from baton.memory.recall.relevance import (
+    MAX_QUERY_WORDS,
+    content_words,
+    irrelevance,
+    is_echo,
+    quoted_key,
+    quotes,
+    same_text_key,
+)
 from baton.memory.recalled import (
     BlockKind,
     Found,
@@ -38,8 +48,8 @@ MAX_PROCEDURE_TOKENS = 4_000
 """Tokens of all skills' steps together. A skill that does not fit is left out."""
 MAX_PROCEDURES = 3
 """Skills in the prompt of one message."""
-MAX_QUERY_WORDS = 200
-"""Words of a message that are compared with found texts."""
+
+MAX_CHARS = {BlockKind.KNOWLEDGE: MAX_KNOWLEDGE_CHARS, BlockKind.EPISODES: MAX_SNIPPET_CHARS}
 
 _Line = Callable[[FoundItem, str], str]
 
@@ -214,7 +224,7 @@ def _fit(
     candidates.sort(key=lambda pair: -pair[1].item.score)
     used, opened = 0, set[BlockKind]()
     for kind, each in candidates:
-        each.line = lines[kind](each.item, excerpt(each.item.text, words))
+        each.line = lines[kind](each.item, excerpt(each.item.text, words, MAX_CHARS[kind]))
         # The newline before a line may be a token of its own.
         each.tokens = counter.count(each.line) + 1
         head = 0 if kind in opened else counter.count(heads[kind]) + MESSAGE_FRAME_TOKENS
@@ -228,7 +238,7 @@ def _fit(
 def _block(
     kind: BlockKind, retrieval: Retrieval, judged: Sequence[_Judged], head: str, counter: TokenCounter
 ) -> RecalledBlock:
-    kept = sorted((each for each in judged if each.reason is None), key=lambda each: (each.item.at, each.item.id))
+    kept = sorted((each for each in judged if each.reason is None), key=_by_date)
     prompts: tuple[Prompt, ...] = ()
     if kept:
         prompts = (Prompt(Role.SYSTEM, "\n".join([head, *(each.line for each in kept)])),)
@@ -240,6 +250,12 @@ def _block(
         duration=retrieval.duration if retrieval.is_asked else None,
         error=retrieval.error,
     )
+
+
+def _by_date(each: _Judged) -> tuple[datetime, int, str]:
+    # Ids of chunks end with their number: the shorter one is the earlier part of a document.
+    item = each.item
+    return item.at, len(item.id) if item.citation is not None else 0, item.id
 
 
 def _procedure(

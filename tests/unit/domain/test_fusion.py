@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baton.domain.fusion import clause_weights, fuse
 from baton.domain.search import Candidate, IndexDocument, SearchClause, SearchResult, Signal
-from baton.memory.episodes.fusion import clause_weights, fuse
 
 WORDS = SearchClause("turn", Signal.WORDS)
 MEANING = SearchClause("turn", Signal.MEANING)
