@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.captures import DynamoCaptures
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
@@ -73,6 +74,7 @@ class World:
             DynamoWorkflows(table, clock),
             DynamoProcedures(table, clock),
             DynamoCaptures(table, clock),
+            DynamoAgentDefinitions(table),
             clock,
             no_records,
         )
