@@ -57,8 +57,6 @@ class Metric(StrEnum):
     """Completed tasks whose state machine did not start. The closing of the session starts it later."""
     CAPTURES_FAILED = "CapturesFailed"
     """Captures of procedures that failed permanently. The closing of the session starts them once more."""
-    PROCEDURES_CAPTURED = "ProceduresCaptured"
-    """Captured procedures that were announced as waiting for approval."""
     USES_NOT_COUNTED = "UsesNotCounted"
     """Runs that followed a procedure and could not be counted. The closing of the session counts them."""
     FRAMES_GIVEN_UP = "FramesGivenUp"

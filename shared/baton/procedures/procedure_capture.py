@@ -153,7 +153,6 @@ class ProcedureCapture:
         if capture.procedure_id is not None and capture.version is not None:
             pending = PendingProcedure(ref.agent_id, capture.procedure_id, capture.version, ref.thread_id)
             await self.announcements.procedure_pending(scope, pending)
-            count(Metric.PROCEDURES_CAPTURED)
         return replace(capture, status=CaptureStatus.ANNOUNCED)
 
     async def _agent(self, scope: Scope, thread: Thread) -> AgentDefinition:
