@@ -90,8 +90,10 @@ class Drafting:
     async def detect(self, record: TaskRecord) -> str | None:
         """Return the name of the task; None if it is none that could be repeated.
 
-        Raises ``ModelError``, ``JunkAnswer``, and as the detector of personal data does.
+        Raises ``ModelError``, ``JunkAnswer``, ``NoProcedure`` for a task that cannot be generalized, and as the
+        detector of personal data does.
         """
+        _check(record)
         data = {"record": record.entries}
         told = await self.light_model.json(
             "procedure_detect", DETECT, data, schema=DETECT_SCHEMA, max_tokens=DETECT_TOKENS
@@ -102,9 +104,16 @@ class Drafting:
 
     async def draft(self, name: str, record: TaskRecord) -> ProcedureDraft:
         """Return the procedure of a task. Raises ``NoProcedure``, and as ``detect`` does."""
+        _check(record)
         data = {"task": name, "record": record.entries, "tools": record.tools}
         told = await self.light_model.json("procedure_draft", DRAFT, data, schema=DRAFT_SCHEMA, max_tokens=DRAFT_TOKENS)
         return await drafted(told, name, record)
+
+
+def _check(record: TaskRecord) -> None:
+    """Raise ``NoProcedure`` before the light model is given what could not be generalized."""
+    if record.specifics.are_too_many:
+        raise NoProcedure("the task has too many specifics")
 
 
 async def drafted(told: Mapping[str, Any], name: str, record: TaskRecord) -> ProcedureDraft:

@@ -109,6 +109,8 @@ class ProcedureCapture:
             name = await self.drafting.detect(await self._record(scope, thread, agent, capture))
         except JunkAnswer:
             return _ended(capture, CaptureStatus.REFUSED, "the light model gave no answer that can be read")
+        except NoProcedure as problem:
+            return _ended(capture, CaptureStatus.REFUSED, str(problem))
         if name is None:
             return _ended(capture, CaptureStatus.NO_TASK, "the light model saw no task that could be repeated")
         return replace(capture, name=name)
@@ -141,7 +143,8 @@ class ProcedureCapture:
         try:
             await self._thread(scope, capture.ref)
         except _Forgotten:
-            await self.proposals.withdraw(scope, stored)
+            if stored.source is not None and stored.source.thread_id == capture.ref.thread_id:
+                await self.proposals.withdraw(scope, stored)
             raise
         if stored.status is not ProcedureStatus.PENDING:  # the same was stored and decided in the meantime
             known = replace(capture, procedure_id=stored.id)

@@ -17,8 +17,8 @@ from baton.privacy.redaction import Redactor
 
 MIN_LITERAL: Final = 4
 """Characters of an argument from which it is specific. Shorter ones are too common in other words."""
-MAX_LITERALS: Final = 400
-"""Literals of a task. Of more, the longest count."""
+MAX_LITERALS: Final = 2_000
+"""Literals of a task. One with more becomes no procedure, because not all of them could be looked for."""
 MAX_LITERAL: Final = 500
 """Characters of a literal that are compared. Of a longer one, each sentence is a literal of its own."""
 MAX_DEPTH: Final = 8
@@ -48,7 +48,7 @@ class Specifics:
         self._names: set[str] = set()
         self._vocabulary: set[str] = set()
         for tool, schema in schemas.items():
-            self._vocabulary |= {_plain(tool), *map(_plain, _WORD.findall(tool.replace("_", " ")))}
+            self.know(tool)
             for name, values in _declared(schema, 0):
                 self._names.add(name)
                 self._vocabulary |= {_plain(name), *map(_plain, _WORD.findall(name.replace("_", " ")))}
@@ -56,10 +56,21 @@ class Specifics:
         self._literals: dict[str, str] = {}
         self._pattern: re.Pattern[str] | None = None
 
+    def know(self, tool: str) -> None:
+        """Take the name of a tool for one of its own words."""
+        self._vocabulary |= {_plain(tool), *map(_plain, _WORD.findall(tool.replace("_", " ")))}
+
+    @property
+    def are_too_many(self) -> bool:
+        """Return whether there are more literals than can be looked for."""
+        return len(self._literals) > MAX_LITERALS
+
     def add(self, arguments: Mapping[str, Any]) -> None:
         """Take the arguments of a tool call for specific. Their names are the tool's own."""
         self._names |= {name for name in arguments if _NAME.fullmatch(name)}
         for name, literal in _literals(arguments, VALUE, self._names, 0):
+            if self.are_too_many:
+                break
             for part in _parts(literal):
                 if self._is_specific(part):
                     self._literals.setdefault(_plain(part), name)
@@ -122,7 +133,7 @@ class Specifics:
         if not self._literals:
             return text
         if self._pattern is None:
-            chosen = sorted(self._literals, key=lambda literal: (-len(literal), literal))[:MAX_LITERALS]
+            chosen = sorted(self._literals, key=lambda literal: (-len(literal), literal))
             either = "|".join(r"\s+".join(map(re.escape, literal.split())) for literal in chosen)
             self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
         pieces = []

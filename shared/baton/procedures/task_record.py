@@ -61,6 +61,9 @@ class TaskRecords:
         messages = await messages_between(self.store, scope, thread, first, ref.end_ordinal)
         specifics = Specifics(_schemas(agent), self.detector)
         arguments = {call.id: call.parsed() or {} for message in messages for call in message.tool_calls}
+        for message in messages:
+            for call in message.tool_calls:
+                specifics.know(call.name)
         for given in arguments.values():
             specifics.add(given)
         entries = [entry for message in messages async for entry in _entries(message, specifics, arguments)]

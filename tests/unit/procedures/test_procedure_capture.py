@@ -278,6 +278,16 @@ async def test_another_tenants_task_is_not_found(harness: Harness) -> None:
     assert harness.model.asked == []
 
 
+async def test_a_task_with_too_many_specifics_asks_no_model(harness: Harness) -> None:
+    many = {f"field_{number}": f"Secret number {number}" for number in range(3_000)}
+    await complete_task(harness, "m2", calls=(call("crm_find", 1, customer=many), *CALLS))
+    harness.model.asked.clear()
+    found = await capture(harness)
+    assert found is not None
+    assert found.status is CaptureStatus.REFUSED
+    assert harness.model.asked == []
+
+
 async def test_long_conversations_are_cut(harness: Harness) -> None:
     many: list[Any] = [call("crm_find", number, customer=f"Customer {number} " * 300) for number in range(30)]
     await complete_task(harness, "m2", asked="Do " + "this and that " * 5_000, calls=(*many, *CALLS))

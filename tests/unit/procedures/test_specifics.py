@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.adapters.pii.in_process import InProcessPiiDetector
-from baton.procedures.specifics import MIN_LITERAL, Specifics
+from baton.procedures.specifics import MAX_LITERALS, MIN_LITERAL, Specifics
 
 SCHEMAS = {
     "ticket_create": {
@@ -65,6 +65,19 @@ async def test_the_vocabulary_of_tools_is_not_specific() -> None:
     known = specifics({"priority": "normal", "subject": "ticket", "customer": "post"})
     text = "Create a normal ticket and post it by ticket_create."
     assert await known.generalized(text) == text
+
+
+async def test_names_of_called_tools_stay() -> None:
+    known = specifics()
+    known.know("s3_upload")
+    known.know("create_a_ticket_for_a_customer")
+    text = "Call s3_upload, then create_a_ticket_for_a_customer."
+    assert await known.generalized(text) == text
+
+
+def test_too_many_literals_are_noticed() -> None:
+    known = specifics(*({"customer": f"Customer {number}"} for number in range(MAX_LITERALS + 1)))
+    assert known.are_too_many
 
 
 async def test_braces_hide_nothing() -> None:
