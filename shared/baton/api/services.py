@@ -8,13 +8,16 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from baton.agents.approvals import Approvals
+from baton.catalog.agent_editing import AgentEditing
 from baton.composition.app import App
 from baton.entry.controls import Controls
 from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
+from baton.knowledge.documents import Documents
 from baton.knowledge.knowledge_search import KnowledgeSearch
+from baton.knowledge.sources import Sources
 from baton.memory.episodes.episode_messages import EpisodeMessages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
@@ -55,6 +58,7 @@ class ApiServices:
     merges: Merges
     approvals: Approvals
     agents: AgentRegistry
+    agent_editing: AgentEditing
     files: Files
     inspector: Inspector
     audit: AuditLog
@@ -69,6 +73,7 @@ class ApiServices:
     episode_search: EpisodeSearch
     importer: Importer
     procedures: ProcedureAdministration
+    app: App
     knowledge_search: KnowledgeSearch
 
     @classmethod
@@ -89,6 +94,7 @@ class ApiServices:
             merges=app.merges,
             approvals=app.approvals,
             agents=app.agents,
+            agent_editing=app.agent_editing,
             files=ports.files,
             inspector=app.inspector,
             audit=ports.audit,
@@ -103,8 +109,19 @@ class ApiServices:
             episode_search=app.episode_search,
             importer=app.importer,
             procedures=app.procedure_administration,
+            app=app,
             knowledge_search=app.knowledge_search,
         )
+
+    @property
+    def documents(self) -> Documents:
+        """Documents of agents. Built by the first request for them: the function that streams has none."""
+        return self.app.documents
+
+    @property
+    def sources(self) -> Sources:
+        """Sources of documents, likewise."""
+        return self.app.sources
 
 
 def services(request: Request) -> ApiServices:

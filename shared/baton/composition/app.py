@@ -14,6 +14,7 @@ from baton.outbox.follow import POLL_SECONDS, Follower
 if TYPE_CHECKING:
     from baton.agents.agent_services import AgentServices
     from baton.agents.approvals import Approvals
+    from baton.catalog.agent_editing import AgentEditing
     from baton.catalog.own_agents import OwnAgents
     from baton.composition.ports import Ports
     from baton.entry.actions import Actions
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
     from baton.handoffs.forks import Forks
     from baton.knowledge.cleaning import Cleaning
     from baton.knowledge.document_records import DocumentRecords
+    from baton.knowledge.documents import Documents
     from baton.knowledge.ingestion import Ingestion
     from baton.knowledge.ingestion_starts import IngestionStarts
     from baton.knowledge.knowledge_search import KnowledgeSearch
+    from baton.knowledge.source_refresh import SourceRefreshes
+    from baton.knowledge.sources import Sources
     from baton.memory.episodes.episode_index import EpisodeIndex
     from baton.memory.episodes.episode_messages import EpisodeMessages
     from baton.memory.episodes.episode_search import EpisodeSearch
@@ -179,6 +183,37 @@ class App:
         from baton.knowledge.document_records import DocumentRecords
 
         return DocumentRecords(self.ports.documents)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """Takes in, lists and deletes documents of agents."""
+        from baton.knowledge.documents import Documents
+
+        ports = self.ports
+        return Documents(ports.documents, ports.document_files, ports.ingestions, ports.audit, ports.clock)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Creates, lists and deletes sources of documents."""
+        from baton.knowledge.sources import Sources
+
+        ports = self.ports
+        return Sources(ports.sources, ports.source_rules, ports.audit, ports.clock)
+
+    @cached_property
+    def source_refreshes(self) -> SourceRefreshes:
+        """Reads due sources."""
+        from baton.knowledge.page_listing import PageListings
+        from baton.knowledge.page_refresh import PageRefreshes
+        from baton.knowledge.source_refresh import SourceRefreshes
+
+        ports = self.ports
+        return SourceRefreshes(
+            ports.sources,
+            PageRefreshes(ports.sources, self.documents, ports.web_pages, ports.source_objects),
+            PageListings(ports.web_pages, ports.source_objects, ports.source_rules),
+            ports.clock,
+        )
 
     # Personal data
 
@@ -454,6 +489,21 @@ class App:
         from baton.catalog.own_agents import OwnAgents
 
         return OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
+
+    @cached_property
+    def agent_editing(self) -> AgentEditing:
+        """Changes tenants' own agents."""
+        from baton.catalog.agent_editing import AgentEditing
+
+        ports = self.ports
+        return AgentEditing(
+            ports.catalog,
+            ports.agent_definitions,
+            self.own_agents,
+            ports.audit,
+            ports.clock,
+            lambda: self.offered_models,
+        )
 
     @cached_property
     def offered_models(self) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ class MemorySettings(Definition):
     relevance_floor: float = Field(default=0.2, ge=0, le=1)
     """The least cosine similarity of knowledge and snippets to the message."""
     procedural_floor: float = Field(default=0.5, ge=0, le=1)
-    """The least cosine similarity of a skill to a message that matches none of its triggers."""
+    """The least cosine similarity of a procedure to a message that matches no trigger of any."""
     retrieved_tokens: int = Field(default=2_000, ge=0, le=100_000)
     """Cap of the knowledge and episode blocks together."""
     retrieved: RetrievedPlace = RetrievedPlace.BEFORE_HISTORY
@@ -178,14 +178,21 @@ class AgentDefinition(Definition):
     workflow: WorkflowDefinition | None = None
     """The agent's guided workflow."""
     _tenant_id: str | None = PrivateAttr(default=None)
+    _version: int | None = PrivateAttr(default=None)
 
     @property
     def tenant_id(self) -> str | None:
         """The tenant that has made the agent; None: it ships with the deployment."""
         return self._tenant_id
 
-    def of_tenant(self, tenant_id: str) -> AgentDefinition:
-        """Note which tenant has made the agent, with its tools, and return it."""
+    @property
+    def version(self) -> int | None:
+        """The version of a tenant's agent; None: it ships with the deployment."""
+        return self._version
+
+    def of_tenant(self, tenant_id: str, version: int) -> AgentDefinition:
+        """Note which tenant has made the agent, with its tools, in which version, and return it."""
+        self._version = version
         for each in (self, *self.tools):
             each._tenant_id = tenant_id
         return self

@@ -2,26 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from baton.adapters.extraction import plain_text, refusals
-from baton.domain.document import MEDIA_TYPES, DocumentFormat
+from aws_lambda_powertools import Logger
+
+from baton.adapters.extraction import detection, refusals
+from baton.domain.document import DocumentFormat
+from baton.domain.errors import DocumentUnreadable
 from baton.domain.extracted import ExtractedText
+
+logger = Logger(child=True)
+
+PAGES_AT_ONCE = 20
+"""Pages of a PDF, or slides, in one part: some seconds, even if each has tables."""
+SHEETS_AT_ONCE = 4
 
 
 class Extractor:
-    """``TextExtractor``. The library of a format is loaded with its first document."""
+    """``TextExtractor``. The libraries of a format are loaded with its first document."""
 
     def detect(self, body: bytes, name: str, content_type: str) -> DocumentFormat:
-        form = MEDIA_TYPES.get(content_type)
-        if form is not DocumentFormat.TEXT:
-            raise refusals.unsupported(content_type)
-        if not plain_text.decoded(body).strip():
-            raise refusals.empty()
-        return form
+        return detection.detect(body, name, content_type)
 
     def parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
-        return [(1, 1)]
+        with _damages(form):
+            return self._parts(body, form)
 
     def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
+        with _damages(form):
+            return self._extract(body, form, part)
+
+    def _parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
+        match form:
+            case DocumentFormat.PDF:
+                from baton.adapters.extraction import pdf
+
+                return _ranges(pdf.pages(body), PAGES_AT_ONCE)
+            case DocumentFormat.PPTX:
+                from baton.adapters.extraction import pptx
+
+                return _ranges(pptx.pages(body), PAGES_AT_ONCE)
+            case DocumentFormat.XLSX:
+                from baton.adapters.extraction import xlsx
+
+                return _ranges(xlsx.pages(body), SHEETS_AT_ONCE)
+        return [(1, 1)]
+
+    def _extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
+        match form:
+            case DocumentFormat.PDF:
+                from baton.adapters.extraction import pdf
+
+                return pdf.extract(body, *part)
+            case DocumentFormat.DOCX:
+                from baton.adapters.extraction import docx
+
+                return docx.extract(body)
+            case DocumentFormat.PPTX:
+                from baton.adapters.extraction import pptx
+
+                return pptx.extract(body, *part)
+            case DocumentFormat.XLSX:
+                from baton.adapters.extraction import xlsx
+
+                return xlsx.extract(body, *part)
+            case DocumentFormat.HTML:
+                from baton.adapters.extraction import html_page
+
+                return html_page.extract(body)
+            case DocumentFormat.MARKDOWN:
+                from baton.adapters.extraction import markdown
+
+                return markdown.extract(body)
+            case DocumentFormat.CSV:
+                from baton.adapters.extraction import csv_table
+
+                return csv_table.extract(body)
+        from baton.adapters.extraction import plain_text
+
         return plain_text.extract(body)
+
+
+def _ranges(pages: int, at_once: int) -> list[tuple[int, int]]:
+    return [(first, min(first + at_once - 1, pages)) for first in range(1, pages + 1, at_once)] or [(1, 0)]
+
+
+@contextmanager
+def _damages(form: DocumentFormat) -> Iterator[None]:
+    """Refuse a file as damaged if a library fails in the block."""
+    try:
+        yield
+    except (DocumentUnreadable, MemoryError):
+        raise
+    except Exception:  # libraries raise anything for files that are not as they should be
+        logger.warning("a document could not be read", format=form.value, exc_info=True)
+        raise refusals.damaged() from None

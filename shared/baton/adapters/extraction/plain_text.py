@@ -16,7 +16,10 @@ _MARKS = (
 )
 """Byte order marks. That of UTF-32 begins like that of UTF-16."""
 _LEGACY = "cp1252"
-"""What text is read as that is no UTF: the commonest of the older encodings, as browsers do."""
+"""What text is read as that is no UTF and mostly ASCII: the commonest of the older encodings, as browsers do."""
+_FOREIGN = 0.25
+"""The share of other bytes from which on a text is taken to be in another script, whose encoding is guessed."""
+_SAMPLE = 64 * 1024
 
 
 def decoded(body: bytes, declared: str | None = None) -> str:
@@ -54,4 +57,13 @@ def _decoded(body: bytes, declared: str | None) -> str:
             return body.decode(encoding)
         except (UnicodeDecodeError, LookupError):
             continue
-    return body.decode(_LEGACY, "replace")
+    return body.decode(_guessed(body[:_SAMPLE]), "replace")
+
+
+def _guessed(sample: bytes) -> str:
+    if sum(byte > 127 for byte in sample) < _FOREIGN * len(sample):
+        return _LEGACY
+    from charset_normalizer import from_bytes
+
+    found = from_bytes(sample).best()
+    return found.encoding if found is not None else _LEGACY

@@ -56,3 +56,13 @@ def bomb() -> DocumentUnreadable:
 
 def too_long() -> DocumentUnreadable:
     return DocumentUnreadable("document_too_long", "The document has too much text. Divide it into several.")
+
+
+def unsafe() -> DocumentUnreadable:
+    return DocumentUnreadable(
+        "document_unsafe", "The document defines entities, which are not read. Save it anew and upload it again."
+    )
+
+
+def too_deep() -> DocumentUnreadable:
+    return DocumentUnreadable("document_too_deep", "The elements of the document are nested too deeply to be read.")

@@ -1,0 +1,37 @@
+"""Comma-separated values, with whatever character separates them."""
+
+from __future__ import annotations
+
+import csv
+
+from baton.adapters.extraction import refusals
+from baton.adapters.extraction.plain_text import decoded
+from baton.adapters.extraction.tables import table_text
+from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
+
+_SEPARATORS = ",;\t|"
+_SAMPLE = 16 * 1024
+_MAX_FIELD = 16 * 1024 * 1024
+
+
+def extract(body: bytes) -> ExtractedText:
+    """Return the file's one table."""
+    text = decoded(body)
+    csv.field_size_limit(_MAX_FIELD)
+    try:
+        table = table_text(csv.reader(text.splitlines(keepends=True), delimiter=_separator(text[:_SAMPLE])))
+    except csv.Error:
+        raise refusals.damaged() from None
+    return ExtractedText((TextBlock(BlockKind.TABLE, table),) if table else ())
+
+
+def _separator(sample: str) -> str:
+    """Return the character that divides most lines into the same number of fields, more than one."""
+    lines = [line for line in sample.split("\n")[:50] if line.strip()]
+
+    def agreement(separator: str) -> tuple[int, int]:
+        counts = [line.count(separator) for line in lines]
+        usual = max(set(counts), key=counts.count, default=0)
+        return (counts.count(usual) if usual else 0, usual)
+
+    return max(_SEPARATORS, key=agreement)

@@ -1,0 +1,61 @@
+"""Which format the content of a file has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from baton.adapters.extraction import office_archive, plain_text, refusals
+from baton.domain.document import MEDIA_TYPES, DocumentFormat
+
+OFFICE = frozenset({DocumentFormat.DOCX, DocumentFormat.PPTX, DocumentFormat.XLSX})
+_PDF_WITHIN = 1024
+"""Bytes before the mark of a PDF that readers accept (ISO 32000-1, annex H)."""
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""The container of older Office files, and of newer ones that are protected with a password."""
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_MACRO_SUFFIXES = frozenset({".docm", ".dotm", ".pptm", ".potm", ".ppsm", ".xlsm", ".xltm", ".xlam"})
+_IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"\x1f\x8b", b"\x7fELF", b"MZ\x90")
+_HTML = re.compile(rb"^\s*(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+
+
+def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
+    """Return the announced format if the content has it. Raises ``DocumentUnreadable``."""
+    if not body.strip():
+        raise refusals.empty()
+    if PurePosixPath(name).suffix.lower() in _MACRO_SUFFIXES:
+        raise refusals.with_macros()
+    announced = MEDIA_TYPES.get(content_type.partition(";")[0].strip().lower())
+    if announced is None:
+        raise refusals.unsupported(content_type)
+    found = _binary_format(body)
+    if announced in (DocumentFormat.PDF, *OFFICE) or found is not None:
+        if found is not announced:
+            raise refusals.mislabelled(announced.value.upper(), _name(found, body))
+        return announced
+    if not plain_text.decoded(body[: 1024 * 1024]).strip("\ufeff \t\n\r\f\v"):
+        raise refusals.empty()
+    return announced
+
+
+def _binary_format(body: bytes) -> DocumentFormat | str | None:
+    """Return the format of content that is no text, or a word for one that is not read; None for text."""
+    if b"%PDF-" in body[:_PDF_WITHIN]:
+        return DocumentFormat.PDF
+    if body.startswith(_OLE):
+        if _ENCRYPTED in body:
+            raise refusals.encrypted()
+        return "an older Office file"
+    if body.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return office_archive.format_of(body)
+    if body.startswith(_IMAGES):
+        return "binary"
+    return None
+
+
+def _name(found: DocumentFormat | str | None, body: bytes) -> str:
+    if isinstance(found, DocumentFormat):
+        return found.value.upper()
+    if found is not None:
+        return found
+    return "HTML" if _HTML.match(body[:4096]) else "something else"

@@ -1,0 +1,176 @@
+"""The pipeline over fakes, run as its state machine runs it, with faults at any write."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from baton.composition.app import App, build
+from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
+from baton.domain.identity import Scope
+from baton.domain.search import IndexDocument, IndexName, SearchFilter
+from tests.fakes.clock import FakeClock
+from tests.fakes.documents import FakeDocumentFiles, FakeDocuments, FakeIngestions
+from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.ports import FakePorts
+from tests.fakes.search_index import FakeSearchIndex
+from tests.fakes.stores import in_memory
+
+AGENT = "knowledge"
+WAIT = timedelta(seconds=960)
+
+
+class Killed(BaseException):
+    """The worker's end. No code of the product sees it."""
+
+
+@dataclass
+class Writes:
+    """Counts writes to all stores, and kills the worker before or after one of them."""
+
+    count: int = 0
+    kill_before: int | None = None
+    kill_after: int | None = None
+
+    async def before(self) -> None:
+        self.count += 1
+        if self.count == self.kill_before:
+            raise Killed
+
+    async def after(self) -> None:
+        if self.count == self.kill_after:
+            raise Killed
+
+
+@dataclass
+class CountedIndex(FakeSearchIndex):
+    """An index whose writes are counted too."""
+
+    writes: Writes = field(default_factory=Writes)
+
+    async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
+        await self.writes.before()
+        await super().put(scope, index, documents)
+        await self.writes.after()
+
+    async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        await self.writes.before()
+        removed = await super().delete(scope, index, chosen)
+        await self.writes.after()
+        return removed
+
+
+class Pipeline:
+    """Documents of one agent, uploads to them, and executions of the state machine."""
+
+    def __init__(self, tenant: str = "acme", *, shared: Pipeline | None = None) -> None:
+        self.scope = Scope(tenant, "ada")
+        self.clock = shared.clock if shared else FakeClock()
+        self.writes = Writes()
+        self.documents = shared.documents if shared else FakeDocuments()
+        self.files = shared.files if shared else FakeDocumentFiles()
+        self.index = shared.index if shared else CountedIndex(writes=self.writes)
+        self.embedder = FakeEmbedder()
+        self.ingestions = FakeIngestions()
+        if shared is None:
+            self.documents.before_write = self.files.before_write = self.writes.before
+            self.documents.after_write = self.writes.after
+        self.app: App = build(
+            FakePorts.over(
+                in_memory(self.clock),
+                documents=self.documents,
+                document_files=self.files,
+                search=self.index,
+                embedder=self.embedder,
+                ingestions=self.ingestions,
+            )
+        )
+
+    async def create(self, number: int = 1, content_type: str = "text/plain") -> DocumentRef:
+        """A document whose first version waits for its content."""
+        now = self.clock.now()
+        document_id = f"doc_{number:032x}"
+        first = DocumentVersion(1, VersionStatus.WAITING, "a.txt", content_type, 5, "ada", now)
+        document = Document(document_id, AGENT, "a.txt", now, now, next=first, check_at=now + UPLOAD_WAIT)
+        await self.documents.create(self.scope, document)
+        return DocumentRef(self.scope.tenant_id, AGENT, document_id, 1)
+
+    async def replace(self, ref: DocumentRef) -> DocumentRef:
+        """A newer version, which waits for its content."""
+        document = await self.get(ref)
+        assert document is not None
+        number, now = document.latest.number + 1, self.clock.now()
+        version = DocumentVersion(number, VersionStatus.WAITING, "a.txt", "text/plain", 5, "ada", now)
+        assert await self.documents.save(self.scope, document.replaced_by(version, now)) is not None
+        return DocumentRef(ref.tenant_id, ref.agent_id, ref.document_id, number)
+
+    async def upload(self, ref: DocumentRef, text: str) -> None:
+        document = await self.get(ref)
+        assert document is not None
+        await self.files.write(self.scope, document, ref.version, "original", text.encode())
+
+    async def delete(self, ref: DocumentRef) -> None:
+        document = await self.get(ref)
+        assert document is not None
+        assert await self.documents.save(self.scope, document.deleted(self.clock.now())) is not None
+
+    async def get(self, ref: DocumentRef) -> Document | None:
+        return await self.documents.get(self.scope, ref.agent_id, ref.document_id)
+
+    async def step(self, ref: DocumentRef, step: str, **given: Any) -> dict[str, Any]:
+        described = {"tenantId": ref.tenant_id, "agentId": ref.agent_id}
+        document = {**described, "documentId": ref.document_id, "version": ref.version}
+        return await self.app.ingestion_events.step({"step": step, "document": document, **given})
+
+    async def run(self, ref: DocumentRef, *, order: random.Random | None = None, waits: bool = True) -> None:
+        """One execution: the steps in their order, those of a map in any, then what is to be removed, twice."""
+        checked = await self.step(ref, "check")
+        if checked["next"] == "extract":
+            parts = [
+                {"format": checked["format"], "part": part, "index": index, "count": checked["count"]}
+                for index, part in enumerate(checked["parts"])
+            ]
+            for part in mixed(parts, order):
+                await self.step(ref, "extract", **part)
+            chunked = await self.step(ref, "chunk", parts=checked["count"])
+            if chunked["next"] == "index":
+                for batch in mixed(chunked["batches"], order):
+                    await self.step(ref, "index", batch=batch, count=chunked["count"])
+                await self.step(ref, "activate")
+        if checked["next"] != "done":
+            await self.clean(ref, waits=waits)
+
+    async def clean(self, ref: DocumentRef, *, waits: bool = True) -> None:
+        cleaned = await self.step(ref, "clean")
+        while waits and cleaned["next"] == "wait":
+            self.clock.advance(cleaned["waitSeconds"])
+            cleaned = await self.step(ref, "clean")
+
+    def indexed(self) -> dict[str, list[str]]:
+        """The texts in the index, by document and version."""
+        found: dict[str, list[str]] = {}
+        for (_, tenant, _), documents in self.index.documents.items():
+            for document in documents.values():
+                if tenant == self.scope.tenant_id:
+                    found.setdefault(document.source_id, []).append(document.fields["text"])
+        return found
+
+    def stored(self) -> dict[int, set[str]]:
+        """The names of all files, by version."""
+        return {
+            version: set(files)
+            for (tenant, _, _, version), files in self.files.bodies.items()
+            if tenant == self.scope.tenant_id and files
+        }
+
+
+def mixed(items: Sequence[Any], order: random.Random | None) -> list[Any]:
+    return list(items) if order is None else order.sample(list(items), len(items))
+
+
+def text_of(pages: int, word: str) -> str:
+    """A text of so many pages, each with a heading."""
+    return "\f".join(f"# Page {number}\n\n{word} on page {number}. " * 8 for number in range(1, pages + 1))
