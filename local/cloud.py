@@ -222,6 +222,7 @@ class LocalCloud:
             given_up=self._failures.put,
         )
         moto_engine = self._moto = MotoServer(data_dir and data_dir / "objects")
+        moto_engine.announced = self._progress
         self._progress("Starting the engines ...")
         engines: tuple[Engine, ...] = (queue_engine, table_engine, moto_engine)
         search_engine = None
