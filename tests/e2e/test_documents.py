@@ -16,6 +16,7 @@ from local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
 from tests.e2e.problems import check_problem
+from tests.e2e.sockets import new_id
 from tests.e2e.users import Json, User
 
 WRITE = "document:write"
@@ -186,3 +187,17 @@ async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
         422,
         "source_refused",
     )
+
+
+async def test_an_answer_over_a_websocket_names_the_document_that_it_was_made_from(editor: User) -> None:
+    said = await announce(editor, HANDBOOK, title="Handbook", url="https://a.example/handbook")
+    await put(said["upload"], HANDBOOK)
+    await ended(editor, said["document"]["id"])
+    question = "How many euros may a hotel room cost a night?"
+    async with editor.connect() as socket:
+        await socket.send("message", threadId=new_id(), messageId=new_id(), content=question)
+        events = await socket.until("RUN_FINISHED")
+    [source] = next(event for event in events if event["type"] == "TEXT_MESSAGE_END")["metadata"]["sources"]
+    assert (source["kind"], source["title"], source["url"]) == ("document", "Handbook", "https://a.example/handbook")
+    found = (await editor.post("/agents/assistant/knowledge/search", {"query": question})).json()["items"]
+    assert (found[0]["id"], "140 euros" in found[0]["text"]) == (source["chunk"], True)

@@ -38,7 +38,6 @@ NOT_EXERCISED: dict[tuple[str, str], str] = {
     ("StreamsRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
     ("SweeperRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
     ("SweeperRole", "dynamodb:GetItem"): "Reads the handoff and the workflow of a session that a specialist leads.",
-    ("TurnsRole", "dynamodb:BatchGetItem"): "Reads the records of documents that a turn from the queue has found.",
     ("TurnsRole", "s3:ListBucket"): MISSING,
 }
 """(role, action) -> why it is granted although no suite may make the call. Chance decides what some of them do, so that
