@@ -72,7 +72,9 @@ class Desk:
         ref = DocumentRef(self.scope.tenant_id, AGENT, document.id, 1)
         await self.ingestions.start(ref, attempt=deleted.attempt)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while await self.store.get(self.scope, AGENT, document.id) is not None:
+            while True:
+                if await self.store.get(self.scope, AGENT, document.id) is None:
+                    return
                 await asyncio.sleep(0.05)
 
 
