@@ -46,7 +46,7 @@ def test_an_object_that_was_stored_is_told_with_its_own_key(moto: tuple[MotoServ
     server.created = lambda *created: told.put(created)
     s3.put_object(Bucket="files", Key="a b/\u00fc+%41", Body=b"12345")
     assert told.get(timeout=SECONDS)[:2] == ("files", "a b/\u00fc+%41")
-    s3.put_object_tagging(Bucket="files", Key="a b/\u00fc+%41", Tagging={"TagSet": []})
+    s3.put_object_tagging(Bucket="files", Key="a b/\u00fc+%41", Tagging={"TagSet": [{"Key": "a", "Value": "b"}]})
     with pytest.raises(s3.exceptions.ClientError):
         s3.put_object(Bucket="files", Key="a b/\u00fc+%41", Body=b"again", IfNoneMatch="*")
     assert told.empty()

@@ -250,7 +250,7 @@ async def test_steps_in_any_order_and_number_never_leave_anything_half_done(
         if number == min(moment, len(steps)):
             if event == "replace":
                 newest = await pipeline.replace(ref)
-                await pipeline.upload(newest, text_of(3, "Nuts"))
+                await pipeline.upload(newest, text_of(5, "Nuts"))
             elif event == "delete":
                 await pipeline.delete(ref)
         about = type(ref)(ref.tenant_id, ref.agent_id, ref.document_id, version)
