@@ -64,12 +64,6 @@ class ProcedureContract:
         assert await stores.procedures.put(stores.bob, replace(procedure(stores), created_by="bob")) == first
         assert await stores.procedures.get(stores.ada, "assistant", ID, version=2) is None
 
-    async def test_versions_saved_at_once_each_get_a_number(self, stores: Stores) -> None:
-        kept = await asyncio.gather(
-            *(stores.procedures.put(stores.ada, procedure(stores, f"By {number}.")) for number in range(3))
-        )
-        assert sorted(one.version for one in kept) == [1, 2, 3]
-
     async def test_one_source_makes_one_version(self, stores: Stores) -> None:
         first = await stores.procedures.put(stores.ada, procedure(stores, source=SOURCE))
         await decide(stores, 1, ProcedureAction.REJECT)
@@ -82,12 +76,6 @@ class ProcedureContract:
         )
         assert other.version == 2
 
-    async def test_one_source_makes_one_version_at_once(self, stores: Stores) -> None:
-        made = await asyncio.gather(
-            *(stores.procedures.put(stores.ada, procedure(stores, f"By {each}.", source=SOURCE)) for each in range(3))
-        )
-        assert len({(each.version, each.draft) for each in made}) == 1
-
     async def test_only_an_approved_version_is_in_use(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
         assert await stores.procedures.approved(stores.ada, "assistant") == []
@@ -96,6 +84,9 @@ class ProcedureContract:
         assert (approved.status, approved.decided_by, approved.decided_at) == (APPROVED, "bob", stores.clock.now())
         assert await stores.procedures.approved(stores.bob, "assistant") == [approved]
         assert await stores.procedures.get(stores.ada, "assistant", ID) == approved
+        await stores.procedures.put(stores.ada, procedure(stores, "Better."))
+        assert await stores.procedures.get_approved(stores.bob, "assistant", ID) == approved
+        assert await stores.procedures.get_approved(stores.stranger, "assistant", ID) is None
 
     async def test_approving_a_version_retires_the_former(self, stores: Stores) -> None:
         for number in (1, 2, 3):
@@ -105,15 +96,6 @@ class ProcedureContract:
             [approved] = await stores.procedures.approved(stores.ada, "assistant")
             assert approved.version == number
         assert await statuses(stores) == [PENDING, RETIRED, APPROVED]
-
-    async def test_of_versions_approved_at_once_one_remains(self, stores: Stores) -> None:
-        for number in (1, 2, 3):
-            await stores.procedures.put(stores.ada, procedure(stores, f"Number {number}."))
-        await asyncio.gather(*(decide(stores, number, ProcedureAction.APPROVE) for number in (1, 2, 3)))
-        [approved] = await stores.procedures.approved(stores.ada, "assistant")
-        found = await statuses(stores)
-        assert sorted(found) == sorted([APPROVED, RETIRED, RETIRED])
-        assert found[3 - approved.version] is APPROVED
 
     async def test_an_approved_version_is_saved_and_replaces_the_former(self, stores: Stores) -> None:
         made = procedure(stores, status=APPROVED, decided_by="ada", decided_at=stores.clock.now())
@@ -146,24 +128,6 @@ class ProcedureContract:
         again = await stores.procedures.put(stores.ada, procedure(stores))
         assert (again.version, again.status) == (3, PENDING)
 
-    async def test_of_two_deciders_the_second_learns_of_it_and_a_repetition_does_not_matter(
-        self, stores: Stores
-    ) -> None:
-        await stores.procedures.put(stores.ada, procedure(stores))
-        both = await asyncio.gather(
-            decide(stores, 1, ProcedureAction.APPROVE, by="bob"),
-            decide(stores, 1, ProcedureAction.REJECT, by="ada"),
-            return_exceptions=True,
-        )
-        assert [type(each) for each in both if isinstance(each, Exception)] == [ProcedureChanged]
-        [decided] = [each for each in both if isinstance(each, Procedure)]
-        assert decided.decided_by is not None
-        action = ProcedureAction.APPROVE if decided.status is APPROVED else ProcedureAction.REJECT
-        stores.clock.advance(60)
-        assert await decide(stores, 1, action, by=decided.decided_by) == decided
-        with pytest.raises(ProcedureChanged):
-            await decide(stores, 1, action, by="somebody else")
-
     async def test_a_changed_pending_version_is_replaced_by_its_change(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
         second = await stores.procedures.put(stores.bob, procedure(stores, "Better."), edited_from=1)
@@ -173,19 +137,6 @@ class ProcedureContract:
         await stores.procedures.put(stores.bob, procedure(stores, "Best."), edited_from=2)
         assert await statuses(stores) == [PENDING, APPROVED, RETIRED]
         assert [each.version for each in await stores.procedures.approved(stores.ada, "assistant")] == [2]
-
-    async def test_a_change_of_what_has_changed_is_refused(self, stores: Stores) -> None:
-        await stores.procedures.put(stores.ada, procedure(stores))
-        both = await asyncio.gather(
-            *(stores.procedures.put(stores.ada, procedure(stores, f"By {each}."), edited_from=1) for each in range(2)),
-            return_exceptions=True,
-        )
-        assert [type(each) for each in both if isinstance(each, Exception)] == [ProcedureChanged]
-        assert await statuses(stores) == [PENDING, RETIRED]
-        with pytest.raises(UnknownProcedure):
-            await stores.procedures.put(
-                stores.ada, replace(procedure(stores), agent_id="assistant-2", status=PENDING), edited_from=1
-            )
 
     async def test_what_does_not_exist_is_not_decided_on(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
@@ -263,6 +214,62 @@ class ProcedureContract:
         assert (second.used, second.went_well) == (0, 0)
         [shown], _ = await stores.procedures.of_agent(stores.ada, "assistant", [APPROVED], limit=5, cursor=None)
         assert (shown.used, shown.went_well) == (2, 1)
+
+
+class ProcedureRaces:
+    """What holds if several write at once."""
+
+    async def test_versions_saved_at_once_each_get_a_number(self, stores: Stores) -> None:
+        kept = await asyncio.gather(
+            *(stores.procedures.put(stores.ada, procedure(stores, f"By {number}.")) for number in range(3))
+        )
+        assert sorted(one.version for one in kept) == [1, 2, 3]
+
+    async def test_one_source_makes_one_version_at_once(self, stores: Stores) -> None:
+        made = await asyncio.gather(
+            *(stores.procedures.put(stores.ada, procedure(stores, f"By {each}.", source=SOURCE)) for each in range(3))
+        )
+        assert len({(each.version, each.draft) for each in made}) == 1
+
+    async def test_of_versions_approved_at_once_one_remains(self, stores: Stores) -> None:
+        for number in (1, 2, 3):
+            await stores.procedures.put(stores.ada, procedure(stores, f"Number {number}."))
+        await asyncio.gather(*(decide(stores, number, ProcedureAction.APPROVE) for number in (1, 2, 3)))
+        [approved] = await stores.procedures.approved(stores.ada, "assistant")
+        found = await statuses(stores)
+        assert sorted(found) == sorted([APPROVED, RETIRED, RETIRED])
+        assert found[3 - approved.version] is APPROVED
+
+    async def test_of_two_deciders_the_second_learns_of_it_and_a_repetition_does_not_matter(
+        self, stores: Stores
+    ) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        both = await asyncio.gather(
+            decide(stores, 1, ProcedureAction.APPROVE, by="bob"),
+            decide(stores, 1, ProcedureAction.REJECT, by="ada"),
+            return_exceptions=True,
+        )
+        assert [type(each) for each in both if isinstance(each, Exception)] == [ProcedureChanged]
+        [decided] = [each for each in both if isinstance(each, Procedure)]
+        assert decided.decided_by is not None
+        action = ProcedureAction.APPROVE if decided.status is APPROVED else ProcedureAction.REJECT
+        stores.clock.advance(60)
+        assert await decide(stores, 1, action, by=decided.decided_by) == decided
+        with pytest.raises(ProcedureChanged):
+            await decide(stores, 1, action, by="somebody else")
+
+    async def test_a_change_of_what_has_changed_is_refused(self, stores: Stores) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        both = await asyncio.gather(
+            *(stores.procedures.put(stores.ada, procedure(stores, f"By {each}."), edited_from=1) for each in range(2)),
+            return_exceptions=True,
+        )
+        assert [type(each) for each in both if isinstance(each, Exception)] == [ProcedureChanged]
+        assert await statuses(stores) == [PENDING, RETIRED]
+        with pytest.raises(UnknownProcedure):
+            await stores.procedures.put(
+                stores.ada, replace(procedure(stores), agent_id="assistant-2", status=PENDING), edited_from=1
+            )
 
     async def test_uses_at_once_are_all_counted(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))

@@ -78,6 +78,11 @@ class FakeProcedures:
         number = len(versions) if version is None else version
         return self._shown(name, versions[number - 1]) if 1 <= number <= len(versions) else None
 
+    async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
+        name = _name(scope, agent_id, procedure_id)
+        found = self._approved(name)
+        return self._shown(name, found) if found is not None else None
+
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:

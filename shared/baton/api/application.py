@@ -24,6 +24,7 @@ from baton.api import (
     messages,
     personal_data,
     problems,
+    procedures,
     run_records,
     runs,
     threads,
@@ -91,6 +92,7 @@ def create_app(
         agents,
         knowledge,
         personal_data,
+        procedures,
     )
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")

@@ -33,6 +33,7 @@ from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
+from baton.procedures.administration import ProcedureAdministration
 from baton.sessions.importing import Importer
 from baton.turns.turns import Turns
 
@@ -67,6 +68,7 @@ class ApiServices:
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
     importer: Importer
+    procedures: ProcedureAdministration
     knowledge_search: KnowledgeSearch
 
     @classmethod
@@ -100,6 +102,7 @@ class ApiServices:
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,
             importer=app.importer,
+            procedures=app.procedure_administration,
             knowledge_search=app.knowledge_search,
         )
 

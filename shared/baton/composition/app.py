@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from baton.privacy.export import Exports
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
+    from baton.procedures.administration import ProcedureAdministration
     from baton.procedures.approved_procedures import ApprovedProcedures
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
@@ -431,10 +432,26 @@ class App:
 
     @cached_property
     def approved_procedures(self) -> ApprovedProcedures:
-        """Finds the active skills of agents."""
+        """Finds the procedures that agents may follow."""
         from baton.procedures.approved_procedures import ApprovedProcedures
 
         return ApprovedProcedures(self.ports.procedures, self.ports.clock)
+
+    @cached_property
+    def procedure_administration(self) -> ProcedureAdministration:
+        """Reads, writes and decides on procedures."""
+        from baton.memory.recall.recall import Recall
+        from baton.procedures.administration import DEADLINE, ProcedureAdministration
+
+        ports = self.ports
+        return ProcedureAdministration(
+            ports.procedures,
+            self.approved_procedures,
+            Recall(ports.search, self.knowledge_search, ports.embedder, deadline=DEADLINE),
+            ports.counter,
+            ports.audit,
+            ports.clock,
+        )
 
     @cached_property
     def forks(self) -> Forks:

@@ -262,16 +262,6 @@ def try_draft(draft: ProcedureDraft, samples: Iterable[str]) -> list[Trial]:
     return [Trial(sample, matching(draft.triggers, sample)) for sample in samples]
 
 
-def matched(procedures: Iterable[Procedure], text: str) -> list[tuple[Procedure, str]]:
-    """Return the approved procedures that a message asks for, each with the trigger it matches."""
-    found = (
-        (procedure, matching(procedure.draft.triggers, text))
-        for procedure in procedures
-        if procedure.status is ProcedureStatus.APPROVED
-    )
-    return [(procedure, trigger) for procedure, trigger in found if trigger is not None]
-
-
 def slug_of(name: str) -> str:
     """Return a name as an id of at most 64 lower-case ASCII letters, digits and hyphens.
 

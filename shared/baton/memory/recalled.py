@@ -13,6 +13,9 @@ from baton.domain.procedure import Procedure
 from baton.domain.search import Vector
 from baton.ports.chat_model import Prompt
 
+CLOSE = 0.03
+"""Procedures whose cosine similarities differ by no more are equally likely to be meant."""
+
 
 class BlockKind(StrEnum):
     """The parts of a prompt, in their order."""
@@ -96,11 +99,11 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class ProcedureMatch:
-    """A skill, and how well it fits the message."""
+    """A procedure, and how well it fits the message."""
 
     procedure: Procedure
     trigger: str | None
-    """The trigger that the message matches; None if the skill was compared by meaning."""
+    """The trigger that the message matches; None if the procedure was compared by meaning."""
     cosine: float | None = None
 
     @property
@@ -111,18 +114,23 @@ class ProcedureMatch:
 
 @dataclass(frozen=True, slots=True)
 class ProcedureRetrieval:
-    """The skills that were compared with a message, best first."""
+    """The procedures that were compared with a message, best first."""
 
     matches: tuple[ProcedureMatch, ...] = ()
     duration: timedelta = timedelta()
     error: str | None = None
 
-    def followed(self, floor: float) -> tuple[ProcedureMatch, ...]:
-        """Return the skills to follow: all whose triggers match; without any, the most similar one above ``floor``."""
+    def rivals(self, floor: float) -> tuple[ProcedureMatch, ...]:
+        """Return the procedures that fit the message, best first. More than one is ambiguous.
+
+        Those are all whose triggers match; without any, the most similar one from ``floor`` on, and others that are
+        nearly as similar.
+        """
         triggered = tuple(match for match in self.matches if match.trigger is not None)
         if triggered:
             return triggered
-        return tuple(match for match in self.matches[:1] if match.score >= floor)
+        least = max(floor, self.matches[0].score - CLOSE) if self.matches else floor
+        return tuple(match for match in self.matches if match.score >= least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +165,8 @@ class RecalledItem:
     kind: str = ""
     role: str | None = None
     source: ItemSource | None = None
+    ambiguous: bool = False
+    """Whether it is one of several procedures that fit the message."""
 
     @property
     def included(self) -> bool:
@@ -189,7 +199,7 @@ class Recalled:
     knowledge: RecalledBlock = RecalledBlock(BlockKind.KNOWLEDGE)
     episodes: RecalledBlock = RecalledBlock(BlockKind.EPISODES)
     procedures: tuple[Procedure, ...] = ()
-    """The skills in the procedure block."""
+    """The procedure in its block."""
 
     @property
     def blocks(self) -> tuple[RecalledBlock, RecalledBlock, RecalledBlock]:

@@ -35,6 +35,10 @@ class ProcedureStore(Protocol):
         """Return one version of a procedure, or its newest."""
         ...
 
+    async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
+        """Return the approved version of a procedure."""
+        ...
+
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:

@@ -11,7 +11,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.history_window import session_of, window_of
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
-from baton.domain.procedure import Procedure
+from baton.domain.procedure_set import ProcedureSet
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Thread
 from baton.gather_all import gather_all
@@ -32,7 +32,7 @@ class ThreadSnapshot:
     """The messages before the question that the active agent's prompt may hold."""
     conversation: RunningConversation
     found: Found
-    """What is remembered about the message, and the main agent's skills that it matches."""
+    """What is remembered about the message, and the main agent's procedures that it matches."""
 
 
 async def read_thread(
@@ -100,11 +100,9 @@ async def _nothing_found() -> Found:
     return NOTHING_FOUND
 
 
-async def _procedures(
-    services: TurnServices, scope: Scope, thread: Thread, question: StoredMessage
-) -> Sequence[Procedure]:
+async def _procedures(services: TurnServices, scope: Scope, thread: Thread, question: StoredMessage) -> ProcedureSet:
     if question.role is Role.ASSISTANT:  # an action: there is no question
-        return ()
+        return ProcedureSet()
     taught_at = thread.conversation.taught_at
     since = taught_at + CLOCK_SKEW if taught_at is not None else None
     if thread.is_new_session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -61,22 +62,25 @@ async def test_an_approval_of_a_message_without_a_skill_brings_none_along() -> N
 @pytest.mark.parametrize(
     ("lengths", "told"),
     [
-        ([100, 100, 100], 3),
-        ([100, 100, 100, 100], 3),
-        ([MAX_PROCEDURE_TOKENS - 500], 1),
-        ([MAX_PROCEDURE_TOKENS], 0),
-        ([MAX_PROCEDURE_TOKENS // 2, MAX_PROCEDURE_TOKENS // 2], 1),
-        ([MAX_PROCEDURE_TOKENS, 100], 1),
-        ([100, MAX_PROCEDURE_TOKENS, 100], 2),
-        pytest.param([100, 100, MAX_PROCEDURE_TOKENS], 2),
+        ([100], ["Wipe 0"]),
+        ([100, 100, 100], ["Wipe 2"]),
+        ([MAX_PROCEDURE_TOKENS - 500], ["Wipe 0"]),
+        ([MAX_PROCEDURE_TOKENS], []),
+        ([MAX_PROCEDURE_TOKENS, 100], ["Wipe 1"]),
+        ([100, MAX_PROCEDURE_TOKENS], []),
     ],
 )
-async def test_skills_whose_steps_are_too_long_together_are_left_out(lengths: list[int], told: int) -> None:
+async def test_the_steps_of_the_best_procedure_are_told_unless_they_are_too_long(
+    lengths: list[int], told: list[str]
+) -> None:
     harness = wiki()
     for number, length in enumerate(lengths):
         await teach(harness, f"Wipe {number}", "word " * length)
+        harness.clock.advance(1)
     await harness.say("m1", "Wipe it, please")
-    assert len(notes(harness)) == told
+    assert [re.findall("Wipe [0-9]", note)[0] for note in notes(harness)] == told
+    assert sum(len(note.split()) for note in notes(harness)) <= MAX_PROCEDURE_TOKENS
+    assert harness.model.asked[-1].contents[-1] == ("user", "Wipe it, please")
     assert sum(len(note.split()) for note in notes(harness)) <= MAX_PROCEDURE_TOKENS
     assert harness.model.asked[-1].contents[-1] == ("user", "Wipe it, please")
 

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from baton.domain.procedure import (
     InvalidProcedure,
     Procedure,
+    ProcedureAction,
+    ProcedureDecision,
     ProcedureDraft,
     ProcedureStatus,
     ProcedureStep,
     draft_from,
-    matched,
+    next_status,
     slug_of,
     try_draft,
 )
@@ -138,11 +140,45 @@ def test_samples_tell_which_messages_the_skill_answers() -> None:
     assert [trial.matches for trial in trials] == [True, False, True]
 
 
-def test_only_approved_procedures_answer_messages() -> None:
-    procedure = Procedure(DRAFT, "acme", "assistant", "ada", NOW, version=1)
-    active = replace(procedure, status=ProcedureStatus.APPROVED)
-    assert matched([procedure, active], "send a slack alert") == [(active, "send slack alert")]
-    assert matched([active], "hello") == []
+def at(status: ProcedureStatus) -> Procedure:
+    return Procedure(DRAFT, "acme", "assistant", "ada", NOW, version=1, status=status)
+
+
+@pytest.mark.parametrize(
+    ("status", "action", "then"),
+    [
+        (ProcedureStatus.PENDING, ProcedureAction.APPROVE, ProcedureStatus.APPROVED),
+        (ProcedureStatus.PENDING, ProcedureAction.REJECT, ProcedureStatus.REJECTED),
+        (ProcedureStatus.PENDING, ProcedureAction.RETIRE, ProcedureStatus.RETIRED),
+        (ProcedureStatus.APPROVED, ProcedureAction.APPROVE, None),
+        (ProcedureStatus.APPROVED, ProcedureAction.REJECT, None),
+        (ProcedureStatus.APPROVED, ProcedureAction.RETIRE, ProcedureStatus.RETIRED),
+        (ProcedureStatus.REJECTED, ProcedureAction.APPROVE, None),
+        (ProcedureStatus.REJECTED, ProcedureAction.REJECT, None),
+        (ProcedureStatus.REJECTED, ProcedureAction.RETIRE, None),
+        (ProcedureStatus.RETIRED, ProcedureAction.APPROVE, None),
+        (ProcedureStatus.RETIRED, ProcedureAction.REJECT, None),
+        (ProcedureStatus.RETIRED, ProcedureAction.RETIRE, None),
+    ],
+)
+def test_what_can_be_done_with_a_version(
+    status: ProcedureStatus, action: ProcedureAction, then: ProcedureStatus | None
+) -> None:
+    assert next_status(status, action) is then
+    decided = ProcedureDecision(action, "bob", NOW, "because").applied(at(status))
+    if then is None:
+        assert decided is None
+    else:
+        assert decided == replace(at(then), decided_by="bob", decided_at=NOW, reason="because")
+
+
+@given(st.lists(st.sampled_from(ProcedureAction), max_size=6))
+def test_what_was_rejected_or_retired_is_never_used_again(actions: list[ProcedureAction]) -> None:
+    status, ended = ProcedureStatus.PENDING, False
+    for action in actions:
+        status = next_status(status, action) or status
+        assert not (ended and status is ProcedureStatus.APPROVED)
+        ended = status in (ProcedureStatus.REJECTED, ProcedureStatus.RETIRED)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from baton.domain.agent import MemorySettings
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.memory.prompt.quoting import excerpt, quoted
-from baton.memory.recall.selecting import MAX_PROCEDURES, SentHistory, select
+from baton.memory.recall.selecting import SentHistory, select
 from baton.memory.recalled import Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
 from tests.fakes.clock import NOON
 from tests.fakes.token_counter import WordCounter
@@ -295,12 +295,13 @@ def names(procedures: Sequence[Procedure]) -> list[str]:
     return [each.draft.name for each in procedures]
 
 
-def test_skills_whose_triggers_match_come_before_similar_ones() -> None:
+def test_a_procedure_whose_trigger_matches_comes_before_similar_ones() -> None:
     made = followed(ProcedureMatch(procedure("a"), "do a"), ProcedureMatch(procedure("b"), None, 0.99))
     assert names(made.procedures) == ["a"]
+    assert [item.ambiguous for item in made.procedure.items] == [False, False]
 
 
-def test_without_a_matching_trigger_the_most_similar_skill_above_the_floor_is_followed() -> None:
+def test_without_a_matching_trigger_the_most_similar_procedure_above_the_floor_is_followed() -> None:
     matches = (
         ProcedureMatch(procedure("a"), None, 0.7),
         ProcedureMatch(procedure("b"), None, 0.6),
@@ -310,17 +311,45 @@ def test_without_a_matching_trigger_the_most_similar_skill_above_the_floor_is_fo
     assert names(made.procedures) == ["a"]
     assert [item.reason for item in made.procedure.items] == [
         None,
-        "another skill fits better",
+        "a fits better",
         "below the floor for procedures: 0.100 < 0.5",
     ]
+    assert not any(item.ambiguous for item in made.procedure.items)
     assert "by its meaning" in str(made.procedure.prompts[0].content)
     assert followed(*matches, memory=MemorySettings(procedural_floor=0.8)).prompts == ()
 
 
-def test_no_more_skills_are_followed_than_allowed() -> None:
-    made = followed(*(ProcedureMatch(procedure(name), "do it") for name in "abcde"))
-    assert len(made.procedures) == MAX_PROCEDURES
+def test_of_several_procedures_whose_triggers_match_the_first_is_followed_and_all_are_ambiguous() -> None:
+    made = followed(*(ProcedureMatch(procedure(name), "do it") for name in "abc"))
+    assert names(made.procedures) == ["a"]
+    assert len(made.procedure.prompts) == 1
+    assert [(item.ambiguous, item.reason) for item in made.procedure.items] == [
+        (True, None),
+        (True, "its trigger matches too, but that of a comes first"),
+        (True, "its trigger matches too, but that of a comes first"),
+    ]
 
 
-def test_a_specialist_follows_no_skills() -> None:
+def test_procedures_that_are_nearly_as_similar_are_ambiguous() -> None:
+    made = followed(
+        ProcedureMatch(procedure("a"), None, 0.70),
+        ProcedureMatch(procedure("b"), None, 0.69),
+        ProcedureMatch(procedure("c"), None, 0.60),
+    )
+    assert [(item.ambiguous, item.reason) for item in made.procedure.items] == [
+        (True, None),
+        (True, "nearly as similar as a"),
+        (False, "a fits better"),
+    ]
+
+
+def test_a_procedure_that_is_too_long_is_left_out() -> None:
+    long = procedure("a")
+    steps = tuple(ProcedureStep("word " * 200) for _ in range(50))
+    made = followed(ProcedureMatch(replace(long, draft=replace(long.draft, steps=steps)), "do a"))
+    assert (made.prompts, made.procedure.tokens) == ((), 0)
+    assert made.procedure.items[0].reason == "over the cap of 4000 tokens"
+
+
+def test_a_specialist_follows_no_procedures() -> None:
     assert followed(ProcedureMatch(procedure("a"), "do a"), follows=False).prompts == ()

@@ -77,6 +77,11 @@ class DynamoProcedures:
         found = await self._newest(place) if version is None else await self._version(place, version)
         return (await self._counted(place, [found]))[0] if found is not None else None
 
+    async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
+        place = _Place.of(scope, agent_id, procedure_id)
+        found = await self._approved(place)
+        return (await self._counted(place, [found]))[0] if found is not None else None
+
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:

@@ -14,12 +14,13 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, WrongDimension
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.domain.procedure import Procedure
+from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
 from baton.knowledge.knowledge_search import KnowledgeSearch
-from baton.memory.recall.procedure_matching import ProcedureVectors, by_trigger
+from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.retrievals import find_episodes, find_knowledge
 from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Retrieval
+from baton.off_loop import off_loop
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 
@@ -28,6 +29,8 @@ logger = Logger(child=True)
 DEADLINE = timedelta(milliseconds=800)
 EMBEDDING_SHARE = 0.6
 """The share of the deadline after which a slow embedding is given up, so that a search by words still has time."""
+EMBEDDED_SHARE = 0.9
+"""The share of the deadline after which procedures that are not embedded yet are left for later messages."""
 MAX_QUERY = 8_000
 """Characters of a message that are embedded and searched. What it is about stands at its beginning."""
 CANCELLING_SECONDS = 0.05
@@ -55,15 +58,15 @@ class Recall:
         agent: AgentDefinition,
         text: str,
         *,
-        procedures: Callable[[], Coroutine[Any, Any, Sequence[Procedure]]] | None = None,
+        procedures: Callable[[], Coroutine[Any, Any, ProcedureSet]] | None = None,
         earlier: Found = NOTHING_FOUND,
         with_episodes: bool = True,
     ) -> Found:
         """Return what is found within the deadline for a message to ``agent``.
 
-        ``skills`` reads those that the agent may follow. It is waited for beyond the deadline, so that triggers match
-        whatever else is late. ``earlier`` is what was found for the same message before, for
-        another agent: its embedding and its episodes are used again. Raises only what reading ``skills`` raises.
+        ``procedures`` reads those that the agent may follow. It is waited for beyond the deadline, so that triggers
+        match whatever else is late. ``earlier`` is what was found for the same message before, for another agent: its
+        embedding and its episodes are used again. Raises only what reading ``procedures`` raises.
         """
         query = text.strip()[:MAX_QUERY]
         if not query:
@@ -85,15 +88,16 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class _ReadProcedures:
-    """The skills that an agent may follow, and those of them that the message asks for by a trigger."""
+    """The procedures that an agent may follow, and those of them that the message asks for by a trigger."""
 
-    procedures: Sequence[Procedure]
+    procedures: ProcedureSet
     triggered: tuple[ProcedureMatch, ...]
 
 
-async def _read_procedures(read: Callable[[], Coroutine[Any, Any, Sequence[Procedure]]], text: str) -> _ReadProcedures:
+async def _read_procedures(read: Callable[[], Coroutine[Any, Any, ProcedureSet]], text: str) -> _ReadProcedures:
     procedures = await read()
-    return _ReadProcedures(procedures, by_trigger(procedures, text))
+    found = await off_loop(len(text) * len(procedures.procedures), procedures.triggered, text)
+    return _ReadProcedures(procedures, tuple(ProcedureMatch(each.procedure, each.trigger) for each in found))
 
 
 class _Step(Generic[T]):
@@ -153,12 +157,15 @@ class _Work:
         self._agent = agent
         self._query = query
         self._deadline = deadline
+        self._began = asyncio.get_running_loop().time()
         self._vector: Vector | None = None
         """The message's embedding, once it is known."""
         self._embedding: asyncio.Future[Vector | None] | None = None
         """The embedding in progress, which the first retrieval that needs it begins."""
         self._words_only: str | None = None
         """Why the message was searched by its words only, if it was."""
+        self._is_meaning_missed = False
+        """Whether procedures should have been compared by meaning, and could not."""
 
     async def find(
         self, earlier: Found, procedures: asyncio.Future[_ReadProcedures] | None, with_episodes: bool
@@ -234,12 +241,16 @@ class _Work:
         return await find_episodes(self._search, self._scope, self._query, vector, self._embedder.name)
 
     async def _nearest_procedures(self, reading: asyncio.Future[_ReadProcedures]) -> tuple[ProcedureMatch, ...]:
-        """Return the skills nearest by meaning; none if a trigger matches, because that decides."""
+        """Return the procedures nearest by meaning; none if a trigger matches, because that decides."""
         read = await asyncio.shield(reading)
-        if not read.procedures or read.triggered:
+        if not read.procedures.procedures or read.triggered:
             return ()
         vector = await self._embedded()
-        return await self._procedure_vectors.nearest(read.procedures, vector) if vector is not None else ()
+        if vector is None:
+            self._is_meaning_missed = True
+            return ()
+        left = self._began + EMBEDDED_SHARE * self._deadline.total_seconds() - asyncio.get_running_loop().time()
+        return await self._procedure_vectors.nearest(read.procedures, vector, seconds=max(0.0, left))
 
     def _retrieval(self, step: _Step[FoundItem]) -> Retrieval:
         items, error = step.outcome(self._deadline)
@@ -247,7 +258,9 @@ class _Work:
 
     def _procedure_retrieval(self, step: _Step[ProcedureMatch]) -> ProcedureRetrieval:
         matches, error = step.outcome(self._deadline)
-        return ProcedureRetrieval(matches, step.duration, error)
+        return ProcedureRetrieval(
+            matches, step.duration, error or (self._words_only if self._is_meaning_missed else None)
+        )
 
 
 async def _cancel(tasks: Sequence[asyncio.Future[Any]]) -> None:

@@ -34,6 +34,7 @@ from baton.memory.recalled import (
     BlockKind,
     Found,
     FoundItem,
+    ItemSource,
     ProcedureMatch,
     ProcedureRetrieval,
     Recalled,
@@ -45,9 +46,7 @@ from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
 MAX_PROCEDURE_TOKENS = 4_000
-"""Tokens of all skills' steps together. A skill that does not fit is left out."""
-MAX_PROCEDURES = 3
-"""Skills in the prompt of one message."""
+"""Tokens of a procedure's steps. A larger procedure is left out."""
 
 MAX_CHARS = {BlockKind.KNOWLEDGE: MAX_KNOWLEDGE_CHARS, BlockKind.EPISODES: MAX_SNIPPET_CHARS}
 
@@ -261,45 +260,49 @@ def _by_date(each: _Judged) -> tuple[datetime, int, str]:
 def _procedure(
     retrieval: ProcedureRetrieval, memory: MemorySettings, counter: TokenCounter, *, follows_procedures: bool
 ) -> tuple[RecalledBlock, tuple[Procedure, ...]]:
-    followed = (
-        set(map(id, retrieval.followed(memory.procedural_floor)[:MAX_PROCEDURES])) if follows_procedures else set[int]()
-    )
-    room, items, prompts, procedures = MAX_PROCEDURE_TOKENS, [], [], []
+    """Return the block with the procedure that fits best, and why the others are left out."""
+    rivals = retrieval.rivals(memory.procedural_floor) if follows_procedures else ()
+    items, prompts, procedures, used = [], [], [], 0
     for match in retrieval.matches:
-        prompt = Prompt(Role.SYSTEM, procedure_steps(match.procedure, match.trigger))
-        tokens = counter.count(str(prompt.content)) + MESSAGE_FRAME_TOKENS if id(match) in followed else 0
-        reason = None
-        if id(match) not in followed:
-            reason = _not_followed(match, memory, follows_procedures=follows_procedures)
-        elif tokens > room:
-            reason = f"over the cap of {MAX_PROCEDURE_TOKENS} tokens"
+        tokens, reason = 0, None
+        if not follows_procedures:
+            reason = "a specialist follows no procedures of the main agent"
+        elif match is not next(iter(rivals), None):
+            reason = _not_followed(match, rivals, memory)
         else:
-            room -= tokens
-            prompts.append(prompt)
-            procedures.append(match.procedure)
-        items.append(_procedure_item(match, tokens if reason is None else 0, reason))
+            prompt = Prompt(Role.SYSTEM, procedure_steps(match.procedure, match.trigger))
+            tokens = counter.count(str(prompt.content)) + MESSAGE_FRAME_TOKENS
+            if tokens > MAX_PROCEDURE_TOKENS:
+                tokens, reason = 0, f"over the cap of {MAX_PROCEDURE_TOKENS} tokens"
+            else:
+                used = tokens
+                prompts.append(prompt)
+                procedures.append(match.procedure)
+        is_rival = any(match is rival for rival in rivals)
+        items.append(_procedure_item(match, tokens, reason, ambiguous=is_rival and len(rivals) > 1))
     block = RecalledBlock(
         BlockKind.PROCEDURE,
         tuple(items),
         tuple(prompts),
-        tokens=MAX_PROCEDURE_TOKENS - room,
+        tokens=used,
         duration=retrieval.duration,
         error=retrieval.error,
     )
     return block, tuple(procedures)
 
 
-def _not_followed(match: ProcedureMatch, memory: MemorySettings, *, follows_procedures: bool) -> str:
-    if not follows_procedures:
-        return "a specialist follows no skills of the main agent"
+def _not_followed(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], memory: MemorySettings) -> str:
+    best = rivals[0].procedure.id if rivals else ""
     if match.trigger is not None:
-        return f"beyond the first {MAX_PROCEDURES}"
+        return f"its trigger matches too, but that of {best} comes first"
     if match.score < memory.procedural_floor:
         return f"below the floor for procedures: {match.score:.3f} < {memory.procedural_floor:g}"
-    return "another skill fits better"
+    if any(match is rival for rival in rivals):
+        return f"nearly as similar as {best}"
+    return f"{best} fits better"
 
 
-def _procedure_item(match: ProcedureMatch, tokens: int, reason: str | None) -> RecalledItem:
+def _procedure_item(match: ProcedureMatch, tokens: int, reason: str | None, *, ambiguous: bool) -> RecalledItem:
     procedure = match.procedure
     signals: dict[str, float] = {}
     if match.trigger is not None:
@@ -307,5 +310,24 @@ def _procedure_item(match: ProcedureMatch, tokens: int, reason: str | None) -> R
     if match.cosine is not None:
         signals["meaning"] = match.cosine
     name = f"{procedure.draft.name} (version {procedure.version})"
-    text = f"{procedure.draft.description} Trigger: {match.trigger}" if match.trigger else procedure.draft.description
-    return RecalledItem(procedure.slug, name, text, None, match.score, signals, tokens, reason, "skill")
+    text = procedure.draft.description
+    return RecalledItem(
+        procedure.id,
+        name,
+        f"{text} Trigger: {match.trigger}" if match.trigger else text,
+        None,
+        match.score,
+        signals,
+        tokens,
+        reason,
+        "procedure",
+        source=_made_of(procedure),
+        ambiguous=ambiguous,
+    )
+
+
+def _made_of(procedure: Procedure) -> ItemSource | None:
+    source = procedure.source
+    if source is None:
+        return None
+    return ItemSource(source.thread_id, message_ids=source.message_ids, agent_id=procedure.agent_id)
