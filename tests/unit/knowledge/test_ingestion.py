@@ -357,7 +357,7 @@ async def test_an_event_starts_the_pipeline_of_its_version_once(pipeline: Pipeli
     key = f"acme/~documents/{AGENT}/{ref.document_id}/1/original"
     for _ in range(2):
         assert await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": key}}}) == {"started": True}
-    for other in (key + "/x", key.replace("original", "work/parts/00000.json"), "acme/files/original", ""):
+    for other in (key + "/x", key.replace("original", "steps/parts/00000.json"), "acme/files/original", ""):
         assert await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": other}}}) == {"started": False}
     assert pipeline.ingestions.started == [(ref, 0)]
 
