@@ -121,6 +121,6 @@ class FakePorts:
     @classmethod
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
-        names = ("clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle")
-        names += ("agent_definitions",)
+        names = ["clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle"]
+        names += ["agent_definitions"]
         return cls(**{name: getattr(stores, name) for name in (*names, "audit")} | others)

@@ -15,6 +15,7 @@ from baton.domain.episode import EpisodeRef
 from baton.domain.errors import StoreUnavailable
 from baton.domain.forgetting import ForgetRequest
 from baton.domain.identity import Scope
+from baton.domain.times import to_millis
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
@@ -39,8 +40,12 @@ class StepFunctionsClosings:
             "reason": ref.reason.value,
             "attempt": attempt,
         }
-        # A name is reserved for 90 days, so that the same attempt cannot be started twice.
-        await _start(self.client, self.state_machine_arn, f"{ref.thread_id}-{ref.number}-{attempt}", described)
+        # A name is reserved for 90 days, so that the same attempt cannot be started twice. The id of a forgotten thread
+        # may be used again within that time.
+        name = f"{ref.thread_id}-{ref.number}-{attempt}"
+        if ref.thread_created_at is not None:
+            name += f"-{to_millis(ref.thread_created_at)}"
+        await _start(self.client, self.state_machine_arn, name, described)
 
 
 @dataclass(frozen=True, slots=True)

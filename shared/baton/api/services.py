@@ -8,6 +8,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from baton.agents.approvals import Approvals
+from baton.catalog.agent_editing import AgentEditing
 from baton.composition.app import App
 from baton.entry.controls import Controls
 from baton.entry.forget_requests import ForgetCalls
@@ -55,6 +56,7 @@ class ApiServices:
     merges: Merges
     approvals: Approvals
     agents: AgentRegistry
+    agent_editing: AgentEditing
     files: Files
     inspector: Inspector
     audit: AuditLog
@@ -89,6 +91,7 @@ class ApiServices:
             merges=app.merges,
             approvals=app.approvals,
             agents=app.agents,
+            agent_editing=app.agent_editing,
             files=ports.files,
             inspector=app.inspector,
             audit=ports.audit,

@@ -35,6 +35,8 @@ READING_SECONDS = 20.0
 """Age of a read that is not waited for any more: its event loop may have ended, or its worker was frozen."""
 MAX_TENANTS = 500
 """Tenants whose agents a worker keeps."""
+MAX_CHARACTERS = 16 * 1024 * 1024
+"""Characters of all definitions that a worker keeps. Those of the tenant that was longest away go first."""
 
 Agents = Mapping[str, AgentDefinition]
 _Key = tuple[str, int]
@@ -49,6 +51,8 @@ class _Copy:
     parsed: Mapping[_Key, AgentDefinition | None] = field(default_factory=dict)
     """Definitions by agent and version; None: one that cannot be used. Versions never change."""
     reading: asyncio.Task[None] | None = None
+    size: int = 0
+    """Characters of the definitions."""
     asked_at: datetime | None = None
     """When ``reading`` began."""
 
@@ -69,8 +73,10 @@ class OwnAgents:
         if copy.read_at is None or self._clock.now() - copy.read_at >= FRESH:
             self._reading(scope, copy)
 
-    async def of(self, scope: Scope, *, since: timedelta = FRESH) -> Agents:
+    async def of(self, scope: Scope, *, since: timedelta = FRESH, patience: float | None = PATIENCE_SECONDS) -> Agents:
         """Return the tenant's agents by id, at most a minute old (or ``since``), as far as the store can be read.
+
+        ``patience`` is how many seconds a read may take before a copy of the last five minutes is used; None: any.
 
         Raises ``StoreUnavailable`` if it cannot and there is no copy of the last hour.
         """
@@ -79,14 +85,13 @@ class OwnAgents:
         if age is not None and age < since:
             return copy.agents
         reading = self._reading(scope, copy)
-        patience = PATIENCE_SECONDS if age is not None and age < STALE else None
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(patience if age is not None and age < STALE else None):
                 await asyncio.shield(reading)
         except TimeoutError:
             pass  # the read goes on for the next turn
         except BatonError:
-            if age is None or age >= GRACE:
+            if age is None or age >= GRACE or patience is None:
                 raise
             count(Metric.AGENTS_UNREADABLE)
         return copy.agents
@@ -95,7 +100,7 @@ class OwnAgents:
         """Read the tenant's agents again when they are next needed, because they have changed."""
         copy = self._copies.get(scope.tenant_id)
         if copy is not None:
-            self._copies[scope.tenant_id] = _Copy(parsed=copy.parsed)
+            self._copies[scope.tenant_id] = _Copy(parsed=copy.parsed, size=copy.size)
 
     def _copy(self, scope: Scope) -> _Copy:
         copy = self._copies.setdefault(scope.tenant_id, _Copy())
@@ -103,6 +108,12 @@ class OwnAgents:
         while len(self._copies) > MAX_TENANTS:
             self._copies.popitem(last=False)
         return copy
+
+    def _make_room(self) -> None:
+        kept = sum(copy.size for copy in self._copies.values())
+        while kept > MAX_CHARACTERS and len(self._copies) > 1:
+            _, dropped = self._copies.popitem(last=False)
+            kept -= dropped.size
 
     def _reading(self, scope: Scope, copy: _Copy) -> asyncio.Task[None]:
         """Return the read in progress, or a new one."""
@@ -132,6 +143,9 @@ class OwnAgents:
         copy.parsed = {key: known[key] for key in wanted if key in known}
         copy.agents = {key[0]: agent for key, agent in copy.parsed.items() if agent is not None}
         copy.read_at = now
+        copy.size = sum(entry.size for entry in listed.values())
+        if missing:
+            self._make_room()
 
     def _parsed(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
         return {(each.agent_id, each.number): self._usable(tenant_id, each) for each in versions}
@@ -153,7 +167,7 @@ class OwnAgents:
             # It is offered no more: the default model answers.
             model = definition.model.model_copy(update={"name": None})
             definition = definition.model_copy(update={"model": model})
-        return definition.of_tenant(tenant_id)
+        return definition.of_tenant(tenant_id, version.number)
 
 
 def _noticed(reading: asyncio.Task[None]) -> None:

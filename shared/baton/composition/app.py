@@ -14,6 +14,7 @@ from baton.outbox.follow import POLL_SECONDS, Follower
 if TYPE_CHECKING:
     from baton.agents.agent_services import AgentServices
     from baton.agents.approvals import Approvals
+    from baton.catalog.agent_editing import AgentEditing
     from baton.catalog.own_agents import OwnAgents
     from baton.composition.ports import Ports
     from baton.entry.actions import Actions
@@ -412,6 +413,21 @@ class App:
         from baton.catalog.own_agents import OwnAgents
 
         return OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
+
+    @cached_property
+    def agent_editing(self) -> AgentEditing:
+        """Changes tenants' own agents."""
+        from baton.catalog.agent_editing import AgentEditing
+
+        ports = self.ports
+        return AgentEditing(
+            ports.catalog,
+            ports.agent_definitions,
+            self.own_agents,
+            ports.audit,
+            ports.clock,
+            lambda: self.offered_models,
+        )
 
     @cached_property
     def offered_models(self) -> tuple[str, ...]:

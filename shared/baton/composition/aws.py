@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from baton.ports.pii_detector import PiiDetector
     from baton.ports.queue_records import QueueRecords
     from baton.ports.retentions import Retentions
-    from baton.ports.search_administration import SearchAdministration
+    from baton.ports.search_administration import Reindexing, SearchAdministration
     from baton.ports.search_index import SearchIndex
     from baton.ports.turn_queue import TurnQueue
 
@@ -82,6 +82,20 @@ class AwsPorts(AgentPorts):
         from baton.adapters.opensearch.administration import OpenSearchAdministration
 
         return OpenSearchAdministration(self.opensearch, self.search_layout)
+
+    @cached_property
+    def search_reindexing(self) -> Reindexing | None:
+        """What rebuilds the search indices; None if search is off."""
+        from baton.settings import SearchSettings
+
+        url = SearchSettings().url
+        if not url.startswith("sqlite:"):
+            return self.search_administration
+        from pathlib import Path
+
+        from baton.adapters.sqlite_index.reindexing import SqliteReindexing
+
+        return SqliteReindexing(Path(url.removeprefix("sqlite:///")))
 
     @cached_property
     def opensearch(self) -> Engine:

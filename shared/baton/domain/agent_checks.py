@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
@@ -13,9 +14,9 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Permission
 from baton.domain.secret import SecretReference
 from baton.domain.sentences import SENTENCES
-from baton.domain.tool import OpenApiTool, PythonTool
+from baton.domain.tool import OpenApiTool, PythonTool, ToolDefinition
 from baton.domain.tool_call import ASK, TRANSFER, tool_name
-from baton.domain.triggers import as_compared, is_phrase
+from baton.domain.triggers import as_compared, is_phrase, pattern_size
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -26,6 +27,9 @@ MAX_REFERENCES = 20
 """Agents that an agent of a tenant hands over to, and as many that it asks."""
 MAX_PATTERNS = 10
 """Triggers of an agent of a tenant that are patterns, in each of its lists. Each takes memory of every worker."""
+
+MAX_PATTERN_SIZE = 3_000
+"""Instructions of such a pattern. 200 of that size are matched with the longest message in half a second."""
 
 _REFERENCE = "a tenant's agent cannot use the deployment's secrets: leave the header out"
 
@@ -85,9 +89,13 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
         ("triggers", definition.triggers),
         ("triggers_in_session", definition.triggers_in_session),
     ):
+        for place, trigger in enumerate(triggers):
+            if pattern_size(trigger) > MAX_PATTERN_SIZE:
+                yield Problem((field, place), "the pattern stands for too much: write smaller numbers of repetitions")
         if sum(not is_phrase(trigger) for trigger in triggers) > MAX_PATTERNS:
             yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited so")
     for place, tool in enumerate(definition.tools):
+        yield from _plain_http(place, tool)
         if isinstance(tool, PythonTool):
             yield Problem(("tools", place, "type"), "functions of the deployment are for the agents that ship with it")
             continue
@@ -99,6 +107,14 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
         yield Problem(
             ("required_permissions",), f"an agent whose workflow makes skills requires {Permission.SKILL_CREATE.value}"
         )
+
+
+def _plain_http(place: int, tool: ToolDefinition) -> Iterator[Problem]:
+    """Yield addresses without TLS. Those of this machine are left to the egress policy, as in agents' files."""
+    for field in ("url", "base_url", "spec"):
+        address = urlsplit(getattr(tool, field, None) or "")
+        if address.scheme == "http" and address.hostname not in ("localhost", "127.0.0.1", "::1"):
+            yield Problem(("tools", place, field), "must be an https URL")
 
 
 def _references(place: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:

@@ -134,7 +134,8 @@ class OpenApiTool(_Tool):
     @classmethod
     def _named_after_its_operation(cls, values: Any) -> Any:
         if isinstance(values, dict) and values.get("name") is None:
-            return {**values, "name": re.sub(r"[^a-zA-Z0-9_-]", "_", str(values.get("operation_id", "")))[:64]}
+            operation = values.get("operation_id", values.get("operationId", ""))
+            return {**values, "name": re.sub(r"[^a-zA-Z0-9_-]", "_", str(operation))[:64]}
         return values
 
     @model_validator(mode="after")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from baton.catalog.agent_directory import AgentDirectory
 from baton.catalog.own_agents import AGAIN, OwnAgents
 from baton.domain.agent import AgentDefinition
@@ -26,6 +28,10 @@ class AgentRegistry:
     async def of(self, scope: Scope) -> AgentDirectory:
         """Return the agents of the scope's tenant, its own at most a minute old."""
         return AgentDirectory(self._catalog, await self._own.of(scope))
+
+    async def current(self, scope: Scope) -> AgentDirectory:
+        """Return the agents as they are stored now, for those who change them."""
+        return AgentDirectory(self._catalog, await self._own.of(scope, since=timedelta(0), patience=None))
 
     async def get(self, scope: Scope, agent_id: str) -> AgentDefinition:
         """Return one agent. Raises ``UnknownAgent`` if there is none or the caller lacks a permission."""

@@ -425,7 +425,7 @@ async def teach(harness: Harness, name: str, trigger: str, description: str = "S
 class Meanings(FakeEmbedder):
     """An embedder to which two texts mean the same."""
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
         return [self.vector("say names" if "name" in text or "called" in text else text) for text in texts]
 
 

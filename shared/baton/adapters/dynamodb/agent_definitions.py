@@ -8,7 +8,7 @@ from typing import Any
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.codec import pack, unpack
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
 from baton.domain.agent_version import AgentEntry, AgentList, AgentVersion
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
@@ -51,13 +51,11 @@ class DynamoAgentDefinitions:
         is_first = after.revision == 0
         condition = "attribute_not_exists(PK)" if is_first else "revision = :seen"
         try:
-            await self._table.put_together(
-                [
-                    (listed, condition, {} if is_first else {":seen": after.revision}),
-                    (kept, "attribute_not_exists(PK)", {}),
-                ]
+            await self._table.transact(
+                Write.put(listed, condition=condition, values=None if is_first else {":seen": after.revision}),
+                Write.put(kept, condition="attribute_not_exists(PK)"),
             )
-        except ConditionFailed:
+        except TransactionFailed:
             raise AgentsChanged from None
         return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -90,32 +90,6 @@ class Table:
         """Write an item. Raises ``ConditionFailed`` with the existing item."""
         request: dict[str, Any] = {"TableName": self.name, "Item": serialize(item)}
         await self._write(self.client.put_item, request, condition, values)
-
-    async def put_together(self, writes: Sequence[tuple[Item, str, Item]]) -> None:
-        """Write several items on a condition each, with its values: all of them or none. Costs twice the units.
-
-        Raises ``ConditionFailed``, without an item, if a condition failed or one of the items is being written.
-        """
-        puts: list[Any] = []
-        for item, condition, values in writes:
-            put: dict[str, Any] = {
-                "TableName": self.name,
-                "Item": serialize(item),
-                "ConditionExpression": condition,
-            }
-            if values:
-                put["ExpressionAttributeValues"] = serialize(values)
-            puts.append({"Put": put})
-        try:
-            await self._ask(self.client.transact_write_items, TransactItems=puts)
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "TransactionCanceledException":
-                raise
-            reasons: Any = error.response.get("CancellationReasons", [])
-            codes = {reason.get("Code", "None") for reason in reasons} - {"None"}
-            if codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
-                raise ConditionFailed(None) from None
-            raise StoreUnavailable from error
 
     async def update(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> Item:
         """Update an item and return all of it. Raises ``ConditionFailed`` with the existing item."""

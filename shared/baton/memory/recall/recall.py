@@ -31,6 +31,9 @@ EMBEDDING_SHARE = 0.6
 """The share of the deadline after which a slow embedding is given up, so that a search by words still has time."""
 EMBEDDED_SHARE = 0.9
 """The share of the deadline after which procedures that are not embedded yet are left for later messages."""
+EMBEDDER_SHARE = 0.95
+"""The part of that time which the embedder has. An endpoint that does not answer fails there first, so that its
+circuit breaker counts it."""
 MAX_QUERY = 8_000
 """Characters of a message that are embedded and searched. What it is about stands at its beginning."""
 CANCELLING_SECONDS = 0.05
@@ -209,7 +212,7 @@ class _Work:
         seconds = EMBEDDING_SHARE * self._deadline.total_seconds()
         try:
             async with asyncio.timeout(seconds):
-                [self._vector] = await self._embedder.embed([self._query])
+                [self._vector] = await self._embedder.embed([self._query], seconds=EMBEDDER_SHARE * seconds)
             return self._vector
         except TimeoutError:
             self._words_only = f"the embedding took more than {seconds * 1000:g} ms: searched by words only"

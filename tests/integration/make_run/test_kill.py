@@ -15,7 +15,7 @@ from websockets.typing import Subprotocol
 
 from local.settings import ROOT
 from tests.frames import events_in
-from tests.integration.local.program import running
+from tests.integration.make_run.program import running
 
 PATIENCE_SECONDS = 180
 THREADS = [str(uuid.uuid4()) for _ in range(4)]
