@@ -24,13 +24,13 @@ from baton.adapters.s3_documents import S3Documents
 from baton.adapters.sqlite_index import SqliteIndex
 from baton.composition.app import App, build
 from baton.composition.aws import AwsPorts
-from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
+from baton.domain.document import UPLOAD_WAIT, Document, DocumentFormat, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.identity import Scope
 from baton.domain.search import Vector
 from baton.ports.clock import SystemClock
 from baton.ports.documents import ORIGINAL
 from baton.ports.embedder import Embedder
-from benchmarks.document_set import Made, document_set
+from benchmarks.document_set import Made, document_set, pdf
 from benchmarks.recall import LocalEmbedder
 from benchmarks.report import machine, table
 from benchmarks.s3_process import S3Process
@@ -157,6 +157,8 @@ def _peak() -> int:
 async def measure(ports: Any, embedder: TimedEmbedder, chosen: Sequence[Made]) -> None:
     """Ingest the documents and print the tables."""
     app = build(ports)
+    warm = Made("warm.pdf", DocumentFormat.PDF, pdf(10, tables=True))
+    await measured(app, ports, warm)  # loads the libraries, which a worker does once
     begun = _peak()
     done = [await measured(app, ports, made) for made in chosen]
     read = _peak()
