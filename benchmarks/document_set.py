@@ -27,7 +27,7 @@ _WORDS = (
     "member", "project", "report", "budget", "quality", "supply", "water", "energy", "market", "research",
 )
 # fmt: on
-_CONTENT_TYPES = {form: content_type for content_type, form in reversed(MEDIA_TYPES.items())}
+_CONTENT_TYPES = {form: content_type for content_type, form in reversed(list(MEDIA_TYPES.items()))}
 
 
 @dataclass(frozen=True, slots=True)
