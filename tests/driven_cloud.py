@@ -42,6 +42,10 @@ class DrivenCloud(LocalCloud):
         """Fire the sweeper's schedule and return what the function answers; raises what it raises."""
         return self._schedulers["SweeperFunction"].fire()
 
+    def read_sources_now(self) -> Any:
+        """Fire the schedule on which sources of documents are read; return what the function answers."""
+        return self._schedulers["IngestionFunction"].fire()
+
     def invoke(self, function: str, event: Any) -> Future[Any]:
         """Have a queue-fed function handle an event beside the queue, in a worker process if there are any."""
         workers = self._worker_processes

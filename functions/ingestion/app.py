@@ -1,7 +1,11 @@
-"""Ingestion of documents: it starts the state machine ``ingest_document`` for uploads, and carries out its steps."""
+"""Ingestion of documents: it starts the state machine ``ingest_document`` for uploads, and carries out its steps.
+
+Every minute it also reads the sources of documents that are due.
+"""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -11,14 +15,21 @@ from baton import composition
 from baton.composition import event_loop
 from baton.composition.metrics import counted
 
+MARGIN_SECONDS = 240
+"""Reserved at the end of the function's time limit, to finish the pages and slices in progress."""
+
 logger = Logger()
 ingestion = composition.ingestion()  # built once per execution environment
+sources = composition.source_refreshes()
 
 
 @logger.inject_lambda_context(clear_state=True)
 @counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Handle an "Object Created" event of S3, or carry out the ``step`` that the state machine names."""
+    """Handle an "Object Created" event of S3 or a schedule, or carry out the ``step`` that the state machine names."""
+    if event.get("source") == "aws.scheduler":
+        seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
+        return asdict(event_loop.run(sources.refresh_due(seconds=seconds)))
     if event.get("source") == "aws.s3":
         return event_loop.run(ingestion.stored(event))
     document = event["document"]

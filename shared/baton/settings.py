@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from baton.domain.egress_policy import HOST_ENTRY, EgressPolicy
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS, ZOMBIE_SECONDS, LeaseTimes
+from baton.domain.source_rules import PREFIX_ENTRY
 from baton.domain.token_issuer import OidcIssuer
 
 Name = Annotated[str, Field(min_length=1)]
@@ -52,6 +53,7 @@ Hosts = Annotated[
     str, _list_of(HOST_ENTRY, "hosts (api.example.com, *.example.com for subdomains, * for every public host)")
 ]
 Regions = Annotated[str, _list_of(r"[A-Z]{2}", "ISO codes of countries (DE)")]
+Prefixes = Annotated[str, _list_of(PREFIX_ENTRY, "prefixes with the tenant in them (bucket/handbooks/{tenant}/)")]
 Packages = Annotated[str, _list_of(PACKAGE, "names of Python packages")]
 Origins = Annotated[str, _list_of(ORIGIN, "origins of web pages (https://app.example.com, without a path; * for any)")]
 
@@ -107,6 +109,17 @@ class OutsideSettings(_Settings):
     @property
     def packages(self) -> tuple[str, ...]:
         return tuple(self.tool_packages.split(",")) if self.tool_packages else ()
+
+
+class SourceSettings(_Settings):
+    """The places in S3 that sources of documents may read."""
+
+    source_prefixes: Prefixes = Field(default="", validation_alias="BATON_SOURCE_PREFIXES")
+    """Comma-separated ``bucket/path/{tenant}/``: a tenant reads below those with its own id. Empty: none."""
+
+    @property
+    def allowed_prefixes(self) -> tuple[str, ...]:
+        return tuple(self.source_prefixes.split(",")) if self.source_prefixes else ()
 
 
 class LeaseSettings(_Settings):

@@ -134,7 +134,9 @@ class ProcedureContract:
         assert (second.version, second.status) == (2, PENDING)
         assert await statuses(stores) == [PENDING, RETIRED]
         await decide(stores, 2, ProcedureAction.APPROVE)
-        await stores.procedures.put(stores.bob, procedure(stores, "Best."), edited_from=2)
+        for _ in range(2):
+            third = await stores.procedures.put(stores.bob, procedure(stores, "Best."), edited_from=2)
+            assert third.version == 3
         assert await statuses(stores) == [PENDING, APPROVED, RETIRED]
         assert [each.version for each in await stores.procedures.approved(stores.ada, "assistant")] == [2]
 

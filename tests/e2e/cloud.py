@@ -79,6 +79,10 @@ class RunningCloud:
         """Fire the sweeper's schedule; its answer."""
         return self._command("sweep")
 
+    def read_sources(self) -> Any:
+        """Fire the schedule on which sources of documents are read; its answer."""
+        return self._command("read_sources")
+
     def deliver(self, function: str, *bodies: str) -> list[Any]:
         """Give records with these bodies to a queue-fed function, all at the same time; its answers."""
         answers: list[Any] = self._command("deliver", {"function": function, "bodies": bodies})

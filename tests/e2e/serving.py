@@ -53,6 +53,8 @@ def _do(cloud: _CloudWithAgents, command: str, argument: Any) -> Any:
             return cloud.throttle_posts(argument)
         case "sweep":
             return cloud.sweep_now()
+        case "read_sources":
+            return cloud.read_sources_now()
         case "kill":
             busy = cloud.worker_pids(busy=True)[:argument]
             for pid in busy:

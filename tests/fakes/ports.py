@@ -9,6 +9,7 @@ from typing import Any
 from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.domain.inspection_policy import InspectionPolicy
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
+from baton.domain.source_rules import SourceRules
 from baton.memory.recall.recall import DEADLINE
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
@@ -33,6 +34,7 @@ from baton.ports.queue_records import QueueRecords
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.search_index import SearchIndex
+from baton.ports.sources import SourceObjects, SourceStore, WebPages
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_counter import TokenCounter
@@ -59,6 +61,7 @@ from tests.fakes.erasure import (
 )
 from tests.fakes.files import FakeFiles
 from tests.fakes.search_index import FakeSearchIndex
+from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
 from tests.fakes.text_extractor import PlainTextExtractor
 from tests.fakes.token_counter import WordCounter
 from tests.fakes.token_verifier import OpenVerifier
@@ -84,6 +87,10 @@ class FakePorts:
     files: Files = field(default_factory=FakeFiles)
     documents: DocumentStore = field(default_factory=FakeDocuments)
     document_files: DocumentFiles = field(default_factory=FakeDocumentFiles)
+    sources: SourceStore = field(default_factory=FakeSources)
+    web_pages: WebPages = field(default_factory=FakeWebPages)
+    source_objects: SourceObjects = field(default_factory=FakeSourceObjects)
+    source_rules: SourceRules = field(default_factory=SourceRules)
     ingestions: Ingestions = field(default_factory=FakeIngestions)
     extractor: TextExtractor = field(default_factory=PlainTextExtractor)
     context_records: ContextRecords = field(default_factory=FakeContextRecords)

@@ -36,7 +36,7 @@ ALLOWED = {
     "SearchFunction": LOGGING | READ | {LISTS} | LARGE_MESSAGES | SECRETS,
     "ClosingFunction": LOGGING | READ | {PUT, UPDATE} | OBJECTS | SECRETS,
     "ForgettingFunction": LOGGING | TURNS | {LISTS} | REMOVE,
-    "IngestionFunction": LOGGING | {GET, PUT, UPDATE, DELETE} | OBJECTS | REMOVE | SECRETS | CLOSE,
+    "IngestionFunction": LOGGING | TURNS | {LISTS} | OBJECTS | REMOVE | SECRETS | CLOSE,
 }
 READ_SECRETS = {
     "AuthorizerFunction": {"EmbedKeysSecret"},
@@ -144,15 +144,18 @@ def test_only_functions_that_list_query_an_index(stack: Stack) -> None:
     assert {function: indexes(function) for function in lists} == {
         function: ["${Table.Arn}/index/listing"] for function in lists
     }
-    assert indexes("SweeperFunction") == ["${Table.Arn}/index/idle"]
-    assert not any(indexes(function) for function in set(ALLOWED) - lists - {"SweeperFunction"})
+    due = {"SweeperFunction", "IngestionFunction"}
+    assert {function: indexes(function) for function in due} == {
+        function: ["${Table.Arn}/index/idle"] for function in due
+    }
+    assert not any(indexes(function) for function in set(ALLOWED) - lists - due)
 
 
 STARTED = {
     "TurnsFunction": {"CloseSession"},
     "DeadTurnsFunction": {"CloseSession"},
     "StreamsFunction": {"CloseSession"},
-    "HttpFunction": {"CloseSession", "ForgetUser"},  # an imported session is closed at once
+    "HttpFunction": {"CloseSession", "ForgetUser", "IngestDocument"},  # an imported session is closed at once
     "SweeperFunction": {"CloseSession", "ForgetUser", "IngestDocument"},
     "IngestionFunction": {"AWS::Partition", "AWS::Region", "AWS::AccountId", "AWS::StackName"},  # by its name
 }
@@ -201,14 +204,25 @@ def test_a_state_machine_calls_only_its_own_function(stack: Stack, machine: str,
     assert trust["Principal"] == {"Service": "states.amazonaws.com"}
 
 
-def test_the_schedule_invokes_only_the_sweeper(stack: Stack) -> None:
-    (schedule,) = stack.of_type("AWS::Scheduler::Schedule").values()
-    role = schedule["Target"]["RoleArn"]["Fn::GetAtt"][0]
-    (statement,) = stack.statements(role)
-    assert statement["Action"] == ["lambda:InvokeFunction"]
-    assert set(referred(statement["Resource"])) == {"SweeperFunction"}
-    (trust,) = stack[role]["AssumeRolePolicyDocument"]["Statement"]
-    assert as_list(trust["Principal"]["Service"]) == ["scheduler.amazonaws.com"]
+def test_a_schedule_invokes_only_its_own_function(stack: Stack) -> None:
+    for schedule in stack.of_type("AWS::Scheduler::Schedule").values():
+        role = schedule["Target"]["RoleArn"]["Fn::GetAtt"][0]
+        (statement,) = stack.statements(role)
+        assert statement["Action"] == ["lambda:InvokeFunction"]
+        assert list(referred(statement["Resource"])) == list(referred(schedule["Target"]["Arn"]))
+        (trust,) = stack[role]["AssumeRolePolicyDocument"]["Statement"]
+        assert as_list(trust["Principal"]["Service"]) == ["scheduler.amazonaws.com"]
+
+
+def test_sources_are_read_below_their_own_prefix_and_in_the_bucket_that_was_named(stack: Stack) -> None:
+    statements = {item["Sid"]: item for item in stack.statements(stack.role_of("IngestionFunction"))}
+    assert statements["ReadSources"]["Action"] == ["s3:GetObject"]
+    assert text(statements["ReadSources"]["Resource"]).endswith('/*/~sources/*"}]')
+    policy = stack["SourceBucketPolicy"]
+    assert policy["RoleName"] == {"Ref": "IngestionRole"}
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert set(as_list(statement["Action"])) == {"s3:GetObject", "s3:ListBucket"}
+    assert set(referred(statement["Resource"])) == {"AWS::Partition", "SourceBucket"}
 
 
 def test_lambda_alone_assumes_the_roles(stack: Stack) -> None:

@@ -119,14 +119,16 @@ def test_workers_take_one_record_and_report_its_failure(stack: Stack) -> None:
         assert item["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
-def test_the_sweeper_is_fired_every_minute_and_never_late(stack: Stack) -> None:
-    (schedule,) = stack.of_type("AWS::Scheduler::Schedule").values()
-    assert schedule["ScheduleExpression"] == "rate(1 minute)"
-    assert schedule["State"] == {"Ref": "SweepState"}
-    assert next(referred(schedule["Target"]["Arn"])) == "SweeperFunction"
-    assert "Input" not in schedule["Target"]
+def test_sweeper_and_sources_are_fired_every_minute_and_never_late(stack: Stack) -> None:
+    schedules = stack.of_type("AWS::Scheduler::Schedule").values()
+    fired = {next(referred(schedule["Target"]["Arn"])) for schedule in schedules}
+    assert fired == {"SweeperFunction", "IngestionFunction"}
     (invocation,) = stack.of_type("AWS::Lambda::EventInvokeConfig").values()
-    for retries in (schedule["Target"]["RetryPolicy"], invocation):
+    for schedule in schedules:
+        assert schedule["ScheduleExpression"] == "rate(1 minute)"
+        assert schedule["State"] == {"Ref": "SweepState"}
+        assert "Input" not in schedule["Target"]
+    for retries in (*(schedule["Target"]["RetryPolicy"] for schedule in schedules), invocation):
         assert (retries["MaximumEventAgeInSeconds"], retries["MaximumRetryAttempts"]) == (60, 0)
 
 
@@ -134,7 +136,8 @@ def test_the_sweeper_is_fired_every_minute_and_never_late(stack: Stack) -> None:
     ("variable", "functions"),
     [
         ("BATON_CLOSE_SESSION_ARN", {"Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
-        ("BATON_INGEST_DOCUMENT_ARN", {"Ingestion", "Sweeper"}),
+        ("BATON_INGEST_DOCUMENT_ARN", {"Http", "Ingestion", "Sweeper"}),
+        ("BATON_SOURCE_PREFIXES", {"Http", "Ingestion"}),
         ("BATON_FORGET_USER_ARN", {"Streams", "Http", "Sweeper"}),
         ("BATON_TURNS_QUEUE_URL", {"Sockets", "Turns", "Streams", "Http", "Sweeper"}),
         ("BATON_CONNECTIONS_URL", {"Sockets", "Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),

@@ -24,9 +24,10 @@ class AgentChange(Served):
 
     agent: Agent
     version: int = Field(description="The agent's newest version afterwards.", examples=[3])
-    is_new: bool = Field(description="Whether there was no such agent before.")
+    is_new: bool = Field(description="Whether there was no such agent before.", examples=[False])
     is_stored: bool = Field(
-        description="Whether a version was made: not for a dry run, nor for what the agent was already."
+        description="Whether a version was made: not for a dry run, nor for what the agent was already.",
+        examples=[True],
     )
     changes: list[FieldChange]
     warnings: list[str] = Field(description="What is allowed, but may surprise.", examples=[[]])
@@ -37,8 +38,8 @@ class AgentVersion(Served):
 
     agent_id: str = Field(examples=["tutor"])
     version: int = Field(validation_alias="number", examples=[3])
-    is_deletion: bool = Field(description="Whether the agent was deleted by it.")
-    restores: int | None = Field(description="The older version that it repeats.", examples=[1])
+    is_deletion: bool = Field(description="Whether the agent was deleted by it.", examples=[False])
+    restores: int | None = Field(description="The older version that it repeats.", examples=[None])
     comment: str | None = Field(examples=["Asks one question at a time"])
     created_by: str = Field(examples=["alice"])
     created_at: Timestamp = Field(examples=[TIMESTAMP])
@@ -49,7 +50,8 @@ class WholeAgentVersion(AgentVersion):
 
     agent: dict[str, Any] | None = Field(
         description="As `GET /v1/agents/{id}` has it, or as it was stored if today's rules do not allow it; null for a"
-        " deletion."
+        " deletion.",
+        examples=[{"id": "tutor", "name": "Tutor", "systemPrompt": "You help with homework."}],
     )
 
 

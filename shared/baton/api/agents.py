@@ -45,6 +45,7 @@ AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, exam
 Comment = Annotated[
     str | None, Query(description="Why, for those who read the versions.", max_length=MAX_COMMENT, examples=[None])
 ]
+Number = Annotated[int, Path(description="The version.", ge=1, le=999_999_999, examples=[1])]
 WRITE = "agent.write"
 READ_VERSIONS = "agent.versions"
 _MADE: dict[int | str, dict[str, Any]] = {201: {"description": "The agent is new.", "model": AgentChange}}
@@ -194,8 +195,8 @@ async def list_versions(
     agent_id: AgentId,
     scope: Caller,
     services: Services,
-    limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    cursor: Annotated[str | None, Query(max_length=64)] = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="Versions of a page.")] = 20,
+    cursor: Annotated[str | None, Query(max_length=64, description="`nextCursor` of the page before.")] = None,
 ) -> Listing[AgentVersion]:
     """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`."""
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
@@ -213,9 +214,7 @@ async def list_versions(
         Unauthorized, TokenExpired, Forbidden, UnknownAgent, UnknownAgentVersion, InvalidRequest, StoreUnavailable
     ),
 )
-async def get_version(
-    agent_id: AgentId, number: Annotated[int, Path(ge=1, le=999_999_999)], scope: Caller, services: Services
-) -> WholeAgentVersion:
+async def get_version(agent_id: AgentId, number: Number, scope: Caller, services: Services) -> WholeAgentVersion:
     """Return one version with its definition. Needs `agent:write`, and the permissions that the version requires."""
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     async with _denials_audited(services, scope, agent_id, READ_VERSIONS):

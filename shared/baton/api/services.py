@@ -15,7 +15,9 @@ from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
+from baton.knowledge.documents import Documents
 from baton.knowledge.knowledge_search import KnowledgeSearch
+from baton.knowledge.sources import Sources
 from baton.memory.episodes.episode_messages import EpisodeMessages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
@@ -71,6 +73,7 @@ class ApiServices:
     episode_search: EpisodeSearch
     importer: Importer
     procedures: ProcedureAdministration
+    app: App
     knowledge_search: KnowledgeSearch
 
     @classmethod
@@ -106,8 +109,19 @@ class ApiServices:
             episode_search=app.episode_search,
             importer=app.importer,
             procedures=app.procedure_administration,
+            app=app,
             knowledge_search=app.knowledge_search,
         )
+
+    @property
+    def documents(self) -> Documents:
+        """Documents of agents. Built by the first request for them: the function that streams has none."""
+        return self.app.documents
+
+    @property
+    def sources(self) -> Sources:
+        """Sources of documents, likewise."""
+        return self.app.sources
 
 
 def services(request: Request) -> ApiServices:

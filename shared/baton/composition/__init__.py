@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
     from baton.knowledge.ingestion_starts import IngestionStarts
+    from baton.knowledge.source_refresh import SourceRefreshes
     from baton.memory.episodes.session_closing import SessionClosing
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
@@ -67,6 +68,11 @@ def closing() -> SessionClosing:
 def ingestion() -> IngestionEvents:
     """Return the handler of stored documents, and of the steps of their pipeline."""
     return deployed().ingestion_events
+
+
+def source_refreshes() -> SourceRefreshes:
+    """Return what reads the sources of documents."""
+    return deployed().source_refreshes
 
 
 def ingestion_starts() -> IngestionStarts:

@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from baton.handoffs.forks import Forks
     from baton.knowledge.cleaning import Cleaning
     from baton.knowledge.document_records import DocumentRecords
+    from baton.knowledge.documents import Documents
     from baton.knowledge.ingestion import Ingestion
     from baton.knowledge.ingestion_starts import IngestionStarts
     from baton.knowledge.knowledge_search import KnowledgeSearch
+    from baton.knowledge.source_refresh import SourceRefreshes
+    from baton.knowledge.sources import Sources
     from baton.memory.episodes.episode_index import EpisodeIndex
     from baton.memory.episodes.episode_messages import EpisodeMessages
     from baton.memory.episodes.episode_search import EpisodeSearch
@@ -178,6 +181,37 @@ class App:
         from baton.knowledge.document_records import DocumentRecords
 
         return DocumentRecords(self.ports.documents)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """Takes in, lists and deletes documents of agents."""
+        from baton.knowledge.documents import Documents
+
+        ports = self.ports
+        return Documents(ports.documents, ports.document_files, ports.ingestions, ports.audit, ports.clock)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Creates, lists and deletes sources of documents."""
+        from baton.knowledge.sources import Sources
+
+        ports = self.ports
+        return Sources(ports.sources, ports.source_rules, ports.audit, ports.clock)
+
+    @cached_property
+    def source_refreshes(self) -> SourceRefreshes:
+        """Reads due sources."""
+        from baton.knowledge.page_listing import PageListings
+        from baton.knowledge.page_refresh import PageRefreshes
+        from baton.knowledge.source_refresh import SourceRefreshes
+
+        ports = self.ports
+        return SourceRefreshes(
+            ports.sources,
+            PageRefreshes(ports.sources, self.documents, ports.web_pages, ports.source_objects),
+            PageListings(ports.web_pages, ports.source_objects, ports.source_rules),
+            ports.clock,
+        )
 
     # Personal data
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from baton.adapters.opensearch.definitions import Layout
     from baton.adapters.opensearch.engine import Engine
     from baton.domain.inspection_policy import InspectionPolicy
+    from baton.domain.source_rules import SourceRules
     from baton.ports.connections import Connections
     from baton.ports.context_records import ContextRecords
     from baton.ports.documents import Ingestions, TextExtractor
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from baton.ports.retentions import Retentions
     from baton.ports.search_administration import Reindexing, SearchAdministration
     from baton.ports.search_index import SearchIndex
+    from baton.ports.sources import WebPages
     from baton.ports.turn_queue import TurnQueue
 
 
@@ -216,6 +218,25 @@ class AwsPorts(AgentPorts):
         from baton.settings import IngestionSettings
 
         return StepFunctionsIngestions(client("stepfunctions"), IngestionSettings().ingest_document_arn)
+
+    @cached_property
+    def source_rules(self) -> SourceRules:
+        from baton.domain.source_rules import SourceRules
+        from baton.settings import OutsideSettings, SourceSettings
+
+        return SourceRules(OutsideSettings().egress, SourceSettings().allowed_prefixes)
+
+    @cached_property
+    def web_pages(self) -> WebPages:
+        from baton.adapters.egress import http_client
+        from baton.adapters.web_pages import HttpPages
+        from baton.settings import OutsideSettings
+
+        policy = OutsideSettings().egress
+        return HttpPages(
+            lambda seconds, limit: http_client(policy, timeout_seconds=seconds, max_response_bytes=limit),
+            pause_seconds=0.0 if policy.allow_local else 1.0,
+        )
 
     @cached_property
     def extractor(self) -> TextExtractor:

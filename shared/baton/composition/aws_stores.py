@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from baton.ports.live import LiveRegistry
     from baton.ports.procedures import ProcedureStore
     from baton.ports.run_records import RunRecords
+    from baton.ports.sources import SourceObjects, SourceStore
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
     from baton.ports.workflows import WorkflowStore
@@ -140,6 +141,19 @@ class StorePorts:
         from baton.adapters.dynamodb.documents import DynamoDocuments
 
         return DynamoDocuments(self.table)
+
+    @cached_property
+    def sources(self) -> SourceStore:
+        from baton.adapters.dynamodb.sources import DynamoSources
+
+        return DynamoSources(self.table)
+
+    @cached_property
+    def source_objects(self) -> SourceObjects:
+        from baton.adapters.aws import client
+        from baton.adapters.s3_sources import S3SourceObjects
+
+        return S3SourceObjects(client("s3"))
 
     @cached_property
     def document_files(self) -> DocumentFiles:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from baton.domain.inspection_policy import InspectionPolicy
     from baton.domain.lease_times import LeaseTimes
+    from baton.domain.source_rules import SourceRules
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
     from baton.ports.agent_definitions import AgentDefinitions
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from baton.ports.retentions import Retentions
     from baton.ports.run_records import RunRecords
     from baton.ports.search_index import SearchIndex
+    from baton.ports.sources import SourceObjects, SourceStore, WebPages
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
     from baton.ports.token_counter import TokenCounter
@@ -122,6 +124,26 @@ class Ports(Protocol):
     @property
     def document_files(self) -> DocumentFiles:
         """The content of documents."""
+        ...
+
+    @property
+    def sources(self) -> SourceStore:
+        """Records of the sources of documents."""
+        ...
+
+    @property
+    def web_pages(self) -> WebPages:
+        """Pages of the web, for sources."""
+        ...
+
+    @property
+    def source_objects(self) -> SourceObjects:
+        """Objects in the buckets that sources may read."""
+        ...
+
+    @property
+    def source_rules(self) -> SourceRules:
+        """What sources may read."""
         ...
 
     @property

@@ -38,7 +38,7 @@ class DialogueInput:
     """The interrupted exchange that the run continues; empty if there is none."""
     transcript: Transcript
     found: Found
-    """What was found for the message, for ``agent``, in memory and among the main agent's skills."""
+    """What was found for the message, for ``agent``, in memory and among the procedures that the main agent follows."""
     answered: PendingInterrupts | None
     """The answered interrupts that the run continues; None if it answers a message or carries out an action."""
     previous_seq: int | None

@@ -65,7 +65,7 @@ class MemorySettings(Definition):
     relevance_floor: float = Field(default=0.2, ge=0, le=1)
     """The least cosine similarity of knowledge and snippets to the message."""
     procedural_floor: float = Field(default=0.5, ge=0, le=1)
-    """The least cosine similarity of a skill to a message that matches none of its triggers."""
+    """The least cosine similarity of a procedure to a message that matches no trigger of any."""
     retrieved_tokens: int = Field(default=2_000, ge=0, le=100_000)
     """Cap of the knowledge and episode blocks together."""
     retrieved: RetrievedPlace = RetrievedPlace.BEFORE_HISTORY

@@ -22,7 +22,7 @@ class ConversationState:
     resumable: tuple[Workflow, ...] = ()
     """The user's unfinished workflows that can be continued here, latest change first, without their data."""
     taught_at: datetime | None = None
-    """When a skill was last made in this thread. Cached skills must be newer."""
+    """When a skill was last made in this thread. Cached procedures must be newer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,8 @@ class Metric(StrEnum):
     """Versions of documents that could not be processed, other than for what is wrong with their content."""
     AUDIT_RECORDS_LOST = "AuditRecordsLost"
     """Audit records that could not be written."""
+    SOURCE_FAILURES = "SourceFailures"
+    """Sources whose refresh broke off by a fault."""
     SWEEP_FAILURES = "SweepFailures"
     """Conversations that the sweeper could not check. Their checks are postponed."""
     SWEEPS_UNFINISHED = "SweepsUnfinished"

@@ -190,6 +190,10 @@ class Procedure:
         """Its name as an id, within its scope."""
         return self.draft.slug
 
+    def repeats(self, newest: Procedure, edited_from: int) -> bool:
+        """Return whether ``newest`` was made by the same change of the version ``edited_from`` before."""
+        return (newest.version, newest.draft, newest.created_by) == (edited_from + 1, self.draft, self.created_by)
+
     @property
     def id(self) -> str:
         """Its id within tenant and agent, the same in all versions."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from baton.domain.procedure import Procedure, ProcedureScope, ProcedureStatus
 from baton.domain.trigger_index import TriggerIndex
 from baton.domain.triggers import Specificity
-
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +50,5 @@ class ProcedureSet:
 def _order(found: TriggeredProcedure) -> tuple[object, ...]:
     words, characters = found.specificity
     procedure = found.procedure
-    approved_for = (procedure.decided_at or procedure.created_at or _LONG_AGO).timestamp()
-    return -words, -characters, procedure.scope is ProcedureScope.TENANT, -approved_for, procedure.id
+    approved_at = (procedure.decided_at or procedure.created_at).timestamp()
+    return -words, -characters, procedure.scope is ProcedureScope.TENANT, -approved_at, procedure.id

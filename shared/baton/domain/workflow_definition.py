@@ -127,7 +127,7 @@ class WorkflowDefinition(Definition):
     on_exit: Literal["save", "discard"] = "save"
     """What happens to it when the user leaves before the end."""
     produces: Literal["skill"] | None = None
-    """The result of a completed workflow: a skill: an approved procedure of the main agent."""
+    """The result of a completed workflow: a skill, an approved procedure of the main agent (``domain.procedure``)."""
 
     @field_validator("states")
     @classmethod

@@ -115,7 +115,7 @@ class ConversationStates:
             await self._workflows.put(lease, ended)
 
     async def keep(self, lease: Lease, change: ConversationChange) -> ConversationState:
-        """Apply a run's change: write its handoffs, workflows and skills. A repetition changes nothing.
+        """Apply a run's change: write its handoffs, workflows and procedures. A repetition changes nothing.
 
         Returns the conversation state to commit, without a workflow that was continued in another thread meanwhile.
         Raises ``LeaseLost`` and ``StoreUnavailable``.

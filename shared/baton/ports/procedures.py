@@ -24,8 +24,9 @@ class ProcedureStore(Protocol):
         source has made a version before, or if the newest or the approved version has the same content: that one is
         returned, and approved if ``procedure`` is.
 
-        ``edited_from`` is the version that it is a change of. If that one is pending, it is retired. Raises
-        ``ProcedureChanged`` if it is not the newest, and ``UnknownProcedure`` if there is none.
+        ``edited_from`` is the version that it is a change of. If that one is pending, it is retired. The same change by
+        the same user again changes nothing. Raises ``ProcedureChanged`` if that version is not the newest, and
+        ``UnknownProcedure`` if there is none.
         """
         ...
 

@@ -125,8 +125,6 @@ class ProcedureAdministration:
             raise UnknownProcedure
         if draft.slug != found.slug:
             raise InvalidRequest(f"name: it must keep the id {found.id}; create another procedure for another name.")
-        if found.version == version + 1 and found.created_by == scope.user_id and found.draft == draft:
-            return found  # a repetition
         made = self._pending(scope, found.agent_id, draft, found.scope)
         saved = await self._store.put(scope, made, edited_from=version)
         await self._record(scope, agent_id, saved, "procedure.edit", "pending")

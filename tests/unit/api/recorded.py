@@ -6,20 +6,26 @@ import asyncio
 import json
 import uuid
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.document import IngestionStep, PageError, VersionStatus
 from baton.domain.episode import EndReason
 from baton.domain.errors import ModelUnavailable
 from baton.domain.identity import Scope, thread_ref
+from baton.domain.source import Refresh, RefreshCounts, SourceError, SourceStatus
 from baton.domain.task import Task
 from baton.domain.tool_call import ToolCall
 from baton.ports.agent_client import AgentFailed
 from baton.ports.thread_store import LeaseRequest, TurnRecord
 from baton.ports.tools import ToolFailed, ToolResult
+from tests.contracts.documents import new_document, processing, waiting
+from tests.contracts.sources import new_source
 from tests.contracts.stores import Stores, said
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.clock import NOON
 from tests.fakes.files import FakeFiles
 from tests.harness.handoffs import HELPER, LOCKED, MAKER, HandoffHarness, advance, calling, transfer
 from tests.harness.harness import ASSISTANT, Harness
@@ -81,6 +87,8 @@ class RecordedHarness(HandoffHarness):
         others = (MAKER, HELPER, LOCKED, EXPERT, SLOW, ELSEWHERE, BRANCHED)
         Harness.__init__(self, model=ScriptedChatModel(), assistant=MAIN, others=others, stores=stores)
         self.threads = {}
+        self.documents_made: list[str] = []
+        self.sources_made: list[str] = []
         self._messages = 0
         self._add_tools()
 
@@ -112,8 +120,36 @@ class RecordedHarness(HandoffHarness):
             self.tools.add(function.__name__, function)
         self.tools.add("delete", remove, parameters=page, requires_approval=True)
 
+    async def documents_added(self) -> None:
+        """A document in every state, and sources that have been read, are being read and have failed."""
+        errors = (PageError(3, "The page holds no text."),)
+        ready = replace(waiting(1), status=VersionStatus.READY, chunks=40, page_errors=errors, page_error_count=1)
+        failed = replace(waiting(2), status=VersionStatus.FAILED, error_code="document_empty", error="It is empty.")
+        new = replace(new_document(agent_id="assistant"), required_permission="hr:read")
+        busy = replace(processing(2), step=IngestionStep.EXTRACT, progress=40, pages=12)
+        for number, (active, newest) in enumerate(((None, waiting(1)), (ready, None), (ready, busy), (None, failed))):
+            document_id = f"doc_{number:032x}"
+            at = NOON + timedelta(seconds=number)
+            record = replace(new, id=document_id, created_at=at, active=active, next=newest, check_at=None)
+            await self.ports.documents.create(self.ada, record)
+            self.documents_made.append(document_id)
+        source_errors = (SourceError("https://example.com/a", "HTTP 503"),)
+        counts = RefreshCounts(1, 2, 3, 4)
+        for number, change in enumerate(
+            (
+                {},
+                {"status": SourceStatus.REFRESHING, "refresh": Refresh(1, NOON, counts, source_errors)},
+                {"status": SourceStatus.READY, "counts": counts, "errors": source_errors, "refreshed_at": NOON},
+                {"status": SourceStatus.FAILED, "error": "The sitemap lists no pages of its own host."},
+            )
+        ):
+            source = replace(new_source(agent_id="assistant", number=number), **change)  # type: ignore[arg-type]
+            await self.ports.sources.create(self.ada, source)
+            self.sources_made.append(source.id)
+
     async def everything(self) -> None:
         """Play every scene. The one whose worker dies and the one that is still running come last."""
+        await self.documents_added()
         await self.words()
         await self.attachments()
         await self.calls()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +29,7 @@ class Served:
         verifier = OpenVerifier(self.harness.clock, lambda: self.token_seconds)
         app = build(replace(self.harness.ports, verifier=verifier), poll_seconds=0.01)
         services = ApiServices.of(app)
+        self.refreshes = app.source_refreshes
         self.app = create_app(lambda: services, timing=self.timing)
 
     async def get(self, path: str, *permissions: str, user: str = "ada", **params: Any) -> httpx.Response:
@@ -39,6 +41,11 @@ class Served:
         """POST to ``/v1<path>`` as a user of ada's tenant; a stream is read to its end."""
         async with self._client(user, *permissions) as client:
             return await client.post(path, json=body)
+
+    async def raw(self, path: str, body: Any, *permissions: str, user: str = "ada") -> httpx.Response:
+        """POST like ``post``, as JSON in ASCII, which can hold what UTF-8 cannot."""
+        async with self._client(user, *permissions) as client:
+            return await client.post(path, content=json.dumps(body), headers={"Content-Type": "application/json"})
 
     async def request(self, method: str, path: str, *permissions: str, user: str = "ada") -> httpx.Response:
         """Any request for ``/v1<path>``, or for a path that already has its version."""

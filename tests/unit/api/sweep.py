@@ -176,6 +176,10 @@ class Sweep:
             case ["agent_id", "number"]:
                 numbers = ["1", "2", "3", *(["0", "-1", "x", "9" * 20] if wrong else [])]
                 values = [(agent_id, each) for agent_id in ("tutor", "left", "assistant", *others) for each in numbers]
+            case ["agent_id", "document_id"]:
+                values = [("assistant", each) for each in [*self.harness.documents_made, *others]]
+            case ["agent_id", "source_id"]:
+                values = [("assistant", each) for each in [*self.harness.sources_made, *others]]
             case ["episode_id"]:
                 episodes = (await client.get("/v1/episodes", params={"limit": 100})).json()["items"]
                 values = [(each["id"],) for each in episodes] + [(each,) for each in others]

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from baton.domain.identity import Scope
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStatus, ProcedureStep
-from baton.procedures.approved_procedures import FRESH, ApprovedProcedures
-from tests.fakes.clock import FakeClock
-from tests.fakes.procedures import FakeProcedures
-
-
-class CountedProcedures(FakeProcedures):
-    """Procedures that count how often they are read."""
-
-    reads = 0
-
-    async def approved(self, scope, agent_id, *, of=ProcedureScope.AGENT):  # type: ignore[no-untyped-def]
-        self.reads += 1
-        return await super().approved(scope, agent_id, of=of)
-
+from baton.procedures.approved_procedures import FRESH
+from tests.harness.harness import Harness
 
 ADA, EVE = Scope("acme", "ada"), Scope("acme-2", "ada")
 
 
 class World:
     def __init__(self) -> None:
-        self.clock = FakeClock()
-        self.store = CountedProcedures()
-        self.approved = ApprovedProcedures(self.store, self.clock)
+        harness = Harness()
+        self.clock, self.store, self.approved = harness.clock, harness.procedures, harness.app.approved_procedures
+        self.reads = 0
+        read = self.store.approved
+
+        async def counted(*arguments: Any, **options: Any) -> Sequence[Procedure]:
+            self.reads += 1
+            return await read(*arguments, **options)
+
+        self.store.approved = counted  # type: ignore[method-assign]
 
     async def teach(self, scope: Scope, agent_id: str, name: str, of: ProcedureScope = ProcedureScope.AGENT) -> None:
         draft = ProcedureDraft(name, "Does it.", ("do it",), (ProcedureStep("Do it."),))
@@ -59,13 +56,13 @@ async def test_they_are_read_once_a_minute_and_indexed_when_they_have_changed() 
     world = World()
     await world.teach(ADA, "assistant", "own")
     first = await world.approved.of(ADA, "assistant")
-    assert world.store.reads == 2
+    assert world.reads == 2
     for _ in range(5):
         assert await world.approved.of(ADA, "assistant") is first
-    assert world.store.reads == 2
+    assert world.reads == 2
     world.clock.advance(FRESH.total_seconds())
     assert await world.approved.of(ADA, "assistant") is first
-    assert world.store.reads == 4
+    assert world.reads == 4
     await world.teach(ADA, "assistant", "new")
     world.clock.advance(FRESH.total_seconds())
     assert await world.names(ADA) == ["new", "own"]
@@ -78,4 +75,4 @@ async def test_a_new_session_reads_the_agents_own_again_and_nothing_else() -> No
     world.clock.advance(1)
     assert await world.names(ADA) == []
     assert await world.names(ADA, since=world.clock.now() - timedelta(milliseconds=1)) == ["own"]
-    assert world.store.reads == 3
+    assert world.reads == 3

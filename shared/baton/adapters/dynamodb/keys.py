@@ -14,6 +14,8 @@ Key = dict[str, str]
 APPROVED = "APPROVED#"
 AUDIT = "AUDIT#"
 DOCUMENT = "DOC#"
+SOURCE = "SOURCE#"
+SOURCE_PAGE = "PAGE#"
 FLOW = "FLOW#"
 UPLOAD = "UPLOAD#"
 _MAX_ENCODED_USER = 512
@@ -21,6 +23,8 @@ IDLE_SHARDS = 8
 """Partitions of the idle index. It is written once a session, so eight take 8,000 new sessions a second."""
 INGESTION_SHARDS = 2
 """Partitions of the idle index with documents. It is written a few times a document."""
+SOURCE_SHARDS = 2
+"""Partitions of the idle index with sources. It is written a few times a refresh."""
 LISTING_SHARDS = 8
 """Partitions of a tenant's lists. One partition of an index takes 1,000 writes a second."""
 
@@ -226,6 +230,41 @@ def document_place(key: Key) -> tuple[str, str, str]:
     """Return tenant, agent and id of a document's key."""
     tenant_id, _, agent_id = key["PK"].split("#")
     return tenant_id, agent_id, key["SK"].removeprefix(DOCUMENT)
+
+
+def sources(scope: Scope, agent_id: str) -> str:
+    """Return the partition of the sources of an agent's documents."""
+    return f"{scope.tenant_id}#~SOURCES#{agent_id}"
+
+
+def source(scope: Scope, agent_id: str, source_id: str) -> Key:
+    return {"PK": sources(scope, agent_id), "SK": f"{SOURCE}{source_id}"}
+
+
+def source_place(key: Key) -> tuple[str, str, str]:
+    """Return tenant, agent and id of a source's key."""
+    tenant_id, _, agent_id = key["PK"].split("#")
+    return tenant_id, agent_id, key["SK"].removeprefix(SOURCE)
+
+
+def source_pages(scope: Scope, agent_id: str, source_id: str) -> str:
+    """Return the partition of the pages of a source."""
+    return f"{scope.tenant_id}#~PAGES#{agent_id}#{source_id}"
+
+
+def source_page(scope: Scope, agent_id: str, source_id: str, document_id: str) -> Key:
+    """Return the key of a page, by the id of its document."""
+    return {"PK": source_pages(scope, agent_id, source_id), "SK": f"{SOURCE_PAGE}{document_id}"}
+
+
+def source_shards() -> list[str]:
+    """Return every partition of the ``idle`` index with sources."""
+    return [f"~SOURCES#{number}" for number in range(SOURCE_SHARDS)]
+
+
+def source_shard(source_id: str) -> str:
+    """Return the partition of the ``idle`` index for a source."""
+    return source_shards()[_shard(source_id, SOURCE_SHARDS)]
 
 
 def ingestion_shards() -> list[str]:

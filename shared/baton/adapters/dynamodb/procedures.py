@@ -53,6 +53,8 @@ class DynamoProcedures:
                 return made
             newest, approved = await self._newest(place), await self._approved(place)
             if edited_from is not None:
+                if newest is not None and procedure.repeats(newest, edited_from):
+                    return newest
                 _check_is_newest(newest, edited_from)
             same = _same_content(procedure, newest, approved if edited_from is None else None)
             if same is not None and same.status is procedure.status:

@@ -18,6 +18,7 @@ from baton.domain.handoff import HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
 from baton.domain.procedure import Procedure
+from baton.domain.source import Source, SourcePage
 from baton.domain.task import Task, TaskMessage
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.workflow import Workflow
@@ -80,6 +81,8 @@ TASK = Shape(Task, "id", "run_id", "started_at", "messages")
 TASK_MESSAGE = Shape(TaskMessage)
 FACT = Shape(Fact)
 DOCUMENT = Shape(Document, "id", "agent_id", "revision")
+SOURCE = Shape(Source, "id", "agent_id", "revision")
+SOURCE_PAGE = Shape(SourcePage, "document_id")
 CONVERSATION = Shape(ConversationState, "agent_id")
 
 

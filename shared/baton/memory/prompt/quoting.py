@@ -66,7 +66,7 @@ def episodes_head(today: date) -> str:
 
 
 def procedure_steps(procedure: Procedure, trigger: str | None) -> str:
-    """Return the note on a skill that the message matches, by ``trigger`` or, if None, by its meaning."""
+    """Return the note on a procedure that the message matches, by ``trigger`` or, if None, by its meaning."""
     draft = procedure.draft
     tools = f"\nTools for it: {', '.join(draft.allowed_tools)}." if draft.allowed_tools else ""
     how = f"by its trigger {trigger!r}" if trigger is not None else "by its meaning"

@@ -1,0 +1,145 @@
+"""Sources of documents: lists of addresses, sitemaps and S3 prefixes that are read again and again."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+MAX_SOURCE_URLS = 100
+"""Addresses of a source of the kind ``urls``."""
+MAX_SOURCE_PAGES = 2000
+"""Documents of a source. Further pages of a sitemap or a prefix are not read."""
+MAX_SOURCE_ERRORS = 20
+"""Errors that are kept of a refresh. Further ones are counted."""
+MAX_REFRESH_HOURS = 8760
+
+_SOURCES = uuid.UUID("a9b1a0a6-4b86-5d39-9b63-0a3fd0d5a3c4")
+"""Name space of the ids of sources and of their documents."""
+
+
+class SourceKind(StrEnum):
+    """What a source names."""
+
+    URLS = "urls"
+    SITEMAP = "sitemap"
+    S3 = "s3"
+
+
+class SourceStatus(StrEnum):
+    """How a source is."""
+
+    WAITING = "waiting"
+    """It has not been read yet."""
+    REFRESHING = "refreshing"
+    READY = "ready"
+    """It was read. Single pages may have failed."""
+    FAILED = "failed"
+    """Its list of pages could not be read. Its documents stay as they were."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceError:
+    """Why a page or the list of pages could not be read."""
+
+    url: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshCounts:
+    """What a refresh did, in pages."""
+
+    changed: int = 0
+    """New ones too."""
+    unchanged: int = 0
+    deleted: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """The refresh in progress."""
+
+    number: int
+    """From 1. The pages that it has seen bear it."""
+    started_at: datetime
+    counts: RefreshCounts = field(default_factory=RefreshCounts)
+    errors: tuple[SourceError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source of an agent's documents, in a tenant."""
+
+    id: str
+    agent_id: str
+    kind: SourceKind
+    title: str
+    refresh_hours: int
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    check_at: datetime
+    """When it is read next; while it is being read, when another worker may take over."""
+    urls: tuple[str, ...] = ()
+    """Of the kind ``urls``."""
+    url: str | None = None
+    """Of the kind ``sitemap``."""
+    prefix: str | None = None
+    """Of the kind ``s3``: ``s3://bucket/prefix``."""
+    required_permission: str | None = None
+    """The permission that its documents require."""
+    status: SourceStatus = SourceStatus.WAITING
+    refresh: Refresh | None = None
+    refreshes: int = 0
+    """How many refreshes have begun."""
+    refreshed_at: datetime | None = None
+    """When the last refresh ended."""
+    documents: int = 0
+    """After the last refresh."""
+    counts: RefreshCounts = field(default_factory=RefreshCounts)
+    """Of the last refresh."""
+    errors: tuple[SourceError, ...] = ()
+    """The first ``MAX_SOURCE_ERRORS`` of the last refresh."""
+    error: str | None = None
+    """Why its list of pages could not be read."""
+    worker: str | None = None
+    """An id of the last claim. It tells apart the claims of two workers at the same moment."""
+    revision: int = 0
+    """How often it was stored. A change is stored only over the revision that it was made from."""
+    deleted_at: datetime | None = None
+
+    @property
+    def interval(self) -> timedelta:
+        """Return the time between two refreshes."""
+        return timedelta(hours=self.refresh_hours)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """A page of a source that has or had a document."""
+
+    url: str
+    """Its address, or ``s3://bucket/key``."""
+    document_id: str
+    seen: int
+    """The number of the last refresh that has dealt with it."""
+    etag: str | None = None
+    last_modified: str | None = None
+    """As the server wrote it."""
+    sha256: str | None = None
+    """Of the content that became the document's newest version; None until there is one."""
+    error: str | None = None
+    """Why it could not be read the last time."""
+
+
+def derived_source_id(tenant_id: str, agent_id: str, content: str) -> str:
+    """Return the id of a source whose client chose none: the same for the same request."""
+    return f"src_{uuid.uuid5(_SOURCES, chr(0).join(('source', tenant_id, agent_id, content))).hex}"
+
+
+def derived_document_id(tenant_id: str, source: Source, url: str) -> str:
+    """Return the id of the document of a page: the same at every refresh."""
+    return f"doc_{uuid.uuid5(_SOURCES, chr(0).join(('page', tenant_id, source.agent_id, source.id, url))).hex}"

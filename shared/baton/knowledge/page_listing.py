@@ -1,0 +1,103 @@
+"""Find out which pages a source has at present."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urldefrag, urlsplit
+
+from baton.domain.errors import InvalidRequest, SourceRefused
+from baton.domain.identity import Scope
+from baton.domain.source import MAX_SOURCE_PAGES, Source, SourceKind
+from baton.domain.source_rules import SourceRules
+from baton.knowledge.sitemaps import MAX_SITEMAP_BYTES, NoSitemap, Sitemap, read_sitemap
+from baton.off_loop import off_loop
+from baton.ports.sources import PageUnavailable, SourceObjects, WebPages
+
+MAX_SITEMAPS = 50
+"""Sitemaps that are read of one index. An index in an index is not followed: the protocol knows none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPage:
+    """A page that a source has."""
+
+    url: str
+    """Its address, or ``s3://bucket/key``."""
+    etag: str | None = None
+    """Of an object, which the listing tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageListing:
+    """The pages of a source, in its order, each once."""
+
+    pages: tuple[ListedPage, ...]
+    is_complete: bool
+    """Whether there are no others. Only then a page that is not listed is gone."""
+
+
+class PageListings:
+    """Lists the pages of sources."""
+
+    def __init__(self, web: WebPages, objects: SourceObjects, rules: SourceRules) -> None:
+        self._web = web
+        self._objects = objects
+        self._rules = rules
+
+    async def of(self, scope: Scope, source: Source) -> PageListing:
+        """Return the pages of a source. Raises ``PageUnavailable`` if they cannot be listed, or if there are none."""
+        match source.kind:
+            case SourceKind.URLS:
+                return PageListing(tuple(map(ListedPage, source.urls)), is_complete=True)
+            case SourceKind.SITEMAP:
+                return await self._of_sitemap(source.url or "")
+            case SourceKind.S3:
+                return await self._of_prefix(scope, source.prefix or "")
+
+    async def _of_prefix(self, scope: Scope, prefix: str) -> PageListing:
+        try:
+            bucket, key_prefix = self._rules.place(scope.tenant_id, prefix)  # the deployment may allow less by now
+        except (InvalidRequest, SourceRefused) as error:
+            raise PageUnavailable(error.detail) from None
+        found = await self._objects.objects(bucket, key_prefix, limit=MAX_SOURCE_PAGES + 1)
+        listed = [each for each in found[:MAX_SOURCE_PAGES] if each.size > 0 and not each.key.endswith("/")]
+        pages = tuple(ListedPage(f"s3://{bucket}/{each.key}", each.etag) for each in listed)
+        return PageListing(pages, is_complete=len(found) <= MAX_SOURCE_PAGES)
+
+    async def _of_sitemap(self, url: str) -> PageListing:
+        first = await self._sitemap(url)
+        is_complete = first.is_complete and len(first.sitemaps) <= MAX_SITEMAPS
+        urls = list(first.urls)
+        for child in _of_site(url, first.sitemaps)[:MAX_SITEMAPS]:
+            if len(urls) > MAX_SOURCE_PAGES:
+                break
+            inner = await self._sitemap(child)
+            is_complete = is_complete and inner.is_complete
+            urls += inner.urls
+        pages = _of_site(url, urls)
+        if not pages:
+            raise PageUnavailable("The sitemap lists no pages of its own host.")
+        listed = tuple(map(ListedPage, pages[:MAX_SOURCE_PAGES]))
+        return PageListing(listed, is_complete=is_complete and len(pages) <= MAX_SOURCE_PAGES)
+
+    async def _sitemap(self, url: str) -> Sitemap:
+        content = await self._web.fetch(url, limit=MAX_SITEMAP_BYTES)
+        if content is None:
+            raise PageUnavailable(f"{url} answers that it is unchanged, although nobody asked.")
+        try:
+            return await off_loop(len(content.body), read_sitemap, content.body, limit=MAX_SOURCE_PAGES + 1)
+        except NoSitemap as error:
+            raise PageUnavailable(f"{url} cannot be read as a sitemap. {error}") from None
+
+
+def _of_site(sitemap: str, urls: list[str]) -> list[str]:
+    """Return the addresses of the sitemap's own host, each once: it speaks for no other."""
+    host = urlsplit(sitemap).hostname
+    return [url for url in dict.fromkeys(urldefrag(url).url for url in urls) if _host(url) == host]
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

@@ -1,0 +1,142 @@
+"""Bring the document of one page of a source up to date."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from baton.domain.document import MAX_DOCUMENT_BYTES
+from baton.domain.errors import BatonError, UnknownDocument
+from baton.domain.identity import Scope
+from baton.domain.source import Source, SourceKind, SourcePage, derived_document_id
+from baton.knowledge.document_rules import type_of
+from baton.knowledge.documents import DocumentRequest, Documents
+from baton.knowledge.page_listing import ListedPage
+from baton.knowledge.page_titles import name_of, path_of, title_of
+from baton.ports.sources import PageContent, PageUnavailable, SourceObjects, SourceStore, WebPages
+
+MAX_MESSAGE = 300
+PAGE_SECONDS = 120
+"""The time limit of a page with its redirects and the pauses between them."""
+
+
+class PageOutcome(StrEnum):
+    """What became of a page. The names are those of ``RefreshCounts``."""
+
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    DELETED = "deleted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class PageResult:
+    """What became of a page, and why it could not be read."""
+
+    outcome: PageOutcome
+    error: str | None = None
+
+
+class PageRefreshes:
+    """Reads single pages. Every step may be repeated: ids are derived from addresses, versions from checksums."""
+
+    def __init__(self, store: SourceStore, documents: Documents, web: WebPages, objects: SourceObjects) -> None:
+        self._store = store
+        self._documents = documents
+        self._web = web
+        self._objects = objects
+
+    async def refresh(
+        self, scope: Scope, source: Source, listed: ListedPage, known: SourcePage | None, *, number: int
+    ) -> PageResult:
+        """Read a page for the refresh ``number``, unless it is as it was, and note that.
+
+        A page that cannot be read keeps its document; of one that its server says is gone, it is deleted. Raises
+        ``StoreUnavailable``.
+        """
+        page = known or SourcePage(listed.url, derived_document_id(scope.tenant_id, source, listed.url), number - 1)
+        try:
+            content = await self._fetch(source, listed, page)
+            if content is None:
+                await self._store.save_page(scope, source, replace(page, seen=number, error=None))
+                return PageResult(PageOutcome.UNCHANGED)
+            return await self._take(scope, source, page, content, number)
+        except PageUnavailable as failure:
+            message = str(failure)[:MAX_MESSAGE]
+            if failure.is_gone and known is not None:
+                await self.drop(scope, source, page)
+                return PageResult(PageOutcome.DELETED if known.sha256 is not None else PageOutcome.FAILED, message)
+            await self._store.save_page(scope, source, replace(page, seen=number, error=message))
+            return PageResult(PageOutcome.FAILED, message)
+
+    async def drop(self, scope: Scope, source: Source, page: SourcePage) -> None:
+        """Delete the document of a page, and then its record."""
+        with suppress(UnknownDocument):
+            await self._documents.delete(scope, source.agent_id, page.document_id, source_id=source.id)
+        await self._store.remove_page(scope, source, page)
+
+    async def _fetch(self, source: Source, listed: ListedPage, page: SourcePage) -> PageContent | None:
+        try:
+            async with asyncio.timeout(PAGE_SECONDS):
+                return await self._content(source, listed, page)
+        except TimeoutError:
+            raise PageUnavailable(f"It could not be read within {PAGE_SECONDS} seconds.") from None
+
+    async def _content(self, source: Source, listed: ListedPage, page: SourcePage) -> PageContent | None:
+        is_known = page.sha256 is not None
+        if source.kind is SourceKind.S3:
+            if is_known and listed.etag == page.etag:
+                return None
+            bucket, _, key = listed.url.removeprefix("s3://").partition("/")
+            return await self._objects.read(bucket, key, limit=MAX_DOCUMENT_BYTES)
+        return await self._web.fetch(
+            listed.url,
+            limit=MAX_DOCUMENT_BYTES,
+            etag=page.etag if is_known else None,
+            last_modified=page.last_modified if is_known else None,
+        )
+
+    async def _take(
+        self, scope: Scope, source: Source, page: SourcePage, content: PageContent, number: int
+    ) -> PageResult:
+        """Make the content the document's newest version. Raises ``PageUnavailable``."""
+        content_type = type_of(content.content_type, path_of(page.url))
+        if content_type is None:
+            told = content.content_type[:100] or "of no known type"
+            raise PageUnavailable(f"It is {told}, which is no type of document that can be read.")
+        if not content.body:
+            raise PageUnavailable("It is empty.")
+        if page.sha256 is None:
+            # The page before its document: whoever deletes the source finds the document by it.
+            await self._store.save_page(scope, source, page)
+        asked = DocumentRequest(
+            name=name_of(page.url),
+            content_type=content_type,
+            size=len(content.body),
+            sha256=None,
+            document_id=page.document_id,
+            details={
+                "title": title_of(page.url, content_type, content.body),
+                "url": page.url if source.kind is not SourceKind.S3 else None,
+                "required_permission": source.required_permission,
+            },
+        )
+        try:
+            document = await self._documents.put(
+                scope, source.agent_id, asked, content.body, source_id=source.id, etag=content.etag
+            )
+        except BatonError as error:
+            raise PageUnavailable(error.detail) from error
+        sha256 = document.latest.sha256
+        read = replace(
+            page,
+            seen=number,
+            etag=content.etag,
+            last_modified=content.last_modified,
+            sha256=sha256,
+            error=None,
+        )
+        await self._store.save_page(scope, source, read)
+        return PageResult(PageOutcome.UNCHANGED if sha256 == page.sha256 else PageOutcome.CHANGED)

@@ -1,0 +1,116 @@
+"""Read sitemaps and sitemap indexes (https://www.sitemaps.org/protocol.html), plain or compressed with gzip."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import NoReturn
+from xml.parsers import expat
+
+MAX_SITEMAP_BYTES = 10 * 1024 * 1024
+"""Bytes of a file as it is served."""
+MAX_XML_BYTES = 50 * 1024 * 1024
+"""Bytes of a file when it is decompressed: the protocol's own limit."""
+MAX_DEPTH = 8
+_GZIP = b"\x1f\x8b"
+_PIECE = 64 * 1024
+
+
+class NoSitemap(Exception):
+    """The file is no sitemap that can be read. The message says why."""
+
+
+@dataclass(slots=True)
+class Sitemap:
+    """What a file lists, in its order."""
+
+    urls: list[str] = field(default_factory=list)
+    """Pages."""
+    sitemaps: list[str] = field(default_factory=list)
+    """Further sitemaps, of an index."""
+    is_complete: bool = True
+    """Whether everything was taken: no limit has ended it."""
+
+
+def read_sitemap(body: bytes, *, limit: int) -> Sitemap:
+    """Return the first ``limit`` addresses of a sitemap or of a sitemap index. Raises ``NoSitemap``.
+
+    A document type is refused, and with it every entity that could expand.
+    """
+    reading = _Reading(limit)
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.StartElementHandler = reading.start
+    parser.EndElementHandler = reading.end
+    parser.CharacterDataHandler = reading.text
+    try:
+        for piece in _pieces(body):
+            parser.Parse(piece, False)  # noqa: FBT003 - takes no names
+            if not reading.found.is_complete:
+                return reading.found
+        parser.Parse(b"", True)  # noqa: FBT003
+    except expat.ExpatError as error:
+        raise NoSitemap(f"It is no well-formed XML: {error}.") from None
+    if not reading.is_sitemap:
+        raise NoSitemap("It is XML, but no sitemap.")
+    return reading.found
+
+
+class _Reading:
+    """Collects the addresses of one file."""
+
+    def __init__(self, limit: int) -> None:
+        self.found = Sitemap()
+        self.is_sitemap = False
+        self._limit = limit
+        self._path: list[str] = []
+        self._text: list[str] = []
+        self._length = 0
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self._path.append(name.rpartition(" ")[2])
+        if len(self._path) > MAX_DEPTH:
+            raise NoSitemap("Its elements are nested too deep.")
+        if len(self._path) == 1:
+            self.is_sitemap = self._path[0] in ("urlset", "sitemapindex")
+        self._text, self._length = [], 0
+
+    def text(self, data: str) -> None:
+        self._length += len(data)
+        if self._length <= 4096:  # longer than any address; the rest is of no use
+            self._text.append(data)
+
+    def end(self, name: str) -> None:
+        if self._path in (["urlset", "url", "loc"], ["sitemapindex", "sitemap", "loc"]):
+            into = self.found.urls if self._path[0] == "urlset" else self.found.sitemaps
+            if len(into) < self._limit:
+                into.append("".join(self._text).strip())
+            else:
+                self.found.is_complete = False
+        self._path.pop()
+
+
+def _refuse_doctype(*_: object) -> NoReturn:
+    raise NoSitemap("It has a document type, which sitemaps have not.")
+
+
+def _pieces(body: bytes) -> list[bytes]:
+    """Return the XML in pieces, decompressed up to the limit."""
+    if not body.startswith(_GZIP):
+        return [body[start : start + _PIECE] for start in range(0, len(body), _PIECE)]
+    inflate = zlib.decompressobj(wbits=31)
+    pieces: list[bytes] = []
+    total, rest = 0, body
+    try:
+        while rest and not inflate.eof:
+            pieces.append(inflate.decompress(rest, _PIECE))
+            rest = inflate.unconsumed_tail
+            total += len(pieces[-1])
+            if total > MAX_XML_BYTES:
+                raise NoSitemap(f"It has more than {MAX_XML_BYTES} bytes when it is decompressed.")
+    except zlib.error as error:
+        raise NoSitemap(f"It cannot be decompressed: {error}.") from None
+    if not inflate.eof:
+        raise NoSitemap("It is cut off.")
+    return pieces

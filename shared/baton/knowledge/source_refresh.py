@@ -1,0 +1,229 @@
+"""Read due sources and keep their documents up to date.
+
+A refresh is divided into slices of limited time. Its pages note which refresh has dealt with them, so another worker
+continues wherever one has stopped or died. A page that has not changed costs one conditional request and one write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
+from baton.domain.source import MAX_SOURCE_ERRORS, Refresh, Source, SourceError, SourcePage, SourceStatus
+from baton.knowledge.page_listing import PageListing, PageListings
+from baton.knowledge.page_refresh import PageOutcome, PageRefreshes, PageResult
+from baton.ports.clock import Clock
+from baton.ports.sources import DueSource, PageUnavailable, SourceStore
+
+logger = Logger(child=True)
+
+LEASE = timedelta(minutes=16)
+"""When another worker takes over. No worker lives longer (Lambda ends it after 15 minutes)."""
+SLICE_SECONDS = 60.0
+"""The time of one slice, so that a large source does not keep others waiting. Its last page may exceed it."""
+LISTING_SECONDS = 120
+"""The time limit for all sitemaps of an index."""
+CONCURRENT = 4
+"""Sources that are read at the same time: each keeps at most one page (50 MB) in memory."""
+NOTED_EVERY = 20
+"""Pages after which the counts are stored."""
+
+
+@dataclass(slots=True)
+class RefreshReport:
+    """The counts of one run."""
+
+    sources: int = 0
+    pages_changed: int = 0
+    failed: int = 0
+    is_complete: bool = True
+    """Whether every due source was looked at. The others stay due."""
+
+
+class _Lost(Exception):
+    """Another request has changed the source, for example deleted it: stop."""
+
+
+class SourceRefreshes:
+    """Refreshes due sources. Runs may overlap: each source is claimed by a conditional write."""
+
+    def __init__(
+        self,
+        store: SourceStore,
+        pages: PageRefreshes,
+        listings: PageListings,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._pages = pages
+        self._listings = listings
+        self._clock = clock
+
+    async def refresh_due(self, *, seconds: float, slice_seconds: float = SLICE_SECONDS) -> RefreshReport:
+        """Read due sources for about ``seconds``; what has begun by then ends with its slice."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        report = RefreshReport()
+        slots = asyncio.Semaphore(CONCURRENT)
+        working: set[asyncio.Task[None]] = set()
+
+        def ended(task: asyncio.Task[None]) -> None:
+            working.discard(task)
+            slots.release()
+
+        try:
+            async for due in self._store.due(self._clock.now()):
+                await slots.acquire()
+                if loop.time() >= deadline:
+                    report.is_complete = False
+                    break
+                task = asyncio.ensure_future(self._deal_with(due, slice_seconds, report))
+                working.add(task)
+                task.add_done_callback(ended)
+        finally:
+            if working:
+                await asyncio.wait(working)
+        return report
+
+    async def _deal_with(self, due: DueSource, slice_seconds: float, report: RefreshReport) -> None:
+        """Refresh or remove a source. A fault must not stop the others: it is tried again after the lease."""
+        end = asyncio.get_running_loop().time() + slice_seconds
+        report.sources += 1
+        try:
+            claimed = await self._claim(due.scope, due.source)
+            if claimed.deleted_at is not None:
+                await self._remove(due.scope, claimed, end)
+            else:
+                await self._refresh(due.scope, claimed, end, report)
+        except _Lost:
+            logger.info("the source was changed by another request", source_id=due.source.id)
+        except Exception:
+            logger.exception("refresh of a source failed", source_id=due.source.id)
+            count(Metric.SOURCE_FAILURES)
+            report.failed += 1
+
+    async def _claim(self, scope: Scope, source: Source) -> Source:
+        """Keep other workers away for the time of the lease, and begin a refresh or go on with it."""
+        now = self._clock.now()
+        if source.deleted_at is not None:
+            return await self._save(scope, replace(source, check_at=now + LEASE, worker=self._clock.new_id()))
+        refresh = source.refresh or Refresh(source.refreshes + 1, now)
+        return await self._save(
+            scope,
+            replace(
+                source,
+                status=SourceStatus.REFRESHING,
+                refresh=refresh,
+                refreshes=refresh.number,
+                check_at=now + LEASE,
+                worker=self._clock.new_id(),
+            ),
+        )
+
+    async def _refresh(self, scope: Scope, source: Source, end: float, report: RefreshReport) -> None:
+        try:
+            listing = await self._listing(scope, source)
+        except PageUnavailable as failure:
+            await self._end(scope, source, documents=source.documents, error=str(failure))
+            return
+        known = {page.url: page for page in await self._store.pages(scope, source)}
+        counted = 0
+        for listed in listing.pages:
+            page = known.get(listed.url)
+            if page is not None and page.seen >= _number(source):
+                continue
+            if self._is_over(end):
+                await self._pause(scope, source)
+                return
+            result = await self._pages.refresh(scope, source, listed, page, number=_number(source))
+            report.pages_changed += result.outcome is PageOutcome.CHANGED
+            source, counted = _counted(source, listed.url, result), counted + 1
+            if counted % NOTED_EVERY == 0:
+                source = await self._save(scope, source)
+        for page in _gone(listing, known):
+            if self._is_over(end):
+                await self._pause(scope, source)
+                return
+            await self._pages.drop(scope, source, page)
+            source = _counted(source, page.url, PageResult(PageOutcome.DELETED))
+        kept = await self._store.pages(scope, source)
+        await self._end(scope, source, documents=sum(page.sha256 is not None for page in kept), error=None)
+
+    async def _listing(self, scope: Scope, source: Source) -> PageListing:
+        try:
+            async with asyncio.timeout(LISTING_SECONDS):
+                return await self._listings.of(scope, source)
+        except TimeoutError:
+            raise PageUnavailable(f"Its pages could not be listed within {LISTING_SECONDS} seconds.") from None
+
+    async def _remove(self, scope: Scope, source: Source, end: float) -> None:
+        """Delete the documents of a deleted source; and again when no worker can be alive that creates more."""
+        for page in await self._store.pages(scope, source):
+            if self._is_over(end):
+                await self._pause(scope, source)
+                return
+            await self._pages.drop(scope, source, page)
+        last_look = (source.deleted_at or self._clock.now()) + LEASE
+        if self._clock.now() < last_look:
+            await self._save(scope, replace(source, check_at=last_look))
+        else:
+            await self._store.remove(scope, source.agent_id, source.id)
+
+    async def _pause(self, scope: Scope, source: Source) -> None:
+        """End a slice. The source is due at once, behind those that are due already."""
+        await self._save(scope, replace(source, check_at=self._clock.now()))
+
+    async def _end(self, scope: Scope, source: Source, *, documents: int, error: str | None) -> None:
+        now = self._clock.now()
+        refresh = source.refresh or Refresh(source.refreshes, now)
+        await self._save(
+            scope,
+            replace(
+                source,
+                status=SourceStatus.READY if error is None else SourceStatus.FAILED,
+                refresh=None,
+                refreshed_at=now,
+                updated_at=now,
+                check_at=now + source.interval,
+                documents=documents,
+                counts=refresh.counts,
+                errors=refresh.errors,
+                error=error,
+            ),
+        )
+
+    async def _save(self, scope: Scope, source: Source) -> Source:
+        saved = await self._store.save(scope, source)
+        if saved is None:
+            raise _Lost
+        return saved
+
+    def _is_over(self, end: float) -> bool:
+        return asyncio.get_running_loop().time() >= end
+
+
+def _number(source: Source) -> int:
+    return source.refreshes
+
+
+def _gone(listing: PageListing, known: dict[str, SourcePage]) -> list[SourcePage]:
+    """Return the pages that the source no longer has; none if it may have more than it could list."""
+    listed = {page.url for page in listing.pages}
+    return [page for url, page in known.items() if url not in listed] if listing.is_complete else []
+
+
+def _counted(source: Source, url: str, result: PageResult) -> Source:
+    refresh = source.refresh
+    if refresh is None:
+        return source
+    name = result.outcome.value
+    counts = replace(refresh.counts, **{name: getattr(refresh.counts, name) + 1})
+    errors = refresh.errors
+    if result.error is not None:
+        errors = (*errors, SourceError(url, result.error))[:MAX_SOURCE_ERRORS]
+    return replace(source, refresh=replace(refresh, counts=counts, errors=errors))

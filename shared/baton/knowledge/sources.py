@@ -1,0 +1,164 @@
+"""Create, list, refresh and delete the sources of agents' documents. ``source_refresh`` reads them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urldefrag
+
+from baton.domain.errors import InvalidRequest, SourceConflict, StoreUnavailable, UnknownSource
+from baton.domain.identity import Scope
+from baton.domain.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, Source, SourceKind, derived_source_id
+from baton.domain.source_rules import SourceRules
+from baton.knowledge.document_rules import MAX_TITLE, check_permission, check_title
+from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
+from baton.ports.sources import SourceStore
+
+MAX_SOURCES = 100
+"""Sources of an agent in a tenant."""
+MAX_TRIES = 5
+
+_SOURCE_ID = re.compile(r"src_[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """A source as a caller describes it."""
+
+    kind: str
+    urls: Sequence[str] | None
+    url: str | None
+    prefix: str | None
+    refresh_hours: int
+    title: str | None
+    required_permission: str | None
+    source_id: str | None
+
+
+class Sources:
+    """The sources of the agents of all tenants. The caller has checked permissions and that the agent exists."""
+
+    def __init__(self, store: SourceStore, rules: SourceRules, audit: AuditLog, clock: Clock) -> None:
+        self._store = store
+        self._rules = rules
+        self._audit = audit
+        self._clock = clock
+
+    async def create(self, scope: Scope, agent_id: str, asked: SourceRequest) -> Source:
+        """Store a source that is read within minutes. A repeated request gets the source that is there.
+
+        Raises ``InvalidRequest``, ``SourceRefused`` for what the deployment does not allow, and ``SourceConflict``.
+        """
+        source = self._checked(scope, agent_id, asked)
+        stored = await self._store.get(scope, agent_id, source.id)
+        if stored is not None and stored.deleted_at is not None and asked.source_id is None:
+            source, stored = replace(source, id=f"src_{self._clock.new_id().replace('-', '')}"), None
+        if stored is None:
+            others, _ = await self._store.of_agent(scope, agent_id, limit=MAX_SOURCES, cursor=None)
+            if len(others) >= MAX_SOURCES:
+                raise InvalidRequest(f"An agent may have at most {MAX_SOURCES} sources. Delete one first.")
+            stored = await self._store.create(scope, source)
+            detail = {"agentId": agent_id, "sourceId": source.id, "kind": source.kind.value}
+            await self._audit.record(scope, "source.create", thread_id=None, outcome="created", detail=detail)
+        if stored.deleted_at is not None or _definition(stored) != _definition(source):
+            raise SourceConflict
+        return stored
+
+    async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source:
+        """Return a source. Raises ``UnknownSource``, also for a deleted one."""
+        source = await self._store.get(scope, agent_id, source_id)
+        if source is None or source.deleted_at is not None:
+            raise UnknownSource
+        return source
+
+    async def of_agent(
+        self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Source], str | None]:
+        """Return a page of the agent's sources, and the next page's cursor."""
+        return await self._store.of_agent(scope, agent_id, limit=limit, cursor=cursor)
+
+    async def refresh(self, scope: Scope, agent_id: str, source_id: str) -> Source:
+        """Have a source read within minutes; one that is being read stays as it is. Raises ``UnknownSource``."""
+        for _ in range(MAX_TRIES):
+            source = await self.get(scope, agent_id, source_id)
+            if source.refresh is not None:
+                return source
+            saved = await self._store.save(scope, replace(source, check_at=self._clock.now()))
+            if saved is not None:
+                detail = {"agentId": agent_id, "sourceId": source_id}
+                await self._audit.record(scope, "source.refresh", thread_id=None, outcome="requested", detail=detail)
+                return saved
+        raise StoreUnavailable
+
+    async def delete(self, scope: Scope, agent_id: str, source_id: str) -> Source:
+        """Delete a source; its documents follow within minutes. Raises ``UnknownSource``. It may be repeated."""
+        for _ in range(MAX_TRIES):
+            source = await self._store.get(scope, agent_id, source_id)
+            if source is None:
+                raise UnknownSource
+            if source.deleted_at is not None:
+                return source
+            now = self._clock.now()
+            saved = await self._store.save(scope, replace(source, deleted_at=now, updated_at=now, check_at=now))
+            if saved is not None:
+                detail = {"agentId": agent_id, "sourceId": source_id}
+                await self._audit.record(scope, "source.delete", thread_id=None, outcome="deleted", detail=detail)
+                return saved
+        raise StoreUnavailable
+
+    def _checked(self, scope: Scope, agent_id: str, asked: SourceRequest) -> Source:
+        """Return the source that is asked for. Raises ``InvalidRequest`` and ``SourceRefused``."""
+        if asked.kind not in tuple(SourceKind):
+            raise InvalidRequest(f"kind must be one of {', '.join(SourceKind)}.")
+        kind = SourceKind(asked.kind)
+        wanted = {SourceKind.URLS: "urls", SourceKind.SITEMAP: "url", SourceKind.S3: "prefix"}[kind]
+        given = {"urls": asked.urls, "url": asked.url, "prefix": asked.prefix}
+        if [name for name, value in given.items() if value is not None] != [wanted]:
+            raise InvalidRequest(f"A source of the kind {kind.value} has {wanted}, and none of the other two.")
+        if not 1 <= asked.refresh_hours <= MAX_REFRESH_HOURS:
+            raise InvalidRequest(f"refreshHours must be 1 to {MAX_REFRESH_HOURS}.")
+        if asked.source_id is not None and not _SOURCE_ID.fullmatch(asked.source_id):
+            raise InvalidRequest("sourceId must be src_ and 32 hexadecimal digits in lower case, as of a UUID.")
+        check_title(asked.title)
+        check_permission(asked.required_permission)
+        urls = tuple(dict.fromkeys(urldefrag(url).url for url in asked.urls or ()))
+        if kind is SourceKind.URLS and not 1 <= len(urls) <= MAX_SOURCE_URLS:
+            raise InvalidRequest(f"urls must hold 1 to {MAX_SOURCE_URLS} addresses.")
+        for url in (*urls, *((asked.url,) if asked.url is not None else ())):
+            self._rules.check_url(url)
+        if asked.prefix is not None:
+            self._rules.place(scope.tenant_id, asked.prefix)
+        now = self._clock.now()
+        source = Source(
+            id="",
+            agent_id=agent_id,
+            kind=kind,
+            title=asked.title or (asked.url or asked.prefix or urls[0])[:MAX_TITLE],
+            refresh_hours=asked.refresh_hours,
+            created_by=scope.user_id,
+            created_at=now,
+            updated_at=now,
+            check_at=now,
+            urls=urls,
+            url=asked.url,
+            prefix=asked.prefix,
+            required_permission=asked.required_permission,
+        )
+        content = json.dumps(_definition(source))
+        return replace(source, id=asked.source_id or derived_source_id(scope.tenant_id, agent_id, content))
+
+
+def _definition(source: Source) -> tuple[object, ...]:
+    """Return what a source was created with."""
+    return (
+        source.kind.value,
+        source.title,
+        source.refresh_hours,
+        source.urls,
+        source.url,
+        source.prefix,
+        source.required_permission,
+    )

@@ -1,0 +1,188 @@
+"""Documents over real HTTP: uploaded and followed until they are ready, replaced, deleted; and kept up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pytest
+
+from local.engines.clients import client
+from tests.e2e.cloud import RunningCloud
+from tests.e2e.fixtures import NewUser
+from tests.e2e.problems import check_problem
+from tests.e2e.users import Json, User
+
+WRITE = "document:write"
+SECONDS = 90
+HANDBOOK = "Travel\n\nA hotel room may cost at most 140 euros a night.\n\nSick leave\n\nCall before nine.\n"
+
+
+@pytest.fixture
+def editor(new_user: NewUser) -> User:
+    return new_user("editor", WRITE)
+
+
+async def announce(user: User, body: str, **fields: Any) -> Json:
+    """POST a document; the answer."""
+    data = body.encode()
+    asked = {"name": "handbook.txt", "contentType": "text/plain", "size": len(data)}
+    asked |= {"sha256": hashlib.sha256(data).hexdigest(), **fields}
+    answer = await user.post("/agents/assistant/documents", asked)
+    assert answer.status_code == 201, answer.text
+    said: Json = answer.json()
+    return said
+
+
+async def put(upload: Json, body: str) -> int:
+    """Upload as a client does; the status."""
+    async with httpx.AsyncClient(trust_env=False) as http:
+        answer = await http.request(upload["method"], upload["url"], content=body.encode(), headers=upload["headers"])
+    return answer.status_code
+
+
+async def ended(user: User, document_id: str) -> Json:
+    """Wait until the newest version is ready or has failed."""
+    return await eventually(
+        lambda: user.read(f"/agents/assistant/documents/{document_id}"),
+        lambda document: document["status"] in ("ready", "failed"),
+    )
+
+
+async def eventually(read: Callable[[], Any], is_there: Callable[[Any], bool]) -> Any:
+    async with asyncio.timeout(SECONDS):
+        while True:
+            found = await read()
+            if is_there(found):
+                return found
+            await asyncio.sleep(0.2)
+
+
+async def test_a_document_is_uploaded_and_becomes_ready(editor: User) -> None:
+    said = await announce(editor, HANDBOOK, title="Handbook")
+    document_id = said["document"]["id"]
+    assert said["document"]["status"] == "waiting"
+    assert await put(said["upload"], HANDBOOK) == 200
+    document = await ended(editor, document_id)
+    assert (document["status"], document["error"], document["progress"]) == ("ready", None, 100)
+    assert (document["activeVersion"], document["title"]) == (1, "Handbook")
+    assert document["chunks"] >= 1
+    again = await announce(editor, HANDBOOK, title="Handbook")
+    assert (again["document"]["id"], again["document"]["version"], again["upload"]) == (document_id, 1, None)
+
+
+async def test_a_replacement_that_cannot_be_read_leaves_the_old_version_in_use(editor: User) -> None:
+    said = await announce(editor, HANDBOOK)
+    document_id = said["document"]["id"]
+    await put(said["upload"], HANDBOOK)
+    await ended(editor, document_id)
+    body = "no PDF"
+    said = await announce(editor, body, documentId=document_id, name="handbook.pdf", contentType="application/pdf")
+    assert (said["document"]["version"], said["document"]["activeVersion"]) == (2, 1)
+    await put(said["upload"], body)
+    document = await ended(editor, document_id)
+    assert (document["status"], document["version"], document["activeVersion"]) == ("failed", 2, 1)
+    assert document["error"]["code"]
+    assert document["error"]["message"]
+
+
+async def test_a_deleted_document_and_everything_of_it_is_removed(
+    cloud: RunningCloud, editor: User, tenant: str
+) -> None:
+    said = await announce(editor, HANDBOOK)
+    document_id = said["document"]["id"]
+    await put(said["upload"], HANDBOOK)
+    await ended(editor, document_id)
+    path = f"/agents/assistant/documents/{document_id}"
+    assert (await editor.request("DELETE", path)).status_code == 202
+    check_problem(await editor.request("GET", path), 404, "unknown_document")
+    assert (await editor.read("/agents/assistant/documents"))["items"] == []
+
+    async def left() -> list[str]:
+        s3 = client("s3", cloud.environment["AWS_ENDPOINT_URL_S3"])
+        found = s3.list_object_versions(Bucket=cloud.environment["BATON_BUCKET"], Prefix=f"{tenant}/~documents/")
+        s3.close()
+        objects = [each["Key"] for each in [*found.get("Versions", []), *found.get("DeleteMarkers", [])]]
+        return objects + [item["SK"] for item in cloud.items(tenant) if document_id in item["SK"]]
+
+    assert await eventually(left, lambda found: found == []) == []
+    assert {item["action"] for item in cloud.audits(tenant)} == {"document.create", "document.delete"}
+
+
+@pytest.fixture
+def site() -> Iterator[tuple[str, dict[str, str]]]:
+    """A web site on this machine: its address, and its pages by path."""
+    pages: dict[str, str] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = pages.get(self.path)
+            tag = hashlib.sha256((body or "").encode()).hexdigest()
+            status = 404 if body is None else 304 if self.headers["If-None-Match"] == tag else 200
+            self.send_response(status)
+            self.send_header("ETag", tag)
+            self.send_header("Content-Type", "application/xml" if self.path.endswith(".xml") else "text/plain")
+            sent = (body or "").encode() if status == 200 else b""
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", pages
+    server.shutdown()
+    server.server_close()
+
+
+async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
+    cloud: RunningCloud, editor: User, tenant: str, site: tuple[str, dict[str, str]]
+) -> None:
+    url, pages = site
+    pages |= {
+        "/sitemap.xml": f"<urlset><url><loc>{url}/a.txt</loc></url><url><loc>{url}/b.txt</loc></url></urlset>",
+        "/a.txt": "Alpha is the first letter.",
+        "/b.txt": "Beta is the second letter.",
+    }
+    bucket = cloud.environment["BATON_BUCKET"]
+    s3 = client("s3", cloud.environment["AWS_ENDPOINT_URL_S3"])
+    s3.put_object(Bucket=bucket, Key=f"{tenant}/~sources/gamma.txt", Body=b"Gamma is the third letter.\n")
+    s3.close()
+    made = [
+        await editor.post("/agents/assistant/sources", body)
+        for body in (
+            {"kind": "sitemap", "url": f"{url}/sitemap.xml"},
+            {"kind": "s3", "prefix": f"s3://{bucket}/{tenant}/~sources/"},
+        )
+    ]
+    assert [answer.status_code for answer in made] == [201, 201], [answer.text for answer in made]
+    sitemap = made[0].json()["id"]
+    cloud.read_sources()
+
+    async def documents() -> dict[str, str]:
+        items = (await editor.read("/agents/assistant/documents"))["items"]
+        return {item["title"]: item["status"] for item in items}
+
+    all_ready = dict.fromkeys(("a.txt", "b.txt", "gamma.txt"), "ready")
+    assert await eventually(documents, lambda found: found == all_ready) == all_ready
+    read = await editor.read(f"/agents/assistant/sources/{sitemap}")
+    assert (read["status"], read["documents"], read["counts"]["changed"]) == ("ready", 2, 2)
+
+    pages["/sitemap.xml"] = f"<urlset><url><loc>{url}/a.txt</loc></url></urlset>"
+    assert (await editor.post(f"/agents/assistant/sources/{sitemap}/refresh", {})).status_code == 202
+    cloud.read_sources()
+    read = await editor.read(f"/agents/assistant/sources/{sitemap}")
+    assert read["counts"] == {"changed": 0, "unchanged": 1, "deleted": 1, "failed": 0}
+    assert set(await documents()) == {"a.txt", "gamma.txt"}
+    check_problem(
+        await editor.post("/agents/assistant/sources", {"kind": "s3", "prefix": f"s3://{bucket}/other/~sources/"}),
+        422,
+        "source_refused",
+    )

@@ -1,0 +1,88 @@
+"""A transaction on procedures whose answer was lost has happened once, whoever repeats it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from baton.domain.errors import StoreUnavailable
+from baton.domain.procedure import Procedure, ProcedureAction, ProcedureStatus
+from tests.contracts.procedures import ID, SOURCE, decide, procedure, statuses
+from tests.contracts.stores import Stores
+from tests.integration.store.conftest import Engine
+from tests.integration.store.lost_answers import lost_answers
+
+TRANSACTION = "TransactWriteItems"
+PENDING, APPROVED, REJECTED, RETIRED = ProcedureStatus
+
+
+@pytest.fixture
+def engine(on_dynamodb_local: Engine) -> Engine:
+    """The engine whose transactions are isolated."""
+    return on_dynamodb_local
+
+
+@pytest.fixture
+def stores(engine: Engine) -> Stores:
+    return engine.stores()
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize(
+    "wanted",
+    [{}, {"source": SOURCE}, {"status": APPROVED}, {"edited_from": 1}],
+    ids=["pending", "of a source", "approved", "changed"],
+)
+async def test_a_version_is_saved_once(
+    engine: Engine, stores: Stores, wanted: dict[str, object], is_told: bool
+) -> None:
+    await stores.procedures.put(stores.ada, procedure(stores, "The first."))
+    edited_from = 1 if "edited_from" in wanted else None
+    fields = {name: value for name, value in wanted.items() if name != "edited_from"}
+    made: Procedure = replace(procedure(stores, "The second."), **fields)  # type: ignore[arg-type]
+    with lost_answers(engine.table.client, TRANSACTION, every=not is_told) as losses:
+        if is_told:
+            await stores.procedures.put(stores.ada, made, edited_from=edited_from)
+        else:
+            with pytest.raises(StoreUnavailable):
+                await stores.procedures.put(stores.ada, made, edited_from=edited_from)
+    assert losses.count
+    again = await stores.procedures.put(stores.ada, made, edited_from=edited_from)
+    assert again.version == 2
+    first = RETIRED if edited_from else PENDING
+    assert await statuses(stores) == [made.status, first]
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("action", ProcedureAction)
+async def test_a_decision_is_taken_once(engine: Engine, stores: Stores, action: ProcedureAction, is_told: bool) -> None:
+    await stores.procedures.put(stores.ada, procedure(stores, "The first.", status=APPROVED, decided_by="ada"))
+    await stores.procedures.put(stores.ada, procedure(stores, "The second."))
+    with lost_answers(engine.table.client, TRANSACTION, every=not is_told):
+        if is_told:
+            await decide(stores, 2, action)
+        else:
+            with pytest.raises(StoreUnavailable):
+                await decide(stores, 2, action)
+    decided = await decide(stores, 2, action)
+    is_approved = action is ProcedureAction.APPROVE
+    assert await statuses(stores) == [decided.status, RETIRED if is_approved else APPROVED]
+    [used] = await stores.procedures.approved(stores.ada, "assistant")
+    assert used.version == (2 if is_approved else 1)
+
+
+async def test_a_use_is_counted_once(engine: Engine, stores: Stores) -> None:
+    await stores.procedures.put(stores.ada, procedure(stores))
+    for every in (False, True):
+        with lost_answers(engine.table.client, TRANSACTION, every=every):
+            try:
+                await stores.procedures.record_use(stores.ada, "assistant", ID, 1, run_id=f"r{every}", went_well=True)
+            except StoreUnavailable:
+                assert every
+        assert not await stores.procedures.record_use(
+            stores.ada, "assistant", ID, 1, run_id=f"r{every}", went_well=True
+        )
+    found = await stores.procedures.get(stores.ada, "assistant", ID)
+    assert found is not None
+    assert (found.used, found.went_well) == (2, 2)

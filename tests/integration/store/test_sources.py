@@ -1,0 +1,63 @@
+"""Records of sources in DynamoDB, and the buckets that they are read from."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from baton.adapters.dynamodb.sources import DynamoSources
+from baton.adapters.s3_sources import S3SourceObjects
+from baton.ports.sources import PageUnavailable
+from local.resources import create_bucket
+from tests.contracts.sources import SourceRooms, SourceStoreContract
+from tests.integration.store.conftest import Engine
+
+
+@pytest.fixture(params=["on_moto", "on_dynamodb_local"])
+def rooms(request: pytest.FixtureRequest) -> SourceRooms:
+    engine: Engine = request.getfixturevalue(request.param)
+    return SourceRooms(DynamoSources(engine.table))
+
+
+class TestSources(SourceStoreContract):
+    pass
+
+
+@pytest.fixture
+def bucket(on_moto: Engine) -> str:
+    name = f"manuals-{uuid.uuid4().hex}"
+    create_bucket(on_moto.s3, name)
+    return name
+
+
+@pytest.fixture
+def objects(on_moto: Engine) -> S3SourceObjects:
+    return S3SourceObjects(on_moto.s3)
+
+
+async def test_objects_below_a_prefix_are_listed_with_the_etags_that_they_are_read_with(
+    on_moto: Engine, objects: S3SourceObjects, bucket: str
+) -> None:
+    for number in range(1200):
+        on_moto.s3.put_object(Bucket=bucket, Key=f"acme/{number:04}.md", Body=b"x" * (number % 3))
+    on_moto.s3.put_object(Bucket=bucket, Key="acme2/a.md", Body=b"x", ContentType="text/Markdown; charset=utf-8")
+    found = await objects.objects(bucket, "acme/", limit=2000)
+    assert [each.key for each in found] == [f"acme/{number:04}.md" for number in range(1200)]
+    assert len(await objects.objects(bucket, "acme/", limit=1100)) == 1100
+    assert await objects.objects(bucket, "globex/", limit=10) == []
+    content = await objects.read(bucket, "acme/0002.md", limit=2)
+    assert (content.body, content.etag) == (b"xx", found[2].etag)
+    assert (await objects.read(bucket, "acme2/a.md", limit=1)).content_type == "text/markdown"
+
+
+async def test_what_cannot_be_read_says_why(objects: S3SourceObjects, bucket: str, on_moto: Engine) -> None:
+    on_moto.s3.put_object(Bucket=bucket, Key="acme/large.md", Body=b"x" * 11)
+    with pytest.raises(PageUnavailable, match="more than 10 bytes"):
+        await objects.read(bucket, "acme/large.md", limit=10)
+    with pytest.raises(PageUnavailable, match="NoSuchKey") as gone:
+        await objects.read(bucket, "acme/none.md", limit=10)
+    assert gone.value.is_gone
+    with pytest.raises(PageUnavailable, match="NoSuchBucket") as lost:
+        await objects.objects("no-such-bucket-here", "acme/", limit=10)
+    assert not lost.value.is_gone

@@ -1,0 +1,463 @@
+"""Refreshing sources: what is read, what is left alone, and what happens when pages or workers fail."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from baton.composition.app import App, build
+from baton.domain.document import Document, VersionStatus
+from baton.domain.egress_policy import EgressPolicy
+from baton.domain.errors import StoreUnavailable, UnknownSource
+from baton.domain.identity import Scope
+from baton.domain.source import Source, SourceStatus
+from baton.domain.source_rules import SourceRules
+from baton.knowledge import page_listing, source_refresh
+from baton.knowledge.source_refresh import LEASE, SLICE_SECONDS, RefreshReport
+from baton.knowledge.sources import SourceRequest
+from baton.ports.sources import PageContent, PageUnavailable
+from tests.fakes.documents import FakeDocumentFiles, FakeDocuments
+from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
+from tests.harness.harness import Harness
+
+AGENT = "assistant"
+SITE = "https://docs.example.com"
+DAY = timedelta(hours=24)
+RULES = SourceRules(EgressPolicy.of(["*"]), ("manuals/{tenant}/",))
+
+
+def page(text: str, *, etag: str | None = None, content_type: str = "text/html", **more: Any) -> PageContent:
+    return PageContent(text.encode(), content_type, etag, **more)
+
+
+def sitemap(*paths: str) -> PageContent:
+    urls = "".join(f"<url><loc>{path if '://' in path else SITE + path}</loc></url>" for path in paths)
+    return page(f"<urlset>{urls}</urlset>", content_type="application/xml")
+
+
+@dataclass
+class World:
+    """An application over fakes, with a site and a bucket."""
+
+    rules: SourceRules = RULES
+
+    def __post_init__(self) -> None:
+        self.harness = Harness()
+        self.ada, self.clock = self.harness.ada, self.harness.clock
+        self.store, self.web, self.objects = FakeSources(), FakeWebPages(), FakeSourceObjects()
+        self.documents, self.files = FakeDocuments(), FakeDocumentFiles()
+        self.app = self.allowing(self.rules)
+
+    def allowing(self, rules: SourceRules) -> App:
+        """The application, with other rules."""
+        return build(
+            replace(
+                self.harness.ports,
+                sources=self.store,
+                web_pages=self.web,
+                source_objects=self.objects,
+                source_rules=rules,
+                documents=self.documents,
+                document_files=self.files,
+            )
+        )
+
+    async def create(self, *, scope: Scope | None = None, **fields: Any) -> Source:
+        empty: dict[str, Any] = dict.fromkeys(("urls", "url", "prefix", "title", "required_permission", "source_id"))
+        asked = SourceRequest(**{"kind": "urls", "refresh_hours": 24} | empty | fields)
+        return await self.app.sources.create(scope or self.ada, AGENT, asked)
+
+    async def refresh(self, *, slice_seconds: float = SLICE_SECONDS) -> RefreshReport:
+        return await self.app.source_refreshes.refresh_due(seconds=30, slice_seconds=slice_seconds)
+
+    async def later(self, elapsed: timedelta = DAY) -> RefreshReport:
+        self.clock.advance(elapsed.total_seconds())
+        return await self.refresh()
+
+    async def source(self, source: Source) -> Source:
+        return await self.app.sources.get(Scope("acme", "ada"), AGENT, source.id)
+
+    def alive(self) -> dict[str, Document]:
+        """The documents that are not deleted, by their address or name."""
+        alive = [document for document in self.documents.records.values() if document.deleted_at is None]
+        return {(document.url or document.latest.name).removeprefix(SITE): document for document in alive}
+
+    def contents(self, path: str) -> list[str]:
+        """What was stored of a document, version by version."""
+        document = self.alive()[path]
+        places = sorted(place for place in self.files.bodies if place[2] == document.id)
+        return [self.files.bodies[place]["original"].decode() for place in places]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+async def test_every_page_becomes_a_document_of_its_agent(world: World) -> None:
+    world.web.pages = {
+        f"{SITE}/a": page("<html><head><title>First\n page</title></head>A"),
+        f"{SITE}/b.md": page("# Second\n\nB", content_type="text/plain"),
+    }
+    source = await world.create(urls=[f"{SITE}/a", f"{SITE}/b.md#part"], required_permission="hr:read")
+    report = await world.refresh()
+    assert (report.sources, report.pages_changed, report.failed) == (1, 2, 0)
+    found = world.alive()
+    assert {path: document.title for path, document in found.items()} == {"/a": "First page", "/b.md": "Second"}
+    assert {document.latest.content_type for document in found.values()} == {"text/html", "text/markdown"}
+    assert {(document.agent_id, document.source_id) for document in found.values()} == {(AGENT, source.id)}
+    assert {document.required_permission for document in found.values()} == {"hr:read"}
+    assert world.contents("/b.md") == ["# Second\n\nB"]
+    read = await world.source(source)
+    assert (read.status, read.documents, read.counts.changed) == (SourceStatus.READY, 2, 2)
+    assert (read.refresh, read.check_at) == (None, world.clock.now() + DAY)
+
+
+async def test_what_is_as_it_was_is_not_taken_in_again(world: World) -> None:
+    world.web.pages = {
+        f"{SITE}/etag": page("A", etag='"1"'),
+        f"{SITE}/dated": page("B", last_modified="Mon, 02 Mar 2026 10:00:00 GMT"),
+        f"{SITE}/neither": page("C"),
+    }
+    source = await world.create(urls=list(world.web.pages))
+    await world.refresh()
+    world.web.read.clear()
+    await world.later()
+    assert world.web.read == [f"{SITE}/neither"]
+    assert {document.latest.number for document in world.alive().values()} == {1}
+    assert (await world.source(source)).counts.unchanged == 3
+
+
+async def test_a_changed_page_is_a_new_version_while_the_old_one_stays(world: World) -> None:
+    world.web.pages = {f"{SITE}/a": page("old", etag='"1"')}
+    await world.create(urls=[f"{SITE}/a"])
+    await world.refresh()
+    [place] = world.documents.records
+    document = world.documents.records[place]
+    ready = replace(document.latest, status=VersionStatus.READY)
+    world.documents.records[place] = document.activated(ready, world.clock.now())
+    world.web.pages = {f"{SITE}/a": page("new", etag='"2"')}
+    await world.later()
+    document = world.alive()["/a"]
+    assert document.active is not None
+    assert (document.active.number, document.latest.number) == (1, 2)
+    assert world.contents("/a") == ["old", "new"]
+
+
+async def test_nothing_is_read_before_its_time(world: World) -> None:
+    world.web.pages = {f"{SITE}/a": page("A")}
+    await world.create(urls=[f"{SITE}/a"], refresh_hours=1)
+    await world.refresh()
+    assert (await world.later(timedelta(minutes=59))).sources == 0
+    assert (await world.later(timedelta(minutes=1))).sources == 1
+
+
+async def test_a_failing_page_keeps_its_document_and_is_told(world: World) -> None:
+    world.web.pages = {f"{SITE}/a": page("A"), f"{SITE}/b": page("B")}
+    source = await world.create(urls=list(world.web.pages))
+    await world.refresh()
+    world.web.pages[f"{SITE}/a"] = PageUnavailable("The server answers HTTP 503.")
+    await world.later()
+    assert set(world.alive()) == {"/a", "/b"}
+    read = await world.source(source)
+    assert [(error.url, error.message) for error in read.errors] == [(f"{SITE}/a", "The server answers HTTP 503.")]
+    assert (read.status, read.counts.failed, read.counts.unchanged, read.documents) == (SourceStatus.READY, 1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (page("\x89PNG", content_type="image/png"), "It is image/png"),
+        (page("{}", content_type=""), "It is of no known type"),
+        (page(""), "It is empty."),
+    ],
+)
+async def test_what_is_no_document_is_told_and_leaves_nothing(world: World, content: PageContent, told: str) -> None:
+    world.web.pages = {f"{SITE}/a": content}
+    source = await world.create(urls=[f"{SITE}/a"])
+    await world.refresh()
+    assert world.alive() == {}
+    [error] = (await world.source(source)).errors
+    assert error.message.startswith(told)
+
+
+async def test_a_page_that_its_server_says_is_gone_is_deleted(world: World) -> None:
+    world.web.pages = {f"{SITE}/a": page("A"), f"{SITE}/b": page("B")}
+    source = await world.create(urls=list(world.web.pages))
+    await world.refresh()
+    del world.web.pages[f"{SITE}/a"]
+    await world.later()
+    assert set(world.alive()) == {"/b"}
+    read = await world.source(source)
+    assert (read.counts.deleted, read.documents) == (1, 1)
+
+
+async def test_a_page_that_has_left_the_sitemap_is_deleted(world: World) -> None:
+    world.web.pages = {f"{SITE}/sitemap.xml": sitemap("/a", "/b"), f"{SITE}/a": page("A"), f"{SITE}/b": page("B")}
+    await world.create(kind="sitemap", url=f"{SITE}/sitemap.xml")
+    await world.refresh()
+    assert set(world.alive()) == {"/a", "/b"}
+    world.web.pages[f"{SITE}/sitemap.xml"] = sitemap("/b")
+    await world.later()
+    assert set(world.alive()) == {"/b"}
+
+
+async def test_an_index_leads_to_the_pages_of_its_sitemaps(world: World) -> None:
+    inner = sitemap("/a", "/b", "/a#again")
+    world.web.pages = {
+        f"{SITE}/index.xml": page(
+            f"<sitemapindex><sitemap><loc>{SITE}/1.xml.gz</loc></sitemap>"
+            "<sitemap><loc>https://elsewhere.example/2.xml</loc></sitemap></sitemapindex>",
+            content_type="text/xml",
+        ),
+        f"{SITE}/1.xml.gz": PageContent(gzip.compress(inner.body), "application/gzip"),
+        f"{SITE}/a": page("A"),
+        f"{SITE}/b": page("B"),
+    }
+    await world.create(kind="sitemap", url=f"{SITE}/index.xml")
+    await world.refresh()
+    assert set(world.alive()) == {"/a", "/b"}
+    assert not any("elsewhere" in url for url in world.web.asked)
+
+
+async def test_a_sitemap_speaks_for_its_own_host_only(world: World) -> None:
+    world.web.pages = {
+        f"{SITE}/sitemap.xml": sitemap(
+            "/a", "https://bank.example/x", "http://169.254.169.254/", "nonsense", "http://[::1"
+        ),
+        f"{SITE}/a": page("A"),
+    }
+    await world.create(kind="sitemap", url=f"{SITE}/sitemap.xml")
+    await world.refresh()
+    assert set(world.web.asked) == {f"{SITE}/sitemap.xml", f"{SITE}/a"}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        PageUnavailable("The server answers HTTP 500."),
+        page("<html>Sign in</html>"),
+        page("<urlset></urlset>", content_type="application/xml"),
+        PageUnavailable("The server answers HTTP 404: it is gone.", is_gone=True),
+    ],
+)
+async def test_a_list_that_cannot_be_read_deletes_nothing(world: World, broken: PageContent | PageUnavailable) -> None:
+    world.web.pages = {f"{SITE}/sitemap.xml": sitemap("/a"), f"{SITE}/a": page("A")}
+    source = await world.create(kind="sitemap", url=f"{SITE}/sitemap.xml")
+    await world.refresh()
+    world.web.pages[f"{SITE}/sitemap.xml"] = broken
+    await world.later()
+    assert set(world.alive()) == {"/a"}
+    read = await world.source(source)
+    assert read.status is SourceStatus.FAILED
+    assert read.error
+    assert (read.documents, read.check_at) == (1, world.clock.now() + DAY)
+    world.web.pages[f"{SITE}/sitemap.xml"] = sitemap("/a")
+    await world.later()
+    assert ((await world.source(source)).status, (await world.source(source)).error) == (SourceStatus.READY, None)
+
+
+async def test_a_list_that_is_too_long_is_cut_and_deletes_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_listing, "MAX_SOURCE_PAGES", 3)
+    world.web.pages = {f"{SITE}/{n}": page(f"{n}") for n in range(6)} | {
+        f"{SITE}/sitemap.xml": sitemap(*(f"/{n}" for n in range(3)))
+    }
+    await world.create(kind="sitemap", url=f"{SITE}/sitemap.xml")
+    await world.refresh()
+    world.web.pages[f"{SITE}/sitemap.xml"] = sitemap("/4", "/5", "/1", "/2")
+    await world.later()
+    assert set(world.alive()) == {"/0", "/1", "/2", "/4", "/5"}
+
+
+async def test_objects_below_a_prefix_are_read_when_their_etag_has_changed(world: World) -> None:
+    def put(key: str, text: str, etag: str) -> None:
+        world.objects.contents["manuals", key] = page(text, etag=etag, content_type="binary/octet-stream")
+
+    put("acme/cars/a.md", "# Cars", "1")
+    put("acme/cars/b#1?.txt", "B", "2")
+    put("acme/planes/c.txt", "C", "3")
+    put("globex/cars/d.txt", "D", "4")
+    put("acme/cars/", "", "5")
+    await world.create(kind="s3", prefix="s3://manuals/acme/cars/")
+    await world.refresh()
+    assert {document.title for document in world.alive().values()} == {"Cars", "b#1?.txt"}
+    assert {document.url for document in world.alive().values()} == {None}
+    world.objects.read_keys.clear()
+    put("acme/cars/a.md", "# New cars", "6")
+    del world.objects.contents["manuals", "acme/cars/b#1?.txt"]
+    await world.later()
+    assert world.objects.read_keys == ["acme/cars/a.md"]
+    assert {document.title for document in world.alive().values()} == {"New cars"}
+
+
+async def test_a_prefix_that_is_no_longer_allowed_is_not_read(world: World) -> None:
+    world.objects.contents["manuals", "acme/a.txt"] = page("A", etag="1", content_type="text/plain")
+    source = await world.create(kind="s3", prefix="s3://manuals/acme/")
+    world.app = world.allowing(SourceRules())
+    await world.refresh()
+    assert world.alive() == {}
+    assert "does not allow" in ((await world.source(source)).error or "")
+
+
+async def test_a_deleted_source_takes_its_documents_with_it(world: World) -> None:
+    world.web.pages = {f"{SITE}/a": page("A"), f"{SITE}/b": page("B")}
+    source = await world.create(urls=list(world.web.pages))
+    other = await world.create(urls=[f"{SITE}/a"])
+    await world.refresh()
+    await world.app.sources.delete(world.ada, AGENT, source.id)
+    await world.refresh()
+    assert [document.source_id for document in world.alive().values()] == [other.id]
+    await world.later(LEASE)
+    assert set(world.store.records) == {("acme", AGENT, other.id)}
+    with pytest.raises(UnknownSource):
+        await world.source(source)
+
+
+async def test_a_source_that_is_deleted_while_it_is_read_leaves_nothing(world: World) -> None:
+    world.web.pages = {f"{SITE}/a": page("A"), f"{SITE}/b": page("B")}
+    source = await world.create(urls=list(world.web.pages))
+
+    async def delete(url: str) -> None:
+        world.web.before_fetch = None
+        await world.app.sources.delete(world.ada, AGENT, source.id)
+
+    world.web.before_fetch = delete
+    await world.refresh()
+    await world.refresh()
+    await world.later(LEASE)
+    assert world.alive() == {}
+    assert world.store.records == {}
+    assert not any(world.store.page_records.values())
+
+
+async def test_a_large_source_is_read_in_slices(world: World) -> None:
+    world.web.pages = {f"{SITE}/{n}": page(f"{n}") for n in range(5)}
+    source = await world.create(urls=list(world.web.pages))
+    report = await world.refresh(slice_seconds=0)
+    assert (report.pages_changed, world.alive()) == (0, {})
+    assert (await world.source(source)).status is SourceStatus.REFRESHING
+    await world.refresh()
+    assert len(world.alive()) == 5
+    assert (await world.source(source)).counts.changed == 5
+
+
+async def test_a_worker_that_died_is_taken_over_after_its_lease(world: World) -> None:
+    world.web.pages = {f"{SITE}/{n}": page(f"{n}") for n in range(5)}
+    source = await world.create(urls=list(world.web.pages))
+
+    async def die(url: str) -> None:
+        if url.endswith("/3"):
+            raise RuntimeError("killed")
+
+    world.web.before_fetch = die
+    assert (await world.refresh()).failed == 1
+    world.web.before_fetch = None
+    assert (await world.refresh()).sources == 0
+    world.web.asked.clear()
+    await world.later(LEASE)
+    assert world.web.asked == [f"{SITE}/3", f"{SITE}/4"]
+    assert len(world.alive()) == 5
+    assert {document.latest.number for document in world.alive().values()} == {1}
+    assert (await world.source(source)).status is SourceStatus.READY
+
+
+@pytest.mark.parametrize("write", range(12))
+async def test_a_refresh_that_fails_at_any_write_is_completed_by_the_next(world: World, write: int) -> None:
+    world.web.pages = {f"{SITE}/{n}": page(f"{n}", etag=f"{n}") for n in range(3)}
+    await world.create(urls=list(world.web.pages))
+    left = write
+
+    async def fail() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise StoreUnavailable
+
+    world.store.before_write = world.documents.before_write = world.files.before_write = fail
+    await world.refresh()
+    world.store.before_write = world.documents.before_write = world.files.before_write = None
+    await world.later(LEASE)
+    await world.later()
+    assert {path: world.contents(path) for path in world.alive()} == {"/0": ["0"], "/1": ["1"], "/2": ["2"]}
+
+
+async def test_two_workers_at_once_read_a_source_once(world: World) -> None:
+    world.web.pages = {f"{SITE}/a": page("A")}
+    await world.create(urls=[f"{SITE}/a"])
+
+    async def second(url: str) -> None:
+        world.web.before_fetch = None
+        await world.refresh()
+
+    world.web.before_fetch = second
+    await world.refresh()
+    assert world.web.asked == [f"{SITE}/a"]
+    assert world.contents("/a") == ["A"]
+
+
+async def test_a_page_that_comes_back_is_a_document_again(world: World) -> None:
+    world.web.pages = {f"{SITE}/a": page("A"), f"{SITE}/b": page("B")}
+    source = await world.create(urls=list(world.web.pages))
+    await world.refresh()
+    gone = world.web.pages.pop(f"{SITE}/a")
+    await world.later()
+    world.web.pages[f"{SITE}/a"] = gone
+    await world.later()
+    # Its old document is still being removed.
+    [error] = (await world.source(source)).errors
+    assert error.url == f"{SITE}/a"
+    world.documents.records = {
+        place: document for place, document in world.documents.records.items() if document.deleted_at is None
+    }
+    await world.later()
+    assert set(world.alive()) == {"/a", "/b"}
+
+
+async def test_only_so_many_errors_are_kept(world: World) -> None:
+    world.web.pages = {f"{SITE}/{n}": PageUnavailable("No. " * 200) for n in range(30)}
+    source = await world.create(urls=list(world.web.pages))
+    await world.refresh()
+    read = await world.source(source)
+    assert (len(read.errors), read.counts.failed) == (20, 30)
+    assert max(len(error.message) for error in read.errors) == 300
+
+
+async def test_documents_of_a_source_are_changed_by_it_alone(world: World) -> None:
+    from baton.domain.errors import DocumentOfSource
+
+    world.web.pages = {f"{SITE}/a": page("A")}
+    await world.create(urls=[f"{SITE}/a"])
+    await world.refresh()
+    [document] = world.alive().values()
+    with pytest.raises(DocumentOfSource):
+        await world.app.documents.delete(world.ada, AGENT, document.id)
+    assert set(world.alive()) == {"/a"}
+
+
+async def test_one_source_that_breaks_does_not_stop_the_others(world: World) -> None:
+    world.web.pages = {f"{SITE}/a": page("A"), f"{SITE}/b": page("B")}
+    await world.create(urls=[f"{SITE}/a"])
+    await world.create(urls=[f"{SITE}/b"])
+
+    async def die(url: str) -> None:
+        if url.endswith("/a"):
+            raise RuntimeError("unforeseen")
+
+    world.web.before_fetch = die
+    report = await world.refresh()
+    assert (report.sources, report.failed) == (2, 1)
+    assert set(world.alive()) == {"/b"}
+
+
+async def test_a_run_ends_when_its_time_is_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_refresh, "CONCURRENT", 1)
+    for number in range(3):
+        await world.create(urls=[f"{SITE}/{number}"])
+    report = await world.app.source_refreshes.refresh_due(seconds=0)
+    assert (report.sources, report.is_complete) == (0, False)
