@@ -1,4 +1,4 @@
-"""A small MCP server to try tools with: a search over a few pages about agents in Python.
+"""A small MCP server to try tools with: a search over a few pages about agents in Python, and a help desk.
 
     python examples/mcp_server.py [--port 8765]
 
@@ -8,7 +8,9 @@ It speaks streamable HTTP at http://127.0.0.1:8765/mcp, by the official SDK, and
 from __future__ import annotations
 
 import argparse
+import json
 import re
+import zlib
 
 from mcp.server.mcpserver import MCPServer
 
@@ -62,6 +64,29 @@ def read_page(title: str) -> str:
     return f"There is no page of that title. Titles: {', '.join(PAGES)}."
 
 
+@server.tool()
+def find_customer(name: str) -> str:
+    """Find a customer by name. Returns the customer's id and plan as JSON."""
+    return json.dumps({"id": f"C-{_number(name)}", "name": name, "plan": "business"})
+
+
+@server.tool()
+def open_ticket(customer_id: str, subject: str) -> str:
+    """Open a ticket for a customer. Returns its number as JSON."""
+    return json.dumps({"ticket": f"T-{_number(customer_id + subject)}", "status": "open"})
+
+
+@server.tool()
+def post_message(channel: str, text: str) -> str:
+    """Post a message to a channel of the team's chat."""
+    return json.dumps({"posted": True, "channel": channel})
+
+
+def _number(text: str) -> int:
+    """Return a number of four digits that is the same for the same text."""
+    return 1_000 + zlib.crc32(text.encode()) % 9_000
+
+
 def _words(text: str) -> set[str]:
     """Words of four letters and more, without the endings that vary."""
     words = re.findall(r"[a-z]{4,}", text.lower())
@@ -69,6 +94,6 @@ def _words(text: str) -> set[str]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="A search over a few pages about agents in Python, over MCP.")
+    parser = argparse.ArgumentParser(description="A search over a few pages and a help desk, over MCP.")
     parser.add_argument("--port", type=int, default=8765)
     server.run("streamable-http", port=parser.parse_args().port)

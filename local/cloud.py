@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from local import environment, resources
+from local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
+from local.demo_model.stored_vectors import StoredVectors
+from local.documentation import Documentation
 from local.engines import Engine, state_machines
 from local.engines.clients import client
 from local.engines.dynamodb import DynamoDBLocal
@@ -71,6 +74,8 @@ class LocalCloud:
         self._key = EmbedKey.kept_in(self.settings.data_dir)
         given = self.settings.embed_keys
         self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
+        vectors = StoredVectors(self.settings.cache_dir / "documentation.npz", DIMENSIONS)
+        self._encoder = SentenceEncoder(vectors if self.settings.documentation else None)
         self.connections = Connections()
         self.url = ""
         """``http://127.0.0.1:PORT``"""
@@ -182,6 +187,10 @@ class LocalCloud:
             self.start_workers()
         self._start_schedules()
         self._start_object_events()
+        if settings.documentation:
+            documentation = Documentation(self._encoder, self._progress)
+            self._running.callback(documentation.stop)
+            documentation.start()
 
     def _read_agents(self) -> None:
         """Read the agents' files before anything that needs them. Raises ``LocalCloudError``."""
@@ -213,6 +222,7 @@ class LocalCloud:
             given_up=self._failures.put,
         )
         moto_engine = self._moto = MotoServer(data_dir and data_dir / "objects")
+        moto_engine.announced = self._progress
         self._progress("Starting the engines ...")
         engines: tuple[Engine, ...] = (queue_engine, table_engine, moto_engine)
         search_engine = None
@@ -313,7 +323,7 @@ class LocalCloud:
             key=self._key,
             page=PAGE,
             web_apps={name: app for name, (_, app) in web_apps.items()},
-            model=_demo_model(),
+            model=_demo_model(self._encoder),
             about=self._about(),
             hosts=LocalHosts(self.settings.host_names),
         )
@@ -363,13 +373,13 @@ def _web_app(definition: FunctionDefinition) -> AsgiApp:
     return app
 
 
-def _demo_model() -> AsgiApp:
+def _demo_model(encoder: SentenceEncoder) -> AsgiApp:
     """Return the demo model, with its script read. Raises ``LocalCloudError``."""
     from local.demo_model.app import create_app
     from local.demo_model.script import ScriptError
 
     try:
-        app: AsgiApp = create_app()
+        app: AsgiApp = create_app(encoder=encoder)
     except ScriptError as problem:
         raise LocalCloudError(f"The demo model's script cannot be used.\n{problem}") from problem
     return app

@@ -1,11 +1,15 @@
 """Fixtures for every test."""
 
+import os
 import re
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+# Local clouds of tests have only the documents that tests give them.
+os.environ.setdefault("BATON_LOCAL_DOCS", "0")
 
 # Machines are busy: how long an example takes says nothing about the code.
 settings.register_profile("baton", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -15,6 +15,7 @@ from baton.memory.episodes.session_closing import ClosingStep
 
 logger = Logger()
 closing = composition.closing()  # built once per execution environment
+learning = composition.session_learning()
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -31,6 +32,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if event["step"] == "fail":
         event_loop.run(closing.give_up(scope, thread_id, number))
         return {"status": "failed"}
+    if event["step"] == "learn":
+        return {"started": event_loop.run(learning.catch_up(scope, thread_id, number))}
     episode = event_loop.run(closing.run(ClosingStep(event["step"]), scope, thread_id, number))
     if episode is None:
         return {"status": "deleted"}

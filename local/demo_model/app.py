@@ -40,14 +40,14 @@ SCRIPT = Path(__file__).parent / "script.yaml"
 _TOKENIZER = Path(__file__).parents[2] / "layers" / "tokenizer"
 
 
-def create_app(environ: Mapping[str, str] = os.environ) -> FastAPI:
+def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder | None = None) -> FastAPI:
     """The ASGI app. Reads ``BATON_DEMO_SCRIPT``, ``BATON_DEMO_DELAY_MS`` (milliseconds a word), ``TIKTOKEN_CACHE_DIR``.
 
     Raises ``ScriptError`` for a script that cannot be used.
     """
     app = FastAPI(title="Baton's offline demo model (a stand-in that plays a script)", docs_url=None, redoc_url=None)
     engine = Engine(Script.read(Path(environ.get("BATON_DEMO_SCRIPT") or SCRIPT)))
-    encoder = SentenceEncoder()
+    encoder = encoder or SentenceEncoder()
     counter = TiktokenCounter(Path(environ.get("TIKTOKEN_CACHE_DIR") or _TOKENIZER))
 
     @app.exception_handler(RequestValidationError)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from local.demo_model.sentence_network import Array, SentenceNetwork
+    from local.demo_model.stored_vectors import StoredVectors
 
 NAME = "all-MiniLM-L6-v2"
 DIMENSIONS = 384
@@ -50,8 +51,9 @@ class SentenceEncoder:
     of their own, so that a question does not wait for an import. Texts of the same tokens are encoded once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stored: StoredVectors | None = None) -> None:
         self._loading = Lock()
+        self._stored = stored
         self._turns_of_large = asyncio.Semaphore(PARALLEL_BATCHES)
         self._turns_of_small = asyncio.Semaphore(PARALLEL_BATCHES)
         self._kept: OrderedDict[tuple[int, ...], Array] = OrderedDict()
@@ -61,12 +63,24 @@ class SentenceEncoder:
         import numpy as np
 
         rows = [tuple(row) for row in await asyncio.to_thread(self._tokens, texts)]
-        known = {row: self._kept[row] for row in rows if row in self._kept}
+        known = self._known(rows)
         missing = [row for row in dict.fromkeys(rows) if row not in known]
         known |= dict(zip(missing, await self._encode_all(missing), strict=True))
         self._keep(known)
         vectors = np.array([known[row] for row in rows], dtype=np.float32).reshape(len(rows), DIMENSIONS)
         return Encoded(vectors, sum(map(len, rows)))
+
+    async def store(self, texts: Sequence[str]) -> None:
+        """Store the vectors of these texts for later runs, in place of what was stored before."""
+        if self._stored is not None:
+            rows = [tuple(row) for row in await asyncio.to_thread(self._tokens, texts)]
+            await asyncio.to_thread(self._stored.write, self._known(rows))
+
+    def _known(self, rows: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], Array]:
+        known = {row: self._kept[row] for row in rows if row in self._kept}
+        if self._stored is not None:
+            known |= {row: vector for row in rows if row not in known and (vector := self._stored.get(row)) is not None}
+        return known
 
     async def _encode_all(self, rows: Sequence[tuple[int, ...]]) -> Array:
         import numpy as np

@@ -3,6 +3,8 @@
 It keeps a bucket's objects in a folder when given one.
 """
 
+import io
+import json
 import logging
 import threading
 from collections.abc import Callable, Iterable
@@ -32,6 +34,8 @@ class MotoServer:
         self._thread: threading.Thread | None = None
         self.created: Created | None = None
         """What is told of every object that is stored."""
+        self.announced: Callable[[str], None] | None = None
+        """What is told of every event that is put on a bus of EventBridge."""
 
     def start(self) -> str:
         """Start it and return its endpoint URL."""
@@ -43,7 +47,7 @@ class MotoServer:
         kept = KeptObjects(self._data_dir) if self._data_dir else None
         if kept:
             app = _keeping(app, kept)
-        app = _for_this_machine(self._telling(app))
+        app = _for_this_machine(self._telling(self._announcing(app)))
 
         class Handler(MotoRequestHandler):
             disable_nagle_algorithm = True  # it sends an answer's head and body separately
@@ -75,6 +79,19 @@ class MotoServer:
             if self.created is not None and is_upload and statuses and statuses[0].startswith("200"):
                 self.created(bucket, key, int(environ.get("CONTENT_LENGTH") or 0))
             return answer
+
+        return wrapped
+
+    def _announcing(self, app: Wsgi) -> Wsgi:
+        """Wrap ``app`` so that ``announced`` is told of events on EventBridge's buses: nothing here receives them."""
+
+        def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            if environ.get("HTTP_X_AMZ_TARGET") == "AWSEvents.PutEvents" and self.announced is not None:
+                body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+                environ["wsgi.input"] = io.BytesIO(body)
+                for entry in json.loads(body)["Entries"]:
+                    self.announced(f"Event of {entry['Source']}: {entry['DetailType']} {entry['Detail']}")
+            return app(environ, start_response)
 
         return wrapped
 

@@ -39,9 +39,19 @@ function partView({ type, text, source, metadata }) {
 }
 
 function sourcesView(sources) {
-  const items = sources.map(({ title, id, kind, agentId }) => {
-    const from = [kind, agentId].filter(Boolean).join(", ");
-    return element("li", { className: "chip", title: from }, title ?? id);
-  });
+  const seen = new Set();
+  const items = [];
+  for (const { title, id, kind, agentId, section, page, url } of sources) {
+    const place = page ? `page ${page}` : section;
+    const name = [title ?? id, place].filter(Boolean).join(", ");
+    if (seen.has(`${kind} ${name}`)) continue;
+    seen.add(`${kind} ${name}`);
+    const from = [kind, agentId, section].filter(Boolean).join(", ");
+    // Only addresses of web pages: a document's address comes from whoever uploaded it.
+    const shown = /^https?:\/\//.test(url ?? "")
+      ? element("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, name)
+      : name;
+    items.push(element("li", { className: "chip", title: from }, shown));
+  }
   return element("ul", { className: "sources", ariaLabel: "Sources" }, ...items);
 }

@@ -77,6 +77,15 @@ def requests(service: str, operation: str, parameters: Json, names: Names) -> li
         case "ssm":
             wanted = parameters.get("Names") or [_first(parameters, "Name", "Path")]
             return [Request(f"ssm:{operation}", _arn("ssm", f"parameter/{name.lstrip('/')}")) for name in wanted]
+        case "events":
+            return [
+                Request(
+                    f"events:{operation}",
+                    _bus(str(entry.get("EventBusName", "default"))),
+                    {"events:source": str(entry.get("Source", ""))},
+                )
+                for entry in parameters.get("Entries", ())
+            ]
         case "apigatewaymanagementapi":
             connection = f"{HTTP_METHODS[operation]}/@connections/{parameters['ConnectionId']}"
             return [
@@ -147,6 +156,11 @@ def _bucket(parameters: Json, names: Names) -> str:
 
 def _first(parameters: Json, *names: str) -> str:
     return next((str(parameters[name]) for name in names if name in parameters), "*")
+
+
+def _bus(name: str) -> str:
+    """Return the ARN of an event bus, which may be called by it."""
+    return name if name.startswith("arn:") else _arn("events", f"event-bus/{name}")
 
 
 def _arn(service: str, resource: str) -> str:

@@ -150,6 +150,26 @@ class ClosingSettings(_Settings):
     close_session_arn: Name = Field(validation_alias="BATON_CLOSE_SESSION_ARN")
 
 
+class CaptureSettings(_Settings):
+    """The state machine that captures procedures."""
+
+    capture_procedure_arn: Name = Field(validation_alias="BATON_CAPTURE_PROCEDURE_ARN")
+
+
+class LearningSettings(_Settings):
+    """Whether procedures are captured."""
+
+    learning: bool = Field(default=True, validation_alias="BATON_LEARNING")
+    """Off: no agent's completed tasks become procedures. What was captured stays."""
+
+
+class AnnouncementSettings(_Settings):
+    """Where events for other systems go."""
+
+    event_bus: Name = Field(default="default", validation_alias="BATON_EVENT_BUS")
+    """The name or ARN of an EventBridge bus."""
+
+
 class IngestionSettings(_Settings):
     """The state machine that ingests documents."""
 

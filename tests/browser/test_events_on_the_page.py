@@ -412,3 +412,28 @@ async def test_a_configured_model_is_named(page: Page) -> None:
     await harness.open()
     await expect(page.locator("aside footer")).to_contain_text("Answers come from llama3.2")
     await expect(page.locator("#offline")).to_be_hidden()
+
+
+async def test_documents_that_an_answer_rests_on_are_named_with_their_place(page: Page, harness: Harness) -> None:
+    handbook = {
+        "kind": "document",
+        "id": "d1",
+        "title": "Handbook",
+        "agentId": "knowledge",
+        "section": "Pumps > Starting",
+    }
+    await harness.begin("How is the pump started?")
+    await harness.play(
+        *answer(
+            "By hand.",
+            {"kind": "agent", "id": "knowledge", "title": "Knowledge"},
+            handbook | {"page": 3, "url": "https://a.example/handbook.pdf"},
+            handbook | {"page": 3, "chunk": "another on the same page"},
+            handbook | {"id": "d2", "title": "Notes", "page": None, "url": "javascript:alert(1)"},
+        )
+    )
+    sources = page.get_by_role("list", name="Sources")
+    await expect(sources.get_by_role("listitem")).to_have_text(
+        ["Knowledge", "Handbook, page 3", "Notes, Pumps > Starting"]
+    )
+    await expect(sources.get_by_role("link")).to_have_attribute("href", "https://a.example/handbook.pdf")

@@ -287,6 +287,32 @@ class ProcedureRaces:
         assert found is not None
         assert (found.used, found.went_well) == (4, 4)
 
+    async def test_a_pending_version_goes_with_the_conversation_that_it_was_made_in(self, stores: Stores) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        made = await stores.procedures.put(stores.ada, procedure(stores, "Of a thread.", source=SOURCE))
+        for _ in range(2):
+            await stores.procedures.forget_source(stores.stranger, "assistant", ID, made.version)
+        assert await stores.procedures.get(stores.ada, "assistant", ID) == made
+        for _ in range(2):
+            await stores.procedures.forget_source(stores.ada, "assistant", ID, made.version)
+        newest = await stores.procedures.get(stores.ada, "assistant", ID)
+        assert newest is not None
+        assert newest.draft.description == DRAFT.description
+        assert await listed(stores, stores.ada, [PENDING]) == [ID]
+        again = await stores.procedures.put(stores.ada, procedure(stores, "Of a thread.", source=SOURCE))
+        assert again.draft.description == "Of a thread."
+
+    @pytest.mark.parametrize("action", list(ProcedureAction))
+    async def test_a_decided_version_stays_without_its_source(self, stores: Stores, action: ProcedureAction) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores, source=SOURCE))
+        decided = await decide(stores, 1, action)
+        for _ in range(2):
+            await stores.procedures.forget_source(stores.ada, "assistant", ID, 1)
+        kept = await stores.procedures.get(stores.ada, "assistant", ID)
+        assert kept == replace(decided, source=None)
+        in_use = await stores.procedures.approved(stores.ada, "assistant")
+        assert in_use == ([kept] if action is ProcedureAction.APPROVE else [])
+
 
 def procedure(
     stores: Stores,

@@ -14,6 +14,7 @@ from baton.domain.thread import LeaseMark
 from baton.domain.usage import Usage
 from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.audit import AuditLog
+from baton.ports.captures import CaptureStore
 from baton.ports.episodes import Episodes
 from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
@@ -43,6 +44,7 @@ class Stores:
     handoffs: HandoffStore
     workflows: WorkflowStore
     procedures: ProcedureStore
+    captures: CaptureStore
     agent_definitions: AgentDefinitions
     clock: FakeClock
     audit_records: Callable[[Scope], Awaitable[list[dict[str, Any]]]]

@@ -14,7 +14,9 @@ from baton.memory.recall.recall import DEADLINE
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
 from baton.ports.agent_definitions import AgentDefinitions
+from baton.ports.announcements import Announcements
 from baton.ports.audit import AuditLog
+from baton.ports.captures import Captures, CaptureStore
 from baton.ports.chat_model import ChatModel
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
@@ -46,6 +48,7 @@ from tests.contracts.stores import Stores
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.agent_definitions import FakeAgentDefinitions
+from tests.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.connections import FakeConnections
 from tests.fakes.context_records import FakeContextRecords
@@ -103,6 +106,10 @@ class FakePorts:
     pii_detector: PiiDetector = field(default_factory=InProcessPiiDetector)
     with_episode_facts: bool = True
     closings: Closings = field(default_factory=FakeClosings)
+    capture_records: CaptureStore = field(default_factory=FakeCaptureStore)
+    captures: Captures = field(default_factory=FakeCaptures)
+    announcements: Announcements = field(default_factory=FakeAnnouncements)
+    with_learning: bool = True
     connections: Connections = field(default_factory=FakeConnections)
     erasure: Erasure = field(default_factory=FakeErasure)
     objects: ObjectErasure = field(default_factory=FakeObjectErasure)
@@ -130,4 +137,5 @@ class FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
         names = ["clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle"]
         names += ["agent_definitions"]
-        return cls(**{name: getattr(stores, name) for name in (*names, "audit")} | others)
+        given = {name: getattr(stores, name) for name in (*names, "audit")}
+        return cls(**given | {"capture_records": stores.captures} | others)

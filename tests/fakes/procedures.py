@@ -30,7 +30,7 @@ class FakeProcedures:
     """``ports.procedures.ProcedureStore``."""
 
     def __init__(self) -> None:
-        self._versions: defaultdict[_Name, list[Procedure]] = defaultdict(list)
+        self._versions: defaultdict[_Name, dict[int, Procedure]] = defaultdict(dict)
         self._sources: dict[tuple[_Owner, str], tuple[str, int]] = {}
         self._uses: dict[tuple[_Name, int], list[int]] = {}
         self._counted: set[tuple[_Name, str]] = set()
@@ -39,9 +39,9 @@ class FakeProcedures:
         name = _name(scope, procedure.agent_id, procedure.id)
         if procedure.source is not None and (name[0], procedure.source.key) in self._sources:
             made, number = self._sources[name[0], procedure.source.key]
-            return self._versions[name[0], made][number - 1]
+            return self._versions[name[0], made][number]
         versions = self._versions[name]
-        newest = versions[-1] if versions else None
+        newest = versions[max(versions)] if versions else None
         approved = self._approved(name)
         if edited_from is not None:
             if newest is None:
@@ -61,13 +61,13 @@ class FakeProcedures:
             tenant_id=scope.tenant_id,
             created_at=from_millis(to_millis(procedure.created_at)),
             decided_at=from_millis(to_millis(procedure.decided_at)) if procedure.decided_at is not None else None,
-            version=len(versions) + 1,
+            version=newest.version + 1 if newest is not None else 1,
         )
         if kept.status is ProcedureStatus.APPROVED:
             self._retire(name, approved, _approval(kept))
         if edited_from is not None and newest is not None and newest.status is ProcedureStatus.PENDING:
             self._retire(name, newest, _approval(kept))
-        versions.append(kept)
+        versions[kept.version] = kept
         if kept.source is not None:
             self._sources[name[0], kept.source.key] = (kept.id, kept.version)
         return kept
@@ -76,9 +76,9 @@ class FakeProcedures:
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None
     ) -> Procedure | None:
         name = _name(scope, agent_id, procedure_id)
-        versions = self._versions.get(name, [])
-        number = len(versions) if version is None else version
-        return self._shown(name, versions[number - 1]) if 1 <= number <= len(versions) else None
+        versions = self._versions.get(name, {})
+        found = versions.get(max(versions, default=0) if version is None else version)
+        return self._shown(name, found) if found is not None else None
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
         name = _name(scope, agent_id, procedure_id)
@@ -89,7 +89,8 @@ class FakeProcedures:
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:
         name = _name(scope, agent_id, procedure_id)
-        found = [each for each in self._versions.get(name, []) if before is None or each.version < before]
+        versions = self._versions.get(name, {})
+        found = [each for _, each in sorted(versions.items()) if before is None or each.version < before]
         return [self._shown(name, each) for each in reversed(found)][:limit]
 
     async def decide(
@@ -114,11 +115,22 @@ class FakeProcedures:
             _listed_at(each): self._shown(name, each)
             for name, versions in self._versions.items()
             if name[0] in ((scope.tenant_id, agent_id), (scope.tenant_id, ""))
-            for each in versions
+            for each in versions.values()
             if each.status in statuses and (before is None or _listed_at(each) < before)
         }
         page = sorted(found, reverse=True)[:limit]
         return [found[each] for each in page], encode_text(page[-1]) if len(found) > limit else None
+
+    async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
+        name = _name(scope, agent_id, procedure_id)
+        found = self._versions.get(name, {}).get(version)
+        if found is None or found.source is None:
+            return
+        self._sources.pop((name[0], found.source.key), None)
+        if found.status is ProcedureStatus.PENDING:
+            del self._versions[name][version]
+        else:
+            self._versions[name][version] = replace(found, source=None)
 
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
@@ -133,14 +145,14 @@ class FakeProcedures:
         return True
 
     def _approved(self, name: _Name) -> Procedure | None:
-        versions = self._versions.get(name, [])
+        versions = self._versions.get(name, {}).values()
         return next((each for each in versions if each.status is ProcedureStatus.APPROVED), None)
 
     def _decided(self, name: _Name, version: int, decision: ProcedureDecision) -> Procedure:
-        versions = self._versions.get(name, [])
-        if not 1 <= version <= len(versions):
+        versions = self._versions.get(name, {})
+        found = versions.get(version)
+        if found is None:
             raise UnknownProcedure
-        found = versions[version - 1]
         if decision.is_taken(found):
             return found
         decided = decision.applied(found)
@@ -148,14 +160,14 @@ class FakeProcedures:
             raise ProcedureChanged
         if decision.action is ProcedureAction.APPROVE:
             self._retire(name, self._approved(name), decision)
-        versions[version - 1] = _to_the_millisecond(decided)
-        return versions[version - 1]
+        versions[version] = _to_the_millisecond(decided)
+        return versions[version]
 
     def _retire(self, name: _Name, former: Procedure | None, by: ProcedureDecision) -> None:
         if former is not None:
             retired = ProcedureDecision(ProcedureAction.RETIRE, by.by, by.at).applied(former)
             assert retired is not None
-            self._versions[name][former.version - 1] = _to_the_millisecond(retired)
+            self._versions[name][former.version] = _to_the_millisecond(retired)
 
     def _shown(self, name: _Name, procedure: Procedure) -> Procedure:
         used, well = self._uses.get((name, procedure.version), (0, 0))

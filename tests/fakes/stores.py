@@ -8,6 +8,7 @@ from baton.domain.identity import Scope
 from tests.contracts.stores import Stores
 from tests.fakes.agent_definitions import FakeAgentDefinitions
 from tests.fakes.audit import FakeAuditLog
+from tests.fakes.captures import FakeCaptureStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.episodes import FakeEpisodes
 from tests.fakes.handoffs import FakeHandoffs
@@ -50,6 +51,7 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
         FakeHandoffs(audit),
         FakeWorkflows(clock),
         FakeProcedures(),
+        FakeCaptureStore(),
         FakeAgentDefinitions(),
         clock,
         audit_records,

@@ -13,6 +13,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.outbox.subscriber import Subscriber
+from baton.ports.captures import CaptureStore
 from baton.requests.parsing import message_request
 from baton.requests.turn_requests import MessageRequest
 from baton.turns.committing import FinishedRun
@@ -20,6 +21,7 @@ from tests.contracts.stores import Stores
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.audit import FakeAuditLog
+from tests.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
@@ -83,6 +85,7 @@ class Harness:
         self.handoffs = FakeHandoffs(self.audit)
         self.workflows = FakeWorkflows(self.clock)
         self.procedures = FakeProcedures()
+        self.capture_records: CaptureStore = FakeCaptureStore()
         self.idle = FakeIdleThreads(self.store, self.clock)
         self.ada = Scope("acme", "ada")
         if self.stores is not None:
@@ -90,6 +93,7 @@ class Harness:
         self.agent_client = ScriptedAgentClient()
         self.tools = FakeTools()
         self.closings = FakeClosings()
+        self.captures, self.announcements = FakeCaptures(), FakeAnnouncements()
         self.files = FakeFiles()
         definitions = (self.assistant, LIBRARIAN, *self.others)
         self.catalog = FakeAgentCatalog(*(definitions if self.recalls else map(without_retrieval, definitions)))
@@ -115,6 +119,9 @@ class Harness:
             context_records=self.contexts,
             queue=self.queue,
             closings=self.closings,
+            capture_records=self.capture_records,
+            captures=self.captures,
+            announcements=self.announcements,
             connections=self.connections,
             catalog=self.catalog,
             model=self.model,
@@ -132,6 +139,7 @@ class Harness:
         names = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "procedures", "idle")
         for name in (*names, "audit", "clock"):
             setattr(self, name, getattr(stores, name))
+        self.capture_records = stores.captures
         self.ada = stores.ada
 
     async def model_is_asked(self, times: int = 1) -> None:

@@ -30,6 +30,8 @@ OTHERS = {
     "states_closing",
     "states_closing_failed",
     "states_forgetting",
+    "states_learning",
+    "states_learning_failed",
     "states_forgetting_failed",
     "states_ingestion",
 }

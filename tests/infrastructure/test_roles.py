@@ -23,6 +23,7 @@ POST = {"execute-api:ManageConnections"}
 SECRETS = {"secretsmanager:GetSecretValue"}
 PARAMETERS = {"ssm:GetParameter"}
 SEND = {"sqs:SendMessage"}
+ANNOUNCE = {"events:PutEvents"}
 CLOSE = {"states:StartExecution"}
 
 ALLOWED = {
@@ -34,7 +35,8 @@ ALLOWED = {
     "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | SECRETS | SEND | CLOSE,
     "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
     "SearchFunction": LOGGING | READ | {LISTS} | LARGE_MESSAGES | SECRETS,
-    "ClosingFunction": LOGGING | READ | {PUT, UPDATE} | OBJECTS | SECRETS,
+    "ClosingFunction": LOGGING | READ | {PUT, UPDATE} | OBJECTS | SECRETS | CLOSE,
+    "LearningFunction": LOGGING | READ | {LISTS, PUT, UPDATE, DELETE} | LARGE_MESSAGES | SECRETS | ANNOUNCE,
     "ForgettingFunction": LOGGING | TURNS | {LISTS} | REMOVE,
     "IngestionFunction": LOGGING | TURNS | {LISTS} | OBJECTS | REMOVE | SECRETS | CLOSE,
 }
@@ -45,6 +47,7 @@ READ_SECRETS = {
     "SearchFunction": {"ModelKeySecret"},
     "HttpFunction": {"EmbedKeysSecret", "ModelKeySecret"},
     "ClosingFunction": {"ModelKeySecret"},
+    "LearningFunction": {"ModelKeySecret"},
     "IngestionFunction": {"ModelKeySecret"},
 }
 
@@ -140,7 +143,8 @@ def test_only_functions_that_list_query_an_index(stack: Stack) -> None:
         return [part for part in text(resources).split('"') if "/index/" in part]
 
     # SearchFunction lists what an operator's command checks.
-    lists = {"HttpFunction", "StreamsFunction", "ForgettingFunction", "SearchFunction"}
+    # LearningFunction lists an agent's procedures.
+    lists = {"HttpFunction", "StreamsFunction", "ForgettingFunction", "SearchFunction", "LearningFunction"}
     assert {function: indexes(function) for function in lists} == {
         function: ["${Table.Arn}/index/listing"] for function in lists
     }
@@ -152,10 +156,11 @@ def test_only_functions_that_list_query_an_index(stack: Stack) -> None:
 
 
 STARTED = {
-    "TurnsFunction": {"CloseSession"},
+    "TurnsFunction": {"CaptureProcedure", "CloseSession"},
     "DeadTurnsFunction": {"CloseSession"},
-    "StreamsFunction": {"CloseSession"},
+    "StreamsFunction": {"CaptureProcedure", "CloseSession"},
     "HttpFunction": {"CloseSession", "ForgetUser", "IngestDocument"},  # an imported session is closed at once
+    "ClosingFunction": {"CaptureProcedure"},  # of tasks whose capture was not started during the session
     "SweeperFunction": {"CloseSession", "ForgetUser", "IngestDocument"},
     "IngestionFunction": {"AWS::Partition", "AWS::Region", "AWS::AccountId", "AWS::StackName"},  # by its name
 }
@@ -185,6 +190,7 @@ def test_ingestion_starts_its_own_state_machine_by_the_name_that_this_has(stack:
 @pytest.mark.parametrize(
     ("machine", "function"),
     [
+        ("CaptureProcedure", "LearningFunction"),
         ("CloseSession", "ClosingFunction"),
         ("ForgetUser", "ForgettingFunction"),
         ("IngestDocument", "IngestionFunction"),

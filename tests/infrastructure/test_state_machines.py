@@ -10,11 +10,18 @@ from typing import Any
 
 import pytest
 
+from baton.domain.capture import CaptureStep
 from baton.domain.document import STEP_WAIT, IngestionStep
 from baton.memory.episodes.session_closing import ClosingStep
 from tests.infrastructure.stack import ROOT, Stack, referred
 
 DEFINITIONS = sorted((ROOT / "statemachines").glob("*.asl.json"))
+PIPELINES = {
+    "CaptureProcedure": "LearningFunction",
+    "CloseSession": "ClosingFunction",
+    "ForgetUser": "ForgettingFunction",
+    "IngestDocument": "IngestionFunction",
+}
 TERMINAL = {"Succeed", "Fail"}
 TARGETS = {"Next", "Default", "StartAt"}
 
@@ -91,14 +98,7 @@ class TestDefinitions:
         assert set(re.findall(r"\$\{(\w+)\}", path.read_text())) == set(properties["DefinitionSubstitutions"])
 
 
-@pytest.mark.parametrize(
-    ("name", "function"),
-    [
-        ("CloseSession", "ClosingFunction"),
-        ("ForgetUser", "ForgettingFunction"),
-        ("IngestDocument", "IngestionFunction"),
-    ],
-)
+@pytest.mark.parametrize(("name", "function"), PIPELINES.items())
 def test_a_pipeline_is_a_standard_logged_and_traced_execution(stack: Stack, name: str, function: str) -> None:
     pipeline = stack[name]
     assert pipeline["StateMachineType"] == "STANDARD"
@@ -112,6 +112,7 @@ def test_a_pipeline_is_a_standard_logged_and_traced_execution(stack: Stack, name
 @pytest.mark.parametrize(
     ("file", "function"),
     [
+        ("capture_procedure", "LearningFunction"),
         ("close_session", "ClosingFunction"),
         ("forget_user", "ForgettingFunction"),
         ("ingest_document", "IngestionFunction"),
@@ -138,10 +139,36 @@ def test_the_steps_run_in_the_order_of_their_declaration() -> None:
     while name:
         steps.append(states[name]["Parameters"]["step"])
         name = states[name].get("Next")
-    assert steps == [step.value for step in ClosingStep]
+    # What was learned is made up for when the session is complete but for its last word.
+    assert [step for step in steps if step != "learn"] == [step.value for step in ClosingStep]
+    assert steps[-2:] == ["learn", "complete"]
 
 
-@pytest.mark.parametrize("name", ["Summarize", "CompareFacts", "IndexEpisode"])
+def test_the_steps_of_a_capture_run_in_the_order_of_their_declaration() -> None:
+    states = machine(ROOT / "statemachines/capture_procedure.asl.json")["States"]
+    name, steps = "DetectTask", []
+    while states[name]["Type"] == "Task":
+        steps.append(states[name]["Parameters"]["step"])
+        choice = states[states[name]["Next"]]
+        if choice["Type"] != "Choice":
+            break
+        assert choice["Default"] == "Done", "a capture that is settled ends"
+        [goes_on] = choice["Choices"]
+        assert (goes_on["Variable"], goes_on["BooleanEquals"]) == ("$.result.goesOn", True)
+        name = goes_on["Next"]
+    assert steps == [step.value for step in CaptureStep]
+
+
+def test_a_capture_passes_references_on_and_no_content() -> None:
+    definition = machine(ROOT / "statemachines/capture_procedure.asl.json")
+    sample = json.loads((ROOT / "events/states_learning_failed.json").read_text())
+    for task in tasks(definition):
+        assert set(task["Parameters"]) == {"step", "task.$"}
+        assert task["ResultPath"] in ("$.result", None)
+    assert definition["States"]["MarkFailed"]["Parameters"]["step"] == sample["step"]
+
+
+@pytest.mark.parametrize("name", ["Summarize", "CompareFacts", "IndexEpisode", "LearnFromSession"])
 def test_a_step_that_needs_a_model_or_the_search_engine_does_not_stop_the_others(name: str) -> None:
     state = machine(ROOT / "statemachines/close_session.asl.json")["States"][name]
     assert [caught["Next"] for caught in state["Catch"]] == [state["Next"]]

@@ -156,7 +156,7 @@ def test_the_tokenizer_comes_with_the_functions_that_count_tokens(stack: Stack) 
         name.removesuffix("Function")
         for name, function in stack.functions.items()
         if any(layer.startswith("TokenizerLayer") for layer in referred(function["Layers"]))
-    } == {"Turns", "DeadTurns", "Streams", "Http", "Search", "Closing", "Ingestion"}
+    } == {"Turns", "DeadTurns", "Streams", "Http", "Search", "Closing", "Ingestion", "Learning"}
 
 
 def test_the_libraries_that_read_documents_come_with_the_function_that_ingests_them(stack: Stack) -> None:

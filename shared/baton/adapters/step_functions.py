@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from baton.adapters.aws import call, error_code
+from baton.domain.capture import CaptureRef
 from baton.domain.document import DocumentRef
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import StoreUnavailable
@@ -58,6 +59,27 @@ class StepFunctionsForgettings:
     async def start(self, request: ForgetRequest) -> None:
         described = {"tenantId": request.tenant_id, "userId": request.user_id, "requestId": request.id}
         await _start(self.client, self.state_machine_arn, request.id, described)
+
+
+@dataclass(frozen=True, slots=True)
+class StepFunctionsCaptures:
+    """``Captures`` as executions of a state machine. Their input contains references only."""
+
+    client: SFNClient
+    state_machine_arn: str
+
+    async def start(self, scope: Scope, ref: CaptureRef, *, attempt: int) -> None:
+        described = {
+            "tenantId": scope.tenant_id,
+            "userId": scope.user_id,
+            "threadId": ref.thread_id,
+            "agentId": ref.agent_id,
+            "firstOrdinal": ref.first_ordinal,
+            "endOrdinal": ref.end_ordinal,
+            "attempt": attempt,
+        }
+        name = f"{ref.thread_id}-{ref.first_ordinal}-{ref.end_ordinal}-{attempt}"
+        await _start(self.client, self.state_machine_arn, name, described)
 
 
 @dataclass(frozen=True, slots=True)

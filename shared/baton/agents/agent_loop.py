@@ -24,7 +24,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.citation import DOCUMENT_SOURCE
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.events import text_content, text_end, text_start
-from baton.domain.message import Role
+from baton.domain.message import FollowedProcedure, Role
 from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
 from baton.domain.tool_call import ToolCall, tool_call_id
@@ -122,6 +122,9 @@ class AgentLoop:
             transfer=self._transfer,
             returns=self._returns,
             ends_conversation=self._ends_conversation,
+            followed=tuple(
+                FollowedProcedure(each.agent_id, each.id, each.version) for each in self._recalled.procedures
+            ),
             history=self._history.without_oldest(self._dropped) if self._history is not None else None,
         )
 

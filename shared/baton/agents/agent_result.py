@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from baton.agents.call_outcome import Transfer
 from baton.domain.agent import AgentDefinition
+from baton.domain.message import FollowedProcedure
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.memory.prompt.history_window import WindowedHistory
@@ -31,6 +32,8 @@ class AgentResult:
     returns: AgentReport | None = None
     """Its report, if it hands the conversation back."""
     ends_conversation: bool = False
+    followed: tuple[FollowedProcedure, ...] = ()
+    """The procedures in its prompt."""
     history: WindowedHistory | None = None
     """The message history as its last prompt had it; None for an agent that got none."""
     remote_task_id: str | None = None

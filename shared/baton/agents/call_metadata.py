@@ -12,6 +12,8 @@ from baton.memory.recalled import NOTHING_RECALLED, Recalled, RecalledItem
 
 MAX_RECALLED = 3
 """Recalled items that a request names, the best ones."""
+MAX_SECTION_CHARS = 80
+"""Characters of the headings above a chunk, the innermost ones."""
 MAX_RECALLED_CHARS = 480
 """Characters of the JSON of one of them. Endpoints limit a value to 512."""
 
@@ -48,8 +50,11 @@ def _told(item: RecalledItem) -> dict[str, Any]:
     """Return an item with as much of its text as fits."""
     date = item.at.date().isoformat() if item.at is not None else ""
     told = {"kind": item.kind, "date": date, "source": item.title[:80], "role": item.role, "text": ""}
+    citation = item.source.citation if item.source is not None else None
+    if citation is not None:
+        told |= {"section": (citation.section or "")[-MAX_SECTION_CHARS:], "pages": citation.pages}
     room = MAX_RECALLED_CHARS - len(json.dumps(told, ensure_ascii=False))
-    text = item.text
+    text = item.passage or item.text
     while len(json.dumps(text, ensure_ascii=False)) - 2 > room:
         text = text[: len(text) * 3 // 4]
     return told | {"text": text}

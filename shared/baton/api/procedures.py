@@ -303,7 +303,9 @@ async def retire_procedure(
     scope: Caller,
     services: Services,
     version: Annotated[int, Query(ge=1, le=999_999, description="The version that the caller has read.")],
-    reason: Annotated[str | None, Query(min_length=1, max_length=MAX_REASON)] = None,
+    reason: Annotated[
+        str | None, Query(min_length=1, max_length=MAX_REASON, description="Why; it is stored and audited.")
+    ] = None,
 ) -> Procedure:
     """Stop following the approved version, or withdraw a pending one. It is kept. Needs `procedure:approve`."""
     decided = await services.procedures.decide(

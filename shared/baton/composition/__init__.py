@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from baton.memory.episodes.session_closing import SessionClosing
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
+    from baton.procedures.learning import SessionLearning
+    from baton.procedures.procedure_capture import ProcedureCapture
 
 
 @cache
@@ -63,6 +65,16 @@ def dead_turns() -> QueuedTurns:
 def closing() -> SessionClosing:
     """Return the pipeline that makes episodes of ended sessions."""
     return deployed().session_closing
+
+
+def session_learning() -> SessionLearning:
+    """Return what makes up for what was not learned during a session."""
+    return deployed().session_learning
+
+
+def learning() -> ProcedureCapture:
+    """Return the pipeline that makes procedures of completed tasks."""
+    return deployed().procedure_capture
 
 
 def ingestion() -> IngestionEvents:

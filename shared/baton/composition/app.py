@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from baton.privacy.retention import RetentionRuns
     from baton.procedures.administration import ProcedureAdministration
     from baton.procedures.approved_procedures import ApprovedProcedures
+    from baton.procedures.learning import Learning, SessionLearning
+    from baton.procedures.procedure_capture import ProcedureCapture
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.sessions import Sessions
@@ -301,6 +303,7 @@ class App:
             forks=self.forks,
             approved_procedures=self.approved_procedures,
             inspector=self.inspector,
+            learning=self.learning,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
         )
@@ -413,6 +416,45 @@ class App:
             ports.inspection_policy,
             ports.pii_detector,
             ports.clock,
+        )
+
+    # Learning
+
+    @cached_property
+    def learning(self) -> Learning:
+        """Learns from runs that were committed."""
+        from baton.procedures.learning import Learning
+
+        ports = self.ports
+        return Learning(self.agents, ports.procedures, lambda: ports.captures, is_on=ports.with_learning)
+
+    @cached_property
+    def session_learning(self) -> SessionLearning:
+        """Makes up for what was not learned during a session."""
+        from baton.procedures.learning import SessionLearning
+
+        ports = self.ports
+        return SessionLearning(ports.store, ports.episodes, ports.capture_records, self.learning)
+
+    @cached_property
+    def procedure_capture(self) -> ProcedureCapture:
+        """Makes procedures of completed tasks."""
+        from baton.memory.episodes.light_model import LightModel
+        from baton.procedures.drafting import Drafting
+        from baton.procedures.procedure_capture import ProcedureCapture
+        from baton.procedures.proposals import Proposals
+        from baton.procedures.task_record import TaskRecords
+
+        ports = self.ports
+        return ProcedureCapture(
+            store=ports.store,
+            captures=ports.capture_records,
+            agents=self.agents,
+            records=TaskRecords(ports.store, ports.pii_detector),
+            drafting=Drafting(LightModel(ports.model, ports.light_model)),
+            proposals=Proposals(ports.procedures, ports.embedder, ports.clock),
+            announcements=ports.announcements,
+            clock=ports.clock,
         )
 
     # Sessions, handoffs and events

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from baton.adapters.opensearch.engine import Engine
     from baton.domain.inspection_policy import InspectionPolicy
     from baton.domain.source_rules import SourceRules
+    from baton.ports.announcements import Announcements
+    from baton.ports.captures import Captures, CaptureStore
     from baton.ports.connections import Connections
     from baton.ports.context_records import ContextRecords
     from baton.ports.documents import Ingestions, TextExtractor
@@ -166,6 +168,36 @@ class AwsPorts(AgentPorts):
         from baton.settings import RecallSettings
 
         return RecallSettings().deadline
+
+    # Learning
+
+    @cached_property
+    def capture_records(self) -> CaptureStore:
+        from baton.adapters.dynamodb.captures import DynamoCaptures
+
+        return DynamoCaptures(self.table, self.clock)
+
+    @cached_property
+    def captures(self) -> Captures:
+        from baton.adapters.aws import client
+        from baton.adapters.step_functions import StepFunctionsCaptures
+        from baton.settings import CaptureSettings
+
+        return StepFunctionsCaptures(client("stepfunctions"), CaptureSettings().capture_procedure_arn)
+
+    @cached_property
+    def announcements(self) -> Announcements:
+        from baton.adapters.aws import client
+        from baton.adapters.event_bridge import EventBridgeAnnouncements
+        from baton.settings import AnnouncementSettings
+
+        return EventBridgeAnnouncements(client("events"), AnnouncementSettings().event_bus)
+
+    @cached_property
+    def with_learning(self) -> bool:
+        from baton.settings import LearningSettings
+
+        return LearningSettings().learning
 
     # Forgetting
 

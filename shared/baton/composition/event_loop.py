@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
@@ -18,6 +19,11 @@ T = TypeVar("T")
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run ``coroutine`` on the process's event loop and wait for its result. Thread-safe."""
     return asyncio.run_coroutine_threadsafe(coroutine, _loop()).result()
+
+
+def begin(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+    """Run ``coroutine`` on the process's event loop without waiting for it. Thread-safe."""
+    return asyncio.run_coroutine_threadsafe(coroutine, _loop())
 
 
 @cache

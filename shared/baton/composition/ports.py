@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
     from baton.ports.agent_definitions import AgentDefinitions
+    from baton.ports.announcements import Announcements
     from baton.ports.audit import AuditLog
+    from baton.ports.captures import Captures, CaptureStore
     from baton.ports.chat_model import ChatModel
     from baton.ports.clock import Clock
     from baton.ports.connections import Connections
@@ -181,6 +183,28 @@ class Ports(Protocol):
     @property
     def recall_deadline(self) -> timedelta:
         """How long a turn waits for what it recalls."""
+        ...
+
+    # Learning
+
+    @property
+    def capture_records(self) -> CaptureStore:
+        """Records of captures."""
+        ...
+
+    @property
+    def captures(self) -> Captures:
+        """The pipeline that captures procedures."""
+        ...
+
+    @property
+    def announcements(self) -> Announcements:
+        """Events for other systems."""
+        ...
+
+    @property
+    def with_learning(self) -> bool:
+        """Whether procedures are captured."""
         ...
 
     # Forgetting

@@ -18,6 +18,7 @@ from baton.domain.errors import ModelError, WorkflowUnavailable
 from baton.domain.handoff import HandoffDefinition, HandoffOutcome
 from baton.domain.handoff_rules import Refusal, busy, declared_handoff, may_hand_off, triggered
 from baton.domain.history_window import HistoryWindow, SummaryDue
+from baton.domain.message import FollowedProcedure
 from baton.domain.metrics import Metric, count
 from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.triggers import exit_locale, matching
@@ -45,6 +46,8 @@ class RouterResult:
     """Where the histories of the main and the active agent begin after the run."""
     summary_due: SummaryDue | None
     """What is to be summarised for the active agent."""
+    followed: tuple[FollowedProcedure, ...]
+    """The procedures in the agents' prompts."""
 
 
 class AgentRouter:
@@ -73,6 +76,7 @@ class AgentRouter:
             forked=agents.forked,
             windows=agents.windows,
             summary_due=agents.summary_due,
+            followed=tuple(dict.fromkeys(each for agent in agents.agents for each in agent.followed)),
         )
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:

@@ -27,7 +27,7 @@ from baton.domain.errors import (
 from baton.domain.events import run_error, run_finished, run_started, state_snapshot, thread_closed
 from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.message import OutcomeType, StoredMessage
+from baton.domain.message import FollowedProcedure, OutcomeType, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
@@ -64,6 +64,8 @@ class DialogueResult:
     """Where the histories of the main and the active agent begin after the run."""
     summary_due: SummaryDue | None = None
     """What is to be summarised for the active agent after the run."""
+    followed: tuple[FollowedProcedure, ...] = ()
+    """The procedures in the agents' prompts."""
 
     @property
     def outcome(self) -> OutcomeType:
@@ -135,6 +137,7 @@ class Dialogue:
             forked=routed.forked,
             windows=routed.windows,
             summary_due=routed.summary_due,
+            followed=routed.followed,
         )
         if result.outcome is not OutcomeType.SUCCESS:
             return result

@@ -77,6 +77,23 @@ class MemorySettings(Definition):
     keeps all of them."""
 
 
+class LearningSettings(Definition):
+    """Which completed tasks become procedures that wait for approval."""
+
+    enabled: bool = True
+    """Whether procedures are captured from the agent's conversations. The deployment may switch all capturing off."""
+    min_calls: int = Field(default=3, ge=2, le=100)
+    """The least number of successful tool calls of a task."""
+    min_tools: int = Field(default=2, ge=1, le=50)
+    """The least number of different tools among them."""
+    sample_rate: float = Field(default=1, ge=0, le=1)
+    """The share of such tasks that the light model is asked about."""
+    max_per_day: int = Field(default=50, ge=0, le=10_000)
+    """The most tasks that it is asked about in a day, in a tenant."""
+    duplicate_floor: float = Field(default=0.85, ge=0, le=1)
+    """The similarity from which a draft counts as a version of a procedure that is there already."""
+
+
 class Timeouts(Definition):
     """Limits in seconds and minutes of one agent's work."""
 
@@ -137,6 +154,7 @@ class AgentDefinition(Definition):
     system_prompt: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(default="", validate_default=True)
     """The system prompt. Only remote agents have none."""
     memory: MemorySettings = MemorySettings()
+    learning: LearningSettings = LearningSettings()
     timeouts: Timeouts = Timeouts()
     limits: ToolLimits = ToolLimits()
     required_permissions: tuple[PermissionName, ...] = ()

@@ -69,6 +69,16 @@ class OutcomeType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class FollowedProcedure:
+    """A version of a procedure that an agent was given for its answer."""
+
+    agent_id: str
+    """The agent that the procedure belongs to."""
+    procedure_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnd:
     """How a run ended. It is stored with the last message, so that a repeated message gets the same answer."""
 
@@ -89,6 +99,8 @@ class RunEnd:
     """The run whose interrupts this one answers."""
     change: ConversationChange | None = None
     """The run's changes of the conversation state; None if there are none. The worker that commits applies them."""
+    followed: tuple[FollowedProcedure, ...] = ()
+    """The procedures that were in the prompt of an agent of the run."""
 
     @property
     def last_seq(self) -> int:

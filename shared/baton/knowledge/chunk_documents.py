@@ -60,9 +60,10 @@ def chunk_documents(
 
 def _views(title: str, chunk: Chunk) -> dict[str, str]:
     """Return the searched texts of a chunk by view."""
-    # The heading of a file often repeats its title.
-    path = [heading for heading in chunk.headings if heading.casefold() != title.casefold()]
-    head = [" > ".join([title[:MAX_TITLE], *path]), *([chunk.table_header] if chunk.table_header else ())]
+    head = [
+        " > ".join([title[:MAX_TITLE], *_below(title, chunk)]),
+        *([chunk.table_header] if chunk.table_header else ()),
+    ]
     texts = {CHUNK: chunk.text} | dict(zip(PASSAGES, passages_of(chunk.text), strict=False))
     return {name: "\n".join([*head, text]) for name, text in texts.items()}
 
@@ -72,11 +73,17 @@ def _embedded(views: Mapping[str, str]) -> Mapping[str, str]:
     return {name: text for name, text in views.items() if name != CHUNK} or views
 
 
+def _below(title: str, chunk: Chunk) -> Sequence[str]:
+    """Return the headings above a chunk, without the first one if it repeats the document's title."""
+    repeats = chunk.headings and chunk.headings[0].casefold() == title.casefold()
+    return chunk.headings[1:] if repeats else chunk.headings
+
+
 def _fields(document: Document, version: DocumentVersion, chunk: Chunk) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "text": chunk.text,
         "title": document.title,
-        "section": chunk.section,
+        "section": " > ".join(_below(document.title, chunk)) or None,
         "first_page": chunk.first_page,
         "last_page": chunk.last_page,
         "url": document.url,

@@ -27,6 +27,7 @@ from baton.domain.search import (
 )
 from baton.knowledge.chunk_documents import CHUNK, PASSAGES
 from baton.knowledge.near_duplicates import without_near_duplicates
+from baton.knowledge.passages import passages_of
 from baton.ports.documents import DocumentStore
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
@@ -63,7 +64,9 @@ class FoundChunk:
     signals: Mapping[str, float]
     """Raw scores of the search by "view.signal"."""
     cosine: float | None
-    """The cosine similarity to the query; None if it was found by its words only."""
+    """The cosine similarity of its best passage to the query; None if it was found by its words only."""
+    passage: str | None = None
+    """That passage, if it is not the whole text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +102,13 @@ class KnowledgeSearch:
         """
         clauses = (WORDS, MEANING, *PASSAGE_MEANINGS) if vector is not None else (WORDS,)
         asked = SearchQuery(query[:MAX_QUERY], vector, clauses, SearchFilter(agent_id=agent_id), CANDIDATES)
-        ranked = fuse(_one_meaning(await self.index.search(scope, IndexName.KNOWLEDGE, asked)), WEIGHTS)
+        result, passages = _one_meaning(await self.index.search(scope, IndexName.KNOWLEDGE, asked))
+        ranked = fuse(result, WEIGHTS)
         if not ranked:
             return ()
         records = await self._records(scope, agent_id, ranked)
         usable = [
-            self._found(each, records[document_id])
+            self._found(each, records[document_id], passages.get(each.document.id))
             for each in ranked
             if (document_id := _usable(scope, agent_id, each, records)) is not None
         ]
@@ -134,7 +138,7 @@ class KnowledgeSearch:
         ids = dict.fromkeys(_place(each)[0] for each in ranked)
         return await self.documents.get_many(scope, agent_id, list(ids)[:MAX_CHECKED])
 
-    def _found(self, ranked: Ranked, record: Document) -> FoundChunk:
+    def _found(self, ranked: Ranked, record: Document, passage: int | None) -> FoundChunk:
         chunk = ranked.document
         fields = chunk.fields
         return FoundChunk(
@@ -154,6 +158,7 @@ class KnowledgeSearch:
             score=ranked.score,
             signals=ranked.signals,
             cosine=self._cosine(ranked),
+            passage=_passage(ranked, passage),
         )
 
     def _cosine(self, ranked: Ranked) -> float | None:
@@ -178,15 +183,22 @@ class KnowledgeSearch:
         return None, reason
 
 
-def _one_meaning(result: SearchResult) -> SearchResult:
-    """Return the result with one ranking by meaning, in which each chunk has the best similarity of its texts."""
+def _one_meaning(result: SearchResult) -> tuple[SearchResult, Mapping[str, int]]:
+    """Return the result with one ranking by meaning, in which each chunk has the best similarity of its texts.
+
+    Also return which passage it is, from 0, of the chunks that have passages.
+    """
     best: dict[str, float] = {}
-    for clause in (MEANING, *PASSAGE_MEANINGS):
+    passages: dict[str, int] = {}
+    for place, clause in enumerate((MEANING, *PASSAGE_MEANINGS), start=-1):
         for candidate in result.candidates.get(clause, ()):
-            best[candidate.id] = max(best.get(candidate.id, candidate.score), candidate.score)
+            if candidate.score > best.get(candidate.id, -2.0):
+                best[candidate.id] = candidate.score
+                if place >= 0:
+                    passages[candidate.id] = place
     nearest = sorted(best, key=lambda id_: (-best[id_], id_))[:CANDIDATES]
     meanings = [Candidate(id_, best[id_]) for id_ in nearest]
-    return SearchResult({WORDS: result.candidates.get(WORDS, ()), MEANING: meanings}, result.documents)
+    return SearchResult({WORDS: result.candidates.get(WORDS, ()), MEANING: meanings}, result.documents), passages
 
 
 def _usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str, Document]) -> str | None:
@@ -208,6 +220,12 @@ def _place(ranked: Ranked) -> tuple[str, int]:
         return document_of_chunk(ranked.document.source_id)
     except ValueError:
         return ranked.document.source_id, -1
+
+
+def _passage(ranked: Ranked, place: int | None) -> str | None:
+    """Return a passage of a chunk; None if an earlier release has divided it otherwise."""
+    passages = passages_of(_text(ranked)) if place is not None else []
+    return passages[place] if place is not None and place < len(passages) else None
 
 
 def _text(ranked: Ranked) -> str:

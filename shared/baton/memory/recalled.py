@@ -76,6 +76,8 @@ class FoundItem:
     """The agent that said a message, or whose document it is."""
     citation: Citation | None = None
     """Where in a document a chunk stands."""
+    passage: str | None = None
+    """The part of a long chunk that is most similar to the message."""
 
     @property
     def source(self) -> ItemSource:
@@ -165,6 +167,8 @@ class RecalledItem:
     kind: str = ""
     role: str | None = None
     source: ItemSource | None = None
+    passage: str | None = None
+    """The part of a long text that is most similar to the message."""
     ambiguous: bool = False
     """Whether it is one of several procedures that fit the message."""
 

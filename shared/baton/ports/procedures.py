@@ -75,6 +75,13 @@ class ProcedureStore(Protocol):
         """
         ...
 
+    async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
+        """Forget the conversation that a version was made in: a pending version is removed, others lose their source.
+
+        A repetition, and a version that does not exist, are no error.
+        """
+        ...
+
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:

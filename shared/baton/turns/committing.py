@@ -62,6 +62,8 @@ class RunCommit:
     agent: AgentDefinition
     """The agent that was active when the run began."""
     journal: Mapping[str, ToolCallRecord]
+    unfinished: Sequence[StoredMessage]
+    """The interrupted exchange that the run continues; empty if there is none."""
 
     async def commit(self, result: DialogueResult) -> FinishedRun:
         """Write the messages, commit them by moving the thread's pointer, then send the events that end the run."""
@@ -102,6 +104,7 @@ class RunCommit:
             await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         if result.summary_due is not None:
             await self._ask_for_summary(result.summary_due)
+        await self.services.learning.after_run(lease.scope, finished.thread, (*self.unfinished, *messages))
         return finished
 
     async def adopt(self, known: TurnRecord, messages: Sequence[StoredMessage]) -> FinishedRun:
@@ -181,6 +184,7 @@ class RunCommit:
             interrupts=pending.interrupts if pending else (),
             parent_run_id=self.answered.run_id if self.answered else None,
             change=conversation.change,
+            followed=result.followed,
         )
 
     async def _ask_for_summary(self, due: SummaryDue) -> None:

@@ -381,6 +381,7 @@ class RunExecution:
             answered=self._answered,
             agent=self._agent,
             journal=self._journal,
+            unfinished=self._unfinished,
         )
 
 

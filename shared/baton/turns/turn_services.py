@@ -17,6 +17,7 @@ from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 from baton.procedures.approved_procedures import ApprovedProcedures
+from baton.procedures.learning import Learning
 from baton.sessions.sessions import Sessions
 
 
@@ -34,6 +35,7 @@ class TurnServices:
     forks: Forks
     approved_procedures: ApprovedProcedures
     inspector: Inspector
+    learning: Learning
     lease_times: LeaseTimes
     queue: Callable[[], TurnQueue]
     """Returns the queue. Only runs that ask for a summary need it, and the function for dead turns has none."""

@@ -47,11 +47,13 @@ def session(failures: int = 0) -> dict[str, Any]:
     }
 
 
-def outcome(stepfunctions: Any, cloud: LocalCloud, ended: dict[str, Any]) -> dict[str, Any]:
-    """Close the session and return how the execution ended."""
+def outcome(
+    stepfunctions: Any, cloud: LocalCloud, ended: dict[str, Any], machine: str = "BATON_CLOSE_SESSION_ARN"
+) -> dict[str, Any]:
+    """Close the session, or capture the task, and return how the execution ended."""
     execution = stepfunctions.start_execution(
-        stateMachineArn=cloud.environment["BATON_CLOSE_SESSION_ARN"],
-        name=f"{ended['threadId']}-{ended['episode']}-{ended['attempt']}",
+        stateMachineArn=cloud.environment[machine],
+        name=f"{ended['threadId']}-{ended['attempt']}",
         input=json.dumps(ended),
     )["executionArn"]
     deadline = time.monotonic() + SECONDS
@@ -107,6 +109,56 @@ def test_an_execution_is_started_once(cloud: LocalCloud, stepfunctions: Any) -> 
     with pytest.raises(stepfunctions.exceptions.ExecutionAlreadyExists):
         outcome(stepfunctions, cloud, ended)
     assert calls(cloud, ended, "store")[0] == 1
+
+
+def task(user_id: str) -> dict[str, Any]:
+    """What the state machine is told about a completed task."""
+    return {
+        "tenantId": "acme",
+        "userId": user_id,
+        "threadId": str(uuid.uuid4()),
+        "agentId": "assistant",
+        "firstOrdinal": 0,
+        "endOrdinal": 8,
+        "attempt": 1,
+    }
+
+
+STEPS = ("detect", "draft", "compare", "store", "announce")
+
+
+def captured(stepfunctions: Any, cloud: LocalCloud, user_id: str) -> tuple[dict[str, Any], dict[str, int]]:
+    """How the capture of a task ended, and how often each step was called."""
+    done = task(user_id)
+    found = outcome(stepfunctions, cloud, done, "BATON_CAPTURE_PROCEDURE_ARN")
+    return found, {step: calls(cloud, done, step)[0] for step in (*STEPS, "fail")}
+
+
+def test_a_capture_runs_through_its_steps(cloud: LocalCloud, stepfunctions: Any) -> None:
+    found, called = captured(stepfunctions, cloud, "ends-nothing-0")
+    assert found["status"] == "SUCCEEDED"
+    assert called == {**dict.fromkeys(STEPS, 1), "fail": 0}
+
+
+@pytest.mark.parametrize("step", ["detect", "draft", "compare", "store"])
+def test_a_capture_that_is_settled_ends_with_its_step(cloud: LocalCloud, stepfunctions: Any, step: str) -> None:
+    found, called = captured(stepfunctions, cloud, f"ends-{step}-0")
+    assert found["status"] == "SUCCEEDED"
+    at = STEPS.index(step) + 1
+    assert [called[each] for each in STEPS] == [1] * at + [0] * (len(STEPS) - at)
+
+
+@pytest.mark.parametrize("step", ["detect", "announce"])
+def test_a_step_of_a_capture_that_fails_is_tried_again(cloud: LocalCloud, stepfunctions: Any, step: str) -> None:
+    found, called = captured(stepfunctions, cloud, f"fails-{step}-1")
+    assert found["status"] == "SUCCEEDED"
+    assert called == {**dict.fromkeys(STEPS, 1), step: 2, "fail": 0}
+
+
+def test_a_capture_whose_step_keeps_failing_is_marked(cloud: LocalCloud, stepfunctions: Any) -> None:
+    found, called = captured(stepfunctions, cloud, "fails-store-99")
+    assert (found["status"], found["error"]) == ("FAILED", "NotCarriedOut")
+    assert (called["store"], called["announce"], called["fail"]) == (4, 0, 1)
 
 
 def test_functions_start_executions_by_the_templates_reference(cloud: DrivenCloud) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.dynamodb.captures import DynamoCaptures
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.erasure import DynamoErasure
 from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
@@ -71,6 +73,8 @@ class World:
             DynamoHandoffs(table, bodies),
             DynamoWorkflows(table, clock),
             DynamoProcedures(table, clock),
+            DynamoCaptures(table, clock),
+            DynamoAgentDefinitions(table),
             clock,
             no_records,
         )

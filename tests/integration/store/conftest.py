@@ -13,6 +13,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.dynamodb.captures import DynamoCaptures
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
@@ -69,6 +70,7 @@ class Engine:
             DynamoHandoffs(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoWorkflows(self.table, clock),
             DynamoProcedures(self.table, clock),
+            DynamoCaptures(self.table, clock),
             DynamoAgentDefinitions(self.table),
             clock,
             audit_records,

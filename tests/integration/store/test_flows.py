@@ -1,8 +1,9 @@
-"""Every store of handoffs, workflows, procedures and tenants' agents keeps its contract."""
+"""Every store of handoffs, workflows, procedures, captures and tenants' agents keeps its contract."""
 
 from __future__ import annotations
 
 from tests.contracts.agent_definitions import AgentDefinitionsContract
+from tests.contracts.captures import CaptureContract
 from tests.contracts.handoffs import HandoffContract
 from tests.contracts.procedures import ProcedureContract
 from tests.contracts.workflows import WorkflowContract
@@ -13,6 +14,10 @@ class TestHandoffs(HandoffContract):
 
 
 class TestWorkflows(WorkflowContract):
+    pass
+
+
+class TestCaptures(CaptureContract):
     pass
 
 

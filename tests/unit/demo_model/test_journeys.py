@@ -16,6 +16,7 @@ import pytest
 from baton.adapters.agent_files import AgentFiles
 from baton.adapters.openai import OpenAIChatModel
 from baton.domain.agent import AgentDefinition
+from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.thread_state import thread_state
@@ -28,6 +29,7 @@ from tests.fakes.chat_model import ScriptedChatModel
 from tests.fault_model import ThreadedServer
 from tests.harness.handoffs import texts
 from tests.harness.harness import Harness, Said
+from tests.harness.remembered import learn
 
 WISH = "I want to create a skill that sends Slack alerts"
 MAIN, MAKER = "Assistant", "Skill Creation Assistant"
@@ -82,7 +84,10 @@ class Demo:
             for name in ("assistant", "knowledge", "research", "skill-creation-agent")
         )
         self.harness = Harness(
-            model=cast("ScriptedChatModel", model), assistant=assistant, others=(knowledge, research, maker)
+            model=cast("ScriptedChatModel", model),
+            assistant=assistant,
+            others=(knowledge, research, maker),
+            recalls=True,
         )
         self.harness.ada = Scope("acme", "ada", frozenset({"skill:create"}))
 
@@ -131,6 +136,18 @@ async def test_research_by_several_agents_at_once(demo: Demo) -> None:
     assert answer.endswith("Sources: Knowledge and Research.")
     [(_, steps)] = await demo.say("How do I configure rate limiting for my agent?")
     assert steps.startswith("Based on my research, here are the steps to configure rate limiting for your agent:")
+
+
+async def test_questions_about_baton_are_answered_from_its_documents_and_cite_them(demo: Demo) -> None:
+    chunk = Chunk(0, "To deploy Baton, run make deploy: how do I do it?", ("Deploy to AWS", "Deploy"))
+    paged = Chunk(0, "How do I deploy Baton? With SAM.", (), 3, 3)
+    await learn(demo.harness, demo.harness.ada, "knowledge", chunk.text, title="Deploy to AWS", chunk=chunk)
+    await learn(demo.harness, demo.harness.ada, "knowledge", paged.text, title="Handbook", chunk=paged)
+    [(name, answer)] = await demo.say("How do I deploy Baton?")
+    assert name == MAIN
+    assert answer.startswith("This is what the documentation says:")
+    assert "“To deploy Baton, run make deploy: how do I do it?” (Deploy to AWS, Deploy)" in answer
+    assert "“How do I deploy Baton? With SAM.” (Handbook, page 3)" in answer
 
 
 async def test_a_skill_is_made(demo: Demo) -> None:

@@ -30,7 +30,7 @@ def test_the_document_of_the_index_names_version_place_and_permission():
     assert made.fields == {
         "text": "7 | red",
         "title": "Pumps",
-        "section": "Pumps > Colours",
+        "section": "Colours",
         "first_page": 4,
         "last_page": 5,
         "url": "https://a.example/p",

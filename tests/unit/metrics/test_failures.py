@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,11 +34,12 @@ from baton.domain.errors import (
 )
 from baton.domain.events import custom, unsequenced
 from baton.domain.identity import Scope
-from baton.domain.message import Role
+from baton.domain.message import FollowedProcedure, OutcomeType, Role, RunEnd
 from baton.domain.metrics import Metric, counting
 from baton.domain.procedure import InvalidProcedure
 from baton.domain.queued import RecordDelivery
 from baton.domain.search import IndexName, SearchFilter
+from baton.domain.usage import Usage
 from baton.outbox.delivery import send_to
 from baton.ports.agent_client import AgentFailed
 from baton.ports.chat_model import ModelSettings, Prompt
@@ -63,6 +65,7 @@ from tests.integration.tools.harness import agent_with
 from tests.unit.handoffs.test_skill_creation import SkillHarness, drafting
 from tests.unit.identity.signing import SECRET, OneSecret
 from tests.unit.metrics.written import Context, counts, function
+from tests.unit.procedures.tasks import OPERATOR, complete_task, equip
 from tests.unit.turns.test_opening import with_little_memory
 
 Failure = Callable[[pytest.MonkeyPatch], Awaitable[object]]
@@ -295,6 +298,32 @@ async def a_thread_that_nobody_can_look_at(monkeypatch: pytest.MonkeyPatch) -> N
     harness.idle.unreadable.add(harness.thread_id)
     harness.clock.advance(1800)
     await harness.sweeper.sweep(seconds=5)
+
+
+@failure(Metric.CAPTURES_NOT_STARTED)
+async def a_capture_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = equip(Harness(assistant=OPERATOR))
+    harness.captures.is_down = True
+    await complete_task(harness)
+
+
+@failure(Metric.CAPTURES_FAILED)
+async def a_capture_that_fails_permanently(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = equip(Harness(assistant=OPERATOR))
+    await complete_task(harness)
+    scope, ref, _ = harness.captures.started[-1]
+    await harness.app.procedure_capture.give_up(scope, ref)
+
+
+@failure(Metric.USES_NOT_COUNTED)
+async def a_use_that_cannot_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    end = RunEnd(OutcomeType.SUCCESS, Usage(), followed=(FollowedProcedure("assistant", "slack-alert", 1),))
+    said = await harness.say()
+    assert said.finished is not None
+    messages = (*said.finished.messages[:-1], replace(said.finished.messages[-1], end=end))
+    monkeypatch.setattr(harness.procedures, "record_use", Failing(StoreUnavailable()).record_use)
+    await harness.app.learning.after_run(harness.ada, said.finished.thread, messages)
 
 
 @failure(Metric.SWEEPS_UNFINISHED)

@@ -17,6 +17,7 @@ from typing import Any
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shapes import pack_conversation, unpack_conversation
 from baton.adapters.dynamodb.shards import LISTING
 from baton.adapters.dynamodb.table import ConditionFailed, Table
@@ -44,6 +45,8 @@ _KINDS = {
     "LIVE": "connections",
     "EPISODE": "episodes",
     "FLOW": "workflows",
+    "CAPTURE": "captures",
+    "PROCEDURE": "procedures",
     "UPLOAD": "uploadNotes",
     "AUDIT": "auditDetails",
 }
@@ -244,11 +247,20 @@ class DynamoErasure:
                 # The connection's side first: the thread's side is what finds it.
                 connection_id = item["SK"].removeprefix(_CONNECTION)
                 await self._table.delete(keys.connection(connection_id, item["PK"]))
+            if item["SK"].startswith(keys.THREAD_PROCEDURE):
+                await self._forget_procedure(item)
             if item["SK"].startswith("EPISODE#"):
                 tenant_id, _, thread_id = item["PK"].partition("#")
                 await self._forget_places(Scope(tenant_id, ANYBODY), thread_id, [_number(item)])
             await self._table.delete(key)
         counts[_kind(item)] += 1
+
+    async def _forget_procedure(self, item: Item) -> None:
+        """Remove a pending procedure that was made of the thread; of a decided one, remove what leads to the thread."""
+        tenant_id = item["PK"].partition("#")[0]
+        _, owner, _, version = item["SK"].split("#")
+        procedures = DynamoProcedures(self._table, self._clock)
+        await procedures.forget_source(Scope(tenant_id, ANYBODY), owner, item["procedure_id"], int(version))
 
     async def _forget_places(self, scope: Scope, thread_id: str, numbers: Sequence[int]) -> None:
         """Remove what leads from the ids of episodes to their thread."""

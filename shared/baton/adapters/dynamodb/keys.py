@@ -34,6 +34,10 @@ def partition(scope: Scope, thread_id: str) -> str:
     return f"{scope.tenant_id}#{thread_id}"
 
 
+THREAD_PROCEDURE = "PROCEDURE#"
+"""What sort keys of ``thread_procedure`` begin with."""
+
+
 def thread(scope: Scope, thread_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": "THREAD"}
 
@@ -202,6 +206,11 @@ def procedure_source(scope: Scope, owner: str, source: str) -> Key:
     return {"PK": procedures(scope, owner), "SK": f"SOURCE#{hashlib.sha256(source.encode()).hexdigest()}"}
 
 
+def thread_procedure(scope: Scope, thread_id: str, owner: str, slug: str, version: int) -> Key:
+    """Return the key of the note in a thread that a version was made of it. It is how forgetting finds the version."""
+    return {"PK": partition(scope, thread_id), "SK": f"{THREAD_PROCEDURE}{owner}#{slug}#{version:06d}"}
+
+
 def procedure_uses(scope: Scope, owner: str, slug: str, version: int) -> Key:
     """Return the key of how often a version was used."""
     return {"PK": procedures(scope, owner), "SK": f"USES#{slug}#{version:06d}"}
@@ -275,6 +284,16 @@ def ingestion_shards() -> list[str]:
 def ingestion_shard(document_id: str) -> str:
     """Return the partition of the ``idle`` index for a document whose pipeline has not ended."""
     return ingestion_shards()[_shard(document_id, INGESTION_SHARDS)]
+
+
+def capture(scope: Scope, thread_id: str, capture_id: str) -> Key:
+    """Return the key of the record of a capture."""
+    return {"PK": partition(scope, thread_id), "SK": f"CAPTURE#{capture_id}"}
+
+
+def capture_allowance(scope: Scope, agent_id: str, day: str) -> Key:
+    """Return the key of the count of an agent's captures on a day."""
+    return {"PK": f"{scope.tenant_id}#~LEARNING", "SK": f"DAY#{day}#{agent_id}"}
 
 
 def audit(scope: Scope, thread_id: str | None, sortable_id: str) -> Key:

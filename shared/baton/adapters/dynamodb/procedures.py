@@ -36,6 +36,7 @@ MAX_TRIES = 8
 USE_KEPT = timedelta(days=30)
 """How long a run's use is remembered, so that it is counted once. A queue repeats for days at most."""
 _IS_NEW = "attribute_not_exists(PK)"
+_IN_ANY_CASE = "attribute_not_exists(PK) OR attribute_exists(PK)"
 
 
 class DynamoProcedures:
@@ -133,6 +134,20 @@ class DynamoProcedures:
         counted = await self._counted(_Place.of(scope, agent_id, ""), found)
         return counted, encode_text(page[-1]["listed_at"]) if len(entries) > limit else None
 
+    async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
+        place = _Place.of(scope, agent_id, procedure_id)
+        for _ in range(MAX_TRIES):
+            item = await self._table.get(keys.procedure_version(scope, place.owner, place.slug, version))
+            found = _procedure(scope, item) if item is not None else None
+            if item is None or found is None or found.source is None:
+                return
+            try:
+                await self._table.transact(*_forgettings(place, item, found, await self._approved(place)))
+            except TransactionFailed:
+                continue  # decided meanwhile
+            return
+        raise StoreUnavailable
+
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:
@@ -148,7 +163,7 @@ class DynamoProcedures:
                     ),
                     Write(
                         keys.procedure_uses(scope, place.owner, place.slug, version),
-                        "attribute_not_exists(PK) OR attribute_exists(PK)",
+                        _IN_ANY_CASE,
                         "ADD used :one, went_well :well",
                         {":one": 1, ":well": int(went_well)},
                     ),
@@ -264,10 +279,32 @@ def _puts(place: _Place, made: Procedure, approved: Procedure | None, edited: Pr
     if made.source is not None:
         note = keys.procedure_source(place.scope, place.owner, made.source.key)
         writes.append(Write.put({**note, "slug": made.slug, "version": made.version}, condition=_IS_NEW))
+        # In the same write as the version: whoever forgets the thread finds every version that was made of it.
+        there = keys.thread_procedure(place.scope, made.source.thread_id, place.owner, made.slug, made.version)
+        writes.append(Write.put({**there, "procedure_id": made.id}, condition=_IN_ANY_CASE))
     if made.status is ProcedureStatus.APPROVED:
         writes += _replacing(place, made, approved)
     if edited is not None and edited.status is ProcedureStatus.PENDING:
         writes.append(_retirement(place, edited, made.created_by, to_millis(made.created_at)))
+    return writes
+
+
+def _forgettings(place: _Place, item: Item, found: Procedure, approved: Procedure | None) -> list[Write]:
+    """Return the writes that remove a pending version, or the source of another one."""
+    assert found.source is not None  # noqa: S101 - the caller has checked
+    scope, owner = place.scope, place.owner
+    writes = [
+        Write(keys.procedure_source(scope, owner, found.source.key), _IN_ANY_CASE),
+        Write(keys.thread_procedure(scope, found.source.thread_id, owner, found.slug, found.version), _IN_ANY_CASE),
+    ]
+    key, former = {"PK": item["PK"], "SK": item["SK"]}, {":found": found.status.value}
+    if found.status is ProcedureStatus.PENDING:
+        return [Write(key, "procedure_status = :found", values=former), *writes]
+    change, body = "SET body = :body", {":body": PROCEDURE.pack(replace(found, source=None))}
+    writes.append(Write(key, "procedure_status = :found", change, {**former, **body}))
+    if approved is not None and approved.version == found.version:
+        copy = keys.approved_procedure(scope, owner, place.slug)
+        writes.append(Write(copy, "version = :version", change, {":version": found.version, **body}))
     return writes
 
 

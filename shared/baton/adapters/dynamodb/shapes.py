@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from baton.adapters.dynamodb.codec import DAMAGED, pack, unpack
+from baton.domain.capture import Capture
 from baton.domain.conversation_state import ConversationState
 from baton.domain.document import Document
 from baton.domain.episode import Fact
@@ -77,6 +78,7 @@ PROCEDURE = Shape(
     Procedure, "tenant_id", "version", "status", "decided_by", "decided_at", "reason", "used", "went_well"
 )
 TOOL_CALL = Shape(ToolCallRecord, "id", "run_id", "called_at")
+CAPTURE = Shape(Capture)
 TASK = Shape(Task, "id", "run_id", "started_at", "messages")
 TASK_MESSAGE = Shape(TaskMessage)
 FACT = Shape(Fact)

@@ -85,6 +85,7 @@ def knowledge_item(found: FoundChunk) -> FoundItem:
         source_id=citation.document_id,
         agent_id=citation.agent_id,
         citation=citation,
+        passage=found.passage,
     )
 
 

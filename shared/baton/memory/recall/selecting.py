@@ -103,6 +103,7 @@ class _Judged:
             item.kind,
             item.role,
             item.source,
+            item.passage,
         )
 
 

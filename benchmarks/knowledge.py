@@ -1,0 +1,166 @@
+"""How well documents are found: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.knowledge``.
+
+Baton's documentation is divided, embedded and indexed as the pipeline does it, with the sentence encoder of the local
+cloud. Then it is asked the questions of ``knowledge_questions.yaml``. R@5 is the share of the characters of a
+question's reference passage that the first five items have, on the average of all questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import statistics
+import tempfile
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+import yaml
+
+from baton.adapters.extraction import markdown
+from baton.composition.aws import AwsPorts
+from baton.domain.document import Document, DocumentVersion, VersionStatus
+from baton.domain.identity import Scope
+from baton.domain.search import IndexName
+from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+from baton.knowledge.chunking import chunks_of
+from baton.knowledge.knowledge_search import KnowledgeSearch
+from baton.ports.documents import DocumentStore
+from baton.ports.search_index import SearchIndex
+from benchmarks.recall import LocalEmbedder
+from benchmarks.report import machine, table
+from local.demo_model.sentence_encoder import DIMENSIONS
+
+ROOT = Path(__file__).parent.parent
+QUESTIONS = Path(__file__).parent / "knowledge_questions.yaml"
+AGENT = "knowledge"
+AT = datetime(2026, 1, 5, tzinfo=UTC)
+ITEMS = (1, 3, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and the passage of a document that answers it."""
+
+    text: str
+    file: str
+    start: int
+    end: int
+    """The bounds in ``plain`` of the document's text."""
+
+
+def plain(text: str) -> str:
+    """Return the letters and digits of a text: what is left when spaces and marks are written otherwise."""
+    return re.sub(r"[\W_]", "", re.sub(r"\]\([^)]*\)", "]", text)).casefold()
+
+
+def questions(texts: Mapping[str, str]) -> Iterator[Question]:
+    """Yield the questions whose passage is in the text of its document as it is now; say which others there are."""
+    for each in yaml.safe_load(QUESTIONS.read_text()):
+        text = texts[each["file"]]
+        for asked, first, last in each["questions"]:
+            start = text.find(plain(first))
+            end = text.find(plain(last), start) + len(plain(last))
+            if start < 0 or end <= start:
+                print(f"{each['file']} has no such passage any more: {asked}")
+                continue
+            yield Question(asked, each["file"], start, end)
+
+
+def files() -> list[str]:
+    """Return the names of the files that are indexed."""
+    return ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+
+
+class _Records:
+    """What a search needs of ``ports.documents.DocumentStore``."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, Document] = {}
+
+    async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
+        return {each: self.documents[each] for each in document_ids}
+
+
+class Library:
+    """The indexed documents."""
+
+    def __init__(self, index: SearchIndex) -> None:
+        self._index = index
+        self._records = _Records()
+        self._embedder = LocalEmbedder()
+        self._scope = Scope(f"knowledge-{uuid.uuid4().hex[:8]}", "reader")
+        self._search = KnowledgeSearch(index, cast("DocumentStore", self._records), self._embedder)
+        self.texts: dict[str, str] = {}
+        """``plain`` texts by file."""
+        self._files: dict[str, str] = {}
+        self.chunks: list[str] = []
+
+    async def add(self, name: str) -> None:
+        """Index a file."""
+        body = await asyncio.to_thread((ROOT / name).read_bytes)
+        extracted = markdown.extract(body)
+        version = DocumentVersion(1, VersionStatus.READY, name, "text/markdown", len(body), "reader", AT)
+        title = extracted.title or name
+        document = Document(f"doc_{uuid.uuid4().hex}", AGENT, title, AT, AT, active=version)
+        self._records.documents[document.id] = document
+        chunks = chunks_of([extracted])
+        vectors = await self._embedder.embed(chunk_texts(document, chunks))
+        made = chunk_documents(document, version, chunks, vectors, self._embedder.name)
+        await self._index.put(self._scope, IndexName.KNOWLEDGE, made)
+        self.texts[name] = plain("\n".join(chunk.text for chunk in chunks))
+        self._files[document.id] = name
+        self.chunks += [chunk.text for chunk in chunks]
+
+    async def covered(self, question: Question) -> tuple[list[float], float | None]:
+        """Return the share of the reference that the first items have, for ``ITEMS``, and the best item's cosine."""
+        found = (await self._search.search(self._scope, AGENT, question.text, limit=max(ITEMS))).chunks
+        text, covered, shares = self.texts[question.file], set[int](), []
+        for place, chunk in enumerate(found, start=1):
+            start = text.find(plain(chunk.text)) if self._files[chunk.citation.document_id] == question.file else -1
+            if start >= 0:
+                end = start + len(plain(chunk.text))
+                covered |= set(range(max(start, question.start), min(end, question.end)))
+            if place in ITEMS:
+                shares.append(100 * len(covered) / (question.end - question.start))
+        return shares, max((chunk.cosine or 0.0 for chunk in found), default=None)
+
+
+async def _run(options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory(prefix="baton-knowledge-") as folder:
+        os.environ["BATON_SEARCH_URL"] = options.engine or f"sqlite:///{folder}"
+        os.environ["BATON_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
+        ports = AwsPorts()
+        if ports.search_administration is not None:
+            await ports.search_administration.migrate(LocalEmbedder())
+        library = Library(ports.search)
+        for name in files():
+            await library.add(name)
+        asked = list(questions(library.texts))
+        answers = [await library.covered(question) for question in asked]
+    print(f"{options.engine or 'embedded index'}; {machine()}\n")
+    shares = [[shares[place] for shares, _ in answers] for place in range(len(ITEMS))]
+    print(table([f"R@{items}, %" for items in ITEMS], [[statistics.mean(each) for each in shares]]), "\n")
+    lengths: Sequence[int] = sorted(map(len, library.chunks))
+    print(f"{len(asked)} questions, {len(library.texts)} documents, {len(lengths)} chunks;")
+    print(f"characters of a chunk: median {lengths[len(lengths) // 2]}, at most {lengths[-1]}")
+    if options.missed:
+        for question, (each, cosine) in zip(asked, answers, strict=True):
+            if each[ITEMS.index(5)] < 100:
+                print(f"{each[ITEMS.index(5)]:5.0f} % {cosine or 0:.2f} {question.file}: {question.text}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index in a folder of its own")
+    parser.add_argument("--missed", action="store_true", help="list the questions that five items do not answer wholly")
+    asyncio.run(_run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""The steps of the state machine ``capture_procedure``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from baton import composition
+from baton.composition import event_loop
+from baton.composition.metrics import counted
+from baton.domain.capture import CaptureRef, CaptureStatus, CaptureStep
+from baton.domain.identity import Scope
+
+logger = Logger()
+learning = composition.learning()  # built once per execution environment
+
+
+@logger.inject_lambda_context(clear_state=True)
+@counted
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Carry out the ``step`` that ``event`` names for its ``task``, or mark the task's capture as failed.
+
+    Returns what the state machine keeps of it beside its input, and no content: how far the capture is, and whether
+    another step follows.
+    """
+    task = event["task"]
+    logger.append_keys(tenant_id=task["tenantId"], thread_id=task["threadId"], step=event["step"])
+    scope = Scope(task["tenantId"], task["userId"])
+    ref = CaptureRef(task["threadId"], task["agentId"], task["firstOrdinal"], task["endOrdinal"])
+    if event["step"] == "fail":
+        event_loop.run(learning.give_up(scope, ref))
+        return {"status": CaptureStatus.FAILED.value, "goesOn": False}
+    capture = event_loop.run(learning.run(CaptureStep(event["step"]), scope, ref))
+    if capture is None:
+        return {"status": "deleted", "goesOn": False}
+    return {"status": capture.status.value, "goesOn": not capture.is_settled}

@@ -1,0 +1,112 @@
+"""What becomes of a draft among the procedures of its agent: a new one, a new version, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from baton.domain.capture import Capture
+from baton.domain.identity import Scope
+from baton.domain.procedure import (
+    Procedure,
+    ProcedureDraft,
+    ProcedureScope,
+    ProcedureSource,
+    ProcedureStatus,
+)
+from baton.ports.clock import Clock
+from baton.ports.embedder import Embedder
+from baton.ports.procedures import ProcedureStore
+from baton.procedures.comparison import is_same, most_alike
+
+CAPTURED_BY: Final = "capture"
+"""Who made a captured procedure. Its user is not named, because the procedure outlives the user's data."""
+PAGE: Final = 100
+MAX_READ: Final = 1_000
+"""Versions of an agent's procedures that a draft is compared with, the newest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a draft is proposed as."""
+
+    draft: ProcedureDraft
+    """With the name of the procedure that it is a version of."""
+    scope: ProcedureScope = ProcedureScope.AGENT
+    procedure_id: str | None = None
+    """The procedure that the draft is like; None for a new one."""
+    refusal: str | None = None
+    """Why it is not proposed; None if it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """Compares drafts with procedures and stores them as pending ones."""
+
+    procedures: ProcedureStore
+    embedder: Embedder
+    clock: Clock
+
+    async def compare(self, scope: Scope, agent_id: str, draft: ProcedureDraft, *, floor: float) -> Proposal:
+        """Return what the draft is proposed as. Raises ``StoreUnavailable`` and ``EmbedderUnavailable``.
+
+        A draft like a rejected procedure is not proposed again, and one like a pending procedure would only wait
+        beside it. Likeness begins at ``floor``.
+        """
+        known = await self._all(scope, agent_id)
+        for likeness in await most_alike(draft, known, self.embedder):
+            other = likeness.procedure
+            if likeness.score < floor and other.draft.slug != draft.slug and not is_same(draft, other.draft):
+                continue
+            refusal = _refusal(draft, other, [each for each in known if each.id == other.id])
+            return Proposal(_named(draft, other.draft.name), other.scope, other.id, refusal)
+        return Proposal(draft)
+
+    async def store(self, scope: Scope, capture: Capture, source: ProcedureSource) -> Procedure:
+        """Store the draft of a capture as pending. Storing it again returns what is stored."""
+        assert capture.draft is not None  # noqa: S101 - the caller has checked
+        made = Procedure(
+            capture.draft,
+            scope.tenant_id,
+            capture.ref.agent_id,
+            created_by=CAPTURED_BY,
+            created_at=self.clock.now(),
+            scope=capture.procedure_scope,
+            source=source,
+        )
+        return await self.procedures.put(scope, made)
+
+    async def withdraw(self, scope: Scope, stored: Procedure) -> None:
+        """Take back a pending procedure whose conversation was deleted in the meantime."""
+        await self.procedures.forget_source(scope, stored.agent_id, stored.id, stored.version)
+
+    async def _all(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
+        found: list[Procedure] = []
+        cursor: str | None = None
+        while True:
+            page, cursor = await self.procedures.of_agent(
+                scope, agent_id, list(ProcedureStatus), limit=PAGE, cursor=cursor
+            )
+            found += page
+            if cursor is None or len(found) >= MAX_READ:
+                return found
+
+
+def _refusal(draft: ProcedureDraft, other: Procedure, versions: Sequence[Procedure]) -> str | None:
+    """Return why a draft is not proposed as a version of a procedure; None if it is."""
+    if any(is_same(_named(draft, each.draft.name), each.draft) for each in versions):
+        return "there is the same procedure already"
+    if other.status is ProcedureStatus.REJECTED or _newest(versions).status is ProcedureStatus.REJECTED:
+        return "a procedure like it was rejected"
+    if any(each.status is ProcedureStatus.PENDING for each in versions):
+        return "a procedure like it waits for approval"
+    return None
+
+
+def _newest(versions: Sequence[Procedure]) -> Procedure:
+    return max(versions, key=lambda each: each.version)
+
+
+def _named(draft: ProcedureDraft, name: str) -> ProcedureDraft:
+    return replace(draft, name=name)

@@ -1,0 +1,117 @@
+"""The record of a completed task as the light model is given it: who said and called what, without specifics."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.capture import MAX_MESSAGES, CaptureRef, completed_workflows
+from baton.domain.identity import Scope
+from baton.domain.message import Role, StoredMessage
+from baton.domain.thread import Thread
+from baton.domain.tool import BUILTIN_TOOLS, HttpTool, PythonTool
+from baton.domain.tool_call import CallEnd, is_shown
+from baton.memory.message_range import messages_between
+from baton.ports.pii_detector import PiiDetector
+from baton.ports.thread_store import ThreadStore
+from baton.procedures.specifics import Specifics
+
+MAX_TEXT = 1_500
+"""Characters of one message. Of a longer one, the beginning is given."""
+MAX_SOURCES = 50
+"""Messages that a procedure names as its source, the last ones."""
+MAX_RECORD = 24_000
+"""Characters of all messages together: about 6,000 tokens. The first ones are left out of a longer record."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """The messages of a task."""
+
+    messages: Sequence[StoredMessage]
+    entries: Sequence[Mapping[str, Any]]
+    """What the light model is given, in order."""
+    tools: tuple[str, ...]
+    """The tools of the agent that were called, each once. A procedure may name no others."""
+    specifics: Specifics
+
+    @property
+    def run_id(self) -> str | None:
+        """Return the run that completed it."""
+        return self.messages[-1].run_id if self.messages else None
+
+    @property
+    def message_ids(self) -> tuple[str, ...]:
+        """Return the ids of what was said in it."""
+        return tuple(message.id for message in self.messages if message.is_said)[-MAX_SOURCES:]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecords:
+    """Reads the records of tasks."""
+
+    store: ThreadStore
+    detector: PiiDetector
+
+    async def read(self, scope: Scope, thread: Thread, agent: AgentDefinition, ref: CaptureRef) -> TaskRecord:
+        """Return the record of a task. Raises as the store and the detector do."""
+        first = max(ref.first_ordinal, ref.end_ordinal - MAX_MESSAGES)
+        messages = await messages_between(self.store, scope, thread, first, ref.end_ordinal)
+        specifics = Specifics(_schemas(agent), self.detector)
+        arguments = {call.id: call.parsed() or {} for message in messages for call in message.tool_calls}
+        for message in messages:
+            for call in message.tool_calls:
+                specifics.know(call.name)
+        for given in arguments.values():
+            specifics.add(given)
+        entries = [entry for message in messages async for entry in _entries(message, specifics, arguments)]
+        called = dict.fromkeys(
+            message.tool_name
+            for message in messages
+            if message.role is Role.TOOL
+            and message.agent_id == agent.id
+            and message.call_end is CallEnd.SUCCEEDED
+            and message.tool_name is not None
+            and not BUILTIN_TOOLS.fullmatch(message.tool_name)
+        )
+        return TaskRecord(messages, _last(entries), tuple(called), specifics)
+
+
+def _schemas(agent: AgentDefinition) -> Mapping[str, Mapping[str, Any]]:
+    """Return the schemas that the agent's file has of its tools. Those of other servers are not asked for."""
+    declared = [tool for tool in agent.tools if isinstance(tool, HttpTool | PythonTool)]
+    return {tool.name: tool.parameters or {} for tool in declared}
+
+
+async def _entries(
+    message: StoredMessage, specifics: Specifics, arguments: Mapping[str, Mapping[str, Any]]
+) -> AsyncIterator[Mapping[str, Any]]:
+    """Yield the entries of one message: what was said, what was called, or how a call ended."""
+    if message.role is Role.TOOL:
+        if message.tool_name is not None and is_shown(message.tool_name):
+            given = specifics.placeholders(arguments.get(message.tool_call_id or "", {}))
+            yield {"by": "tool", "tool": message.tool_name, "arguments": given, "outcome": message.call_end.value}
+    elif message.is_said:
+        text = await specifics.generalized(message.text[:MAX_TEXT])
+        yield {"by": "user" if message.role is Role.USER else "assistant", "text": text}
+    for workflow in completed_workflows((message,)):
+        yield {"by": "workflow", "completed_with": workflow.agent_id, "collected": _collected(workflow.data)}
+
+
+def _collected(data: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
+    """Return the names of the fields that a workflow has collected, by its states."""
+    return [f"{state}: {', '.join(fields)}"[:300] for state, fields in list(data.items())[:30]]
+
+
+def _last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the last entries that fit, and always the first one: what the user asked for."""
+    room = MAX_RECORD - len(str(entries[0])) if entries else 0
+    kept: list[Mapping[str, Any]] = []
+    for entry in reversed(entries[1:]):
+        room -= len(str(entry))
+        if room < 0:
+            break
+        kept.append(entry)
+    return [*entries[:1], *reversed(kept)]

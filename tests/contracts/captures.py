@@ -1,0 +1,72 @@
+"""Records of captures: what every store does about them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import date
+
+from baton.domain.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
+from tests.contracts.procedures import DRAFT
+from tests.contracts.stores import Stores, new_thread_id
+
+DAY = date(2026, 3, 14)
+
+
+def capture(stores: Stores, thread_id: str) -> Capture:
+    """A capture whose first step was carried out."""
+    ref = CaptureRef(thread_id, "assistant", 0, 6)
+    return Capture(ref, done=CaptureStep.DETECT, name="Alert a team", updated_at=stores.clock.now())
+
+
+class CaptureContract:
+    """How far captures are, and how many there may be."""
+
+    async def test_a_record_comes_back_whole(self, stores: Stores) -> None:
+        begun = capture(stores, new_thread_id())
+        assert await stores.captures.get(stores.ada, begun.ref) is None
+        assert await stores.captures.save(stores.ada, begun) == begun
+        drafted = replace(begun, done=CaptureStep.DRAFT, draft=DRAFT)
+        assert await stores.captures.save(stores.ada, drafted) == drafted
+        assert await stores.captures.get(stores.ada, begun.ref) == drafted
+        assert await stores.captures.get(stores.stranger, begun.ref) is None
+        assert await stores.captures.get(stores.ada, replace(begun.ref, end_ordinal=7)) is None
+
+    async def test_the_first_result_of_a_step_counts(self, stores: Stores) -> None:
+        begun = capture(stores, new_thread_id())
+        kept = await asyncio.gather(
+            *(stores.captures.save(stores.ada, replace(begun, name=f"Name {number}")) for number in range(3))
+        )
+        assert len({each.name for each in kept}) == 1
+        assert await stores.captures.get(stores.ada, begun.ref) == kept[0]
+
+    async def test_a_late_result_of_an_earlier_step_changes_nothing(self, stores: Stores) -> None:
+        begun = capture(stores, new_thread_id())
+        drafted = replace(begun, done=CaptureStep.DRAFT, draft=DRAFT)
+        await stores.captures.save(stores.ada, drafted)
+        assert await stores.captures.save(stores.ada, replace(begun, name="Late")) == drafted
+
+    async def test_a_settled_record_stays_as_it_is(self, stores: Stores) -> None:
+        begun = capture(stores, new_thread_id())
+        ended = replace(begun, status=CaptureStatus.NO_TASK, reason="none")
+        await stores.captures.save(stores.ada, ended)
+        for late in (replace(begun, done=CaptureStep.STORE), replace(begun, status=CaptureStatus.FAILED)):
+            assert await stores.captures.save(stores.ada, late) == ended
+
+    async def test_a_failed_record_is_begun_anew(self, stores: Stores) -> None:
+        begun = capture(stores, new_thread_id())
+        await stores.captures.save(stores.ada, replace(begun, done=CaptureStep.COMPARE))
+        failed = replace(begun, status=CaptureStatus.FAILED)
+        assert await stores.captures.save(stores.ada, failed) == failed
+        assert await stores.captures.save(stores.ada, begun) == begun
+
+    async def test_a_day_has_an_allowance_for_each_agent(self, stores: Stores) -> None:
+        async def take(agent_id: str = "assistant", day: date = DAY, *, limit: int = 2) -> bool:
+            return await stores.captures.take_allowance(stores.ada, agent_id, day, limit)
+
+        assert sorted([await each for each in (take(), take(), take())]) == [False, True, True]
+        assert await take("librarian")
+        assert await take(day=date(2026, 3, 15))
+        assert await stores.captures.take_allowance(stores.stranger, "assistant", DAY, 2)
+        assert await take(limit=3)
+        assert not await take("research", limit=0)

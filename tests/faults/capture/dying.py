@@ -1,0 +1,120 @@
+"""Captures over ports that die at a certain call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from baton.composition.app import App, build
+from baton.domain.capture import Capture, CaptureStatus, CaptureStep
+from tests.contracts.stores import Stores
+from tests.fakes.episodes import WorkerDied
+from tests.harness.harness import Harness
+from tests.unit.procedures.tasks import IS_TASK, OPERATOR, complete_task, drafted, equip, pending
+
+
+@dataclass
+class Dying:
+    """Counts calls of ports, and dies in front of one of them or after it."""
+
+    at: int | None = None
+    after: bool = False
+    calls: int = 0
+    noted: list[str] = field(default_factory=list)
+
+    def around(self, port: Any) -> Any:
+        return _Mortal(port, self)
+
+    async def pass_on(self, name: str, call: Callable[[], Awaitable[Any]]) -> Any:
+        self.calls += 1
+        self.noted.append(name)
+        dies = self.calls == self.at
+        if dies and not self.after:
+            raise WorkerDied
+        result = await call()
+        if dies:
+            raise WorkerDied
+        return result
+
+
+class _Mortal:
+    def __init__(self, port: Any, dying: Dying) -> None:
+        self._port, self._dying = port, dying
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._port, name)
+        if not asyncio.iscoroutinefunction(found):
+            return found
+
+        async def passed(*arguments: Any, **options: Any) -> Any:
+            return await self._dying.pass_on(name, lambda: found(*arguments, **options))
+
+        return passed
+
+
+async def harness_with_task(stores: Stores | None = None) -> Harness:
+    """A harness, over fakes or over ``stores``, whose user has completed a task."""
+    harness = equip(Harness(assistant=OPERATOR, stores=stores))
+    await complete_task(harness)
+    return harness
+
+
+def over(harness: Harness, dying: Dying) -> App:
+    """The use cases over ports that die."""
+    ports = harness.ports
+    return build(
+        cast(
+            "Any",
+            replace(
+                ports,
+                store=dying.around(ports.store),
+                capture_records=dying.around(ports.capture_records),
+                procedures=dying.around(ports.procedures),
+                embedder=dying.around(ports.embedder),
+                announcements=dying.around(ports.announcements),
+            ),
+        )
+    )
+
+
+async def carried_out(app: App, harness: Harness, steps: Iterable[CaptureStep] = CaptureStep) -> None:
+    """Run the steps as the state machine does: a step that dies is tried again."""
+    scope, ref, _ = harness.captures.started[-1]
+    for step in steps:
+        for _ in range(3):
+            harness.model.forget()
+            harness.model.script(*_answers(await harness.capture_records.get(scope, ref)))
+            try:
+                await app.procedure_capture.run(step, scope, ref)
+            except WorkerDied:
+                continue
+            break
+
+
+def _answers(known: Capture | None) -> tuple[str, ...]:
+    """What the light model says from here on."""
+    if known is None or known.done is None:
+        return (IS_TASK, drafted())
+    return (drafted(),) if known.done is CaptureStep.DETECT else ()
+
+
+async def calls_of_a_capture() -> list[str]:
+    """The calls of ports that a capture makes, in their order."""
+    harness, dying = await harness_with_task(), Dying()
+    await carried_out(over(harness, dying), harness)
+    return dying.noted
+
+
+async def check(harness: Harness, *, announced: int | None = 1) -> None:
+    """One procedure waits, and its capture is settled."""
+    assert await pending(harness) == ["report-an-outage@1"]
+    scope, ref, _ = harness.captures.started[-1]
+    record = await harness.capture_records.get(scope, ref)
+    assert record is not None
+    assert record.status is CaptureStatus.ANNOUNCED
+    told = {(tenant, each.procedure_id, each.version) for tenant, each in harness.announcements.pending}
+    assert told == {(harness.ada.tenant_id, "report-an-outage", 1)}
+    if announced is not None:
+        assert len(harness.announcements.pending) == announced

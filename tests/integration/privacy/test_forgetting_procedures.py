@@ -1,0 +1,63 @@
+"""What was captured from a conversation that is forgotten: nothing that waits stays, and nothing leads back."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton.domain.capture import Capture, CaptureRef, CaptureStep
+from baton.domain.forgetting import ForgetStatus
+from baton.domain.identity import Scope
+from baton.domain.procedure import (
+    Procedure,
+    ProcedureAction,
+    ProcedureDecision,
+    ProcedureScope,
+    ProcedureSource,
+    ProcedureStatus,
+)
+from tests.contracts.procedures import DRAFT
+from tests.contracts.stores import new_thread_id
+from tests.integration.privacy.conftest import World
+
+ADA, BOB = Scope("acme", "ada"), Scope("acme", "bob")
+
+
+async def captured(
+    world: World, scope: Scope, name: str, action: ProcedureAction | None = None, *, of: ProcedureScope
+) -> tuple[str, str]:
+    """A procedure of a conversation of its own, decided on or not; the thread's id and the procedure's."""
+    thread_id = new_thread_id()
+    await world.say(scope, thread_id, "Do it.")
+    await world.stores.captures.save(scope, Capture(CaptureRef(thread_id, "assistant", 0, 2), done=CaptureStep.STORE))
+    source = ProcedureSource(thread_id, run_id=f"r-{thread_id}", message_ids=("m-secret",))
+    draft = DRAFT.__class__(name, DRAFT.description, DRAFT.triggers, DRAFT.steps)
+    made = await world.stores.procedures.put(
+        scope, Procedure(draft, "acme", "assistant", "capture", world.clock.now(), scope=of, source=source)
+    )
+    if action is not None:
+        decision = ProcedureDecision(action, "admin", world.clock.now())
+        await world.stores.procedures.decide(scope, "assistant", made.id, made.version, decision)
+    return thread_id, made.id
+
+
+@pytest.mark.parametrize("of", list(ProcedureScope))
+async def test_a_forgotten_user_leaves_no_pending_procedure_and_no_source(world: World, of: ProcedureScope) -> None:
+    procedures = world.stores.procedures
+    waits, waiting = await captured(world, ADA, "Waits", of=of)
+    used, in_use = await captured(world, ADA, "Used", ProcedureAction.APPROVE, of=of)
+    kept, other = await captured(world, BOB, "Of another", of=of)
+    request = await world.app.forget_calls.forget_user(ADA, ADA.user_id)
+    await world.run(ADA, request.id)
+    done = await world.app.forget_calls.get(ADA, request.id)
+    assert (done.status, done.residue) == (ForgetStatus.COMPLETED, {})
+    assert await procedures.get(ADA, "assistant", waiting) is None
+    approved = await procedures.get(ADA, "assistant", in_use)
+    assert approved is not None
+    assert (approved.status, approved.source) == (ProcedureStatus.APPROVED, None)
+    assert await procedures.approved(ADA, "assistant", of=of) == [approved]
+    stays = await procedures.get(BOB, "assistant", other)
+    assert stays is not None
+    assert stays.source is not None
+    assert stays.source.thread_id == kept
+    items = [item for item in world.items() if waits in repr(item) or used in repr(item)]
+    assert all("PROCEDURE" not in repr(item) and "CAPTURE" not in item["SK"] for item in items)
