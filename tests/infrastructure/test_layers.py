@@ -27,9 +27,11 @@ BUILT = {
 }
 """Layer -> the folder with its makefile."""
 
+PRUNED = [part for name in ("charset-normalizer", "cryptography", "typing-extensions") for part in ("--prune", name)]
+"""What the extraction layer leaves to the dependencies' one."""
 OF_PACKAGES = {
     "DependenciesLayer": ("--no-default-groups", "--no-emit-project"),
-    "ExtractionLayer": ("--only-group", "extraction", "--prune", "cryptography", "--prune", "typing-extensions"),
+    "ExtractionLayer": ("--only-group", "extraction", *PRUNED),
 }
 """Layer -> which packages of the lock file it has."""
 
@@ -103,6 +105,8 @@ def answer_of(
         for part in (layers / layer).iterdir():
             (opt / part.name).mkdir(exist_ok=True)
             for item in part.iterdir():
+                if item.name in (".lock", "bin"):  # of the installation; the makefiles remove them
+                    continue
                 (opt / part.name / item.name).symlink_to(item)
     module, _, handler = function.handler.rpartition(".")
     wanted = {

@@ -186,7 +186,7 @@ def test_a_documents_steps_run_in_the_order_of_their_declaration() -> None:
 
 def test_few_batches_are_embedded_at_once_and_a_busy_embedder_is_asked_again_for_half_an_hour() -> None:
     batches = machine(ROOT / "statemachines/ingest_document.asl.json")["States"]["IndexBatches"]
-    assert batches["MaxConcurrency"] == 4
+    assert batches["MaxConcurrency"] == 2
     (task,) = tasks(batches["ItemProcessor"])
     (busy,) = [retry for retry in task["Retry"] if "EmbedderUnavailable" in retry["ErrorEquals"]]
     waits = [min(busy["IntervalSeconds"] * 2**number, busy["MaxDelaySeconds"]) for number in range(busy["MaxAttempts"])]

@@ -173,7 +173,7 @@ def test_ingestion_is_told_of_every_content_of_a_document_and_of_nothing_else(pr
     key = f"acme/~documents/knowledge/doc_{'0' * 32}/1/original"
     assert rule.matches(product_stack.bucket, key)
     assert not rule.matches("another-bucket", key)
-    for other in (key.replace("original", "work/parts/00000.json"), f"acme/{'0' * 32}/files/original"):
+    for other in (key.replace("original", "steps/parts/00000.json"), f"acme/{'0' * 32}/files/original"):
         assert not rule.matches(product_stack.bucket, other)
 
 

@@ -77,10 +77,10 @@ class S3Documents:
             return body.read()
 
     async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
-        prefix = _key(scope, document, version, "" if with_original else "work/")
+        prefix = _key(scope, document, version, "" if with_original else "steps/")
         return await S3Erasure(self.client, self.bucket).sweep_below(prefix)
 
 
 def _key(scope: Scope, document: Document, version: int, name: str) -> str:
-    place = name if name in ("", "work/", ORIGINAL) else f"work/{name}"
+    place = name if name in ("", "steps/", ORIGINAL) else f"steps/{name}"
     return f"{scope.tenant_id}/~documents/{document.agent_id}/{document.id}/{version}/{place}"

@@ -53,6 +53,10 @@ CHECKED, EXTRACTED, CHUNKED, INDEXED = 2, 30, 35, 95
 """Percent of the progress that are reached after these steps. The rest is the activation."""
 MAX_TITLE = 200
 """Characters of a title that a document gives itself."""
+NO_TITLES = frozenset(
+    {"untitled", "unknown", "document", "document1", "presentation", "powerpoint presentation", "title"}
+)
+"""What programs write where nobody has given a title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +285,7 @@ def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:
 
 def _title(document: Document, texts: Sequence[ExtractedText]) -> str:
     """Return the title that a document gives itself, if it has only the name of its file as yet."""
-    own = next((text.title for text in texts if text.title and text.title.strip()), None)
-    if own is None or document.title != document.latest.name:
+    own = next((" ".join(text.title.split()) for text in texts if text.title), "")
+    if not own or own.casefold() in NO_TITLES or document.title != document.latest.name:
         return document.title
-    return " ".join(own.split())[:MAX_TITLE]
+    return own[:MAX_TITLE]

@@ -10,8 +10,10 @@ from pydantic import TypeAdapter
 from baton.domain.extracted import Chunk, ExtractedText
 from baton.off_loop import off_loop
 
-BATCH = 128
-"""Chunks that are embedded and indexed at once: up to a dozen requests of the embedder, four at the same time."""
+MIN_BATCH, MAX_BATCH = 16, 64
+"""Chunks that are embedded and indexed at once. The most are some requests of the embedder, four at the same time."""
+MANY_BATCHES = 25
+"""Into how many batches a document is divided unless they are too small then: progress is noted after each."""
 
 
 def part_name(index: int) -> str:
@@ -26,7 +28,8 @@ def batch_name(index: int) -> str:
 
 def batches_of(chunks: Sequence[Chunk]) -> list[Sequence[Chunk]]:
     """Divide chunks into batches."""
-    return [chunks[start : start + BATCH] for start in range(0, len(chunks), BATCH)]
+    size = min(MAX_BATCH, max(MIN_BATCH, len(chunks) // MANY_BATCHES))
+    return [chunks[start : start + size] for start in range(0, len(chunks), size)]
 
 
 def packed_text(text: ExtractedText) -> bytes:

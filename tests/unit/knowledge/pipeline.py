@@ -78,12 +78,17 @@ class Pipeline:
         if shared is None:
             self.documents.before_write = self.files.before_write = self.writes.before
             self.documents.after_write = self.writes.after
+        self.use(self.documents, self.files, self.index)
+
+    def use(self, documents: Any, files: Any, index: Any) -> None:
+        """Work with these stores."""
+        self.documents, self.files, self.index = documents, files, index
         self.app: App = build(
             FakePorts.over(
                 in_memory(self.clock),
-                documents=self.documents,
-                document_files=self.files,
-                search=self.index,
+                documents=documents,
+                document_files=files,
+                search=index,
                 embedder=self.embedder,
                 ingestions=self.ingestions,
             )

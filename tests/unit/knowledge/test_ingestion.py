@@ -250,7 +250,7 @@ async def test_steps_in_any_order_and_number_never_leave_anything_half_done(
         if number == min(moment, len(steps)):
             if event == "replace":
                 newest = await pipeline.replace(ref)
-                await pipeline.upload(newest, text_of(3, "Nuts"))
+                await pipeline.upload(newest, text_of(5, "Nuts"))
             elif event == "delete":
                 await pipeline.delete(ref)
         about = type(ref)(ref.tenant_id, ref.agent_id, ref.document_id, version)
@@ -357,7 +357,7 @@ async def test_an_event_starts_the_pipeline_of_its_version_once(pipeline: Pipeli
     key = f"acme/~documents/{AGENT}/{ref.document_id}/1/original"
     for _ in range(2):
         assert await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": key}}}) == {"started": True}
-    for other in (key + "/x", key.replace("original", "work/parts/00000.json"), "acme/files/original", ""):
+    for other in (key + "/x", key.replace("original", "steps/parts/00000.json"), "acme/files/original", ""):
         assert await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": other}}}) == {"started": False}
     assert pipeline.ingestions.started == [(ref, 0)]
 

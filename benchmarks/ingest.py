@@ -1,0 +1,229 @@
+"""How long ingestion takes beside the embedder, and its memory: ``python -m benchmarks.ingest``.
+
+Each document goes through the steps of ``ingest_document``, one after the other, with Baton's own adapters: records in
+DynamoDB Local, files in moto's S3, chunks in the embedded index. The embedder is the local cloud's MiniLM, in this
+process. Extraction and chunking of all documents come first, so that their peak of memory is told without the model's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import resource
+import tempfile
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from baton.adapters.dynamodb.documents import DynamoDocuments
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.s3_documents import S3Documents
+from baton.adapters.sqlite_index import SqliteIndex
+from baton.composition.app import App, build
+from baton.composition.aws import AwsPorts
+from baton.domain.document import UPLOAD_WAIT, Document, DocumentFormat, DocumentRef, DocumentVersion, VersionStatus
+from baton.domain.identity import Scope
+from baton.domain.search import Vector
+from baton.ports.clock import SystemClock
+from baton.ports.documents import ORIGINAL
+from baton.ports.embedder import Embedder
+from benchmarks.document_set import Made, document_set, pdf
+from benchmarks.recall import LocalEmbedder
+from benchmarks.report import machine, table
+from benchmarks.s3_process import S3Process
+from local.engines.clients import client
+from local.engines.dynamodb import DynamoDBLocal
+from local.resources import create_bucket, create_table
+from local.settings import ROOT, default_cache_dir
+from local.stack import read_stack
+from local.template import Endpoints
+
+SCOPE = Scope("benchmark", "ada")
+AGENT = "knowledge"
+BUCKET = "documents"
+WANTED_SHARE = 20
+"""Percent of the time that may be spent outside the embedder."""
+
+
+class TimedEmbedder:
+    """Implements ``ports.embedder.Embedder``: another one whose time is measured. It is loaded when first used."""
+
+    def __init__(self) -> None:
+        self.seconds = self.cpu_seconds = 0.0
+        self.texts = 0
+        self._embedder: Embedder | None = None
+
+    @property
+    def name(self) -> str:
+        return LocalEmbedder.name
+
+    @property
+    def dimensions(self) -> int:
+        return LocalEmbedder.dimensions
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        self._embedder = self._embedder or LocalEmbedder()
+        begun, cpu_begun = time.perf_counter(), time.process_time()
+        vectors = await self._embedder.embed(texts)
+        self.seconds += time.perf_counter() - begun
+        self.cpu_seconds += time.process_time() - cpu_begun
+        self.texts += len(texts)
+        return vectors
+
+
+class NoStarts:
+    """Implements ``ports.documents.Ingestions``: the benchmark carries out the steps itself."""
+
+    async def start(self, ref: DocumentRef, *, attempt: int) -> None:
+        return
+
+
+class _Ports(AwsPorts):
+    """A deployment's ports, but for those that are given."""
+
+    def __init__(self, **given: Any) -> None:
+        for name, port in given.items():
+            setattr(self, name, port)
+
+
+@dataclass(slots=True)
+class Ingested:
+    """The measurements of one document."""
+
+    made: Made
+    ref: DocumentRef
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By step."""
+    cpu_seconds: float = 0.0
+    """Of all steps, in this process."""
+    embedding: float = 0.0
+    """Seconds in the embedder."""
+    embedded: int = 0
+    """Texts."""
+    pages: int | None = None
+    chunks: int = 0
+    batches: int = 0
+
+    @property
+    def outside(self) -> float:
+        """Seconds outside the embedder."""
+        return sum(self.seconds.values()) - self.embedding
+
+
+async def measured(app: App, ports: Any, made: Made) -> Ingested:
+    """Upload a document and carry out the steps up to its chunks."""
+    now = ports.clock.now()
+    first = DocumentVersion(1, VersionStatus.WAITING, made.name, made.content_type, len(made.body), "ada", now)
+    document_id = f"doc_{uuid.uuid4().hex}"
+    document = Document(document_id, AGENT, made.name, now, now, next=first, check_at=now + UPLOAD_WAIT)
+    await ports.documents.create(SCOPE, document)
+    await ports.document_files.write(SCOPE, document, 1, ORIGINAL, made.body)
+    done = Ingested(made, DocumentRef(SCOPE.tenant_id, AGENT, document_id, 1))
+    checked = await _step(app, done, "check")
+    for index, part in enumerate(checked["parts"]):
+        details = {"format": checked["format"], "part": part, "index": index, "count": checked["count"]}
+        await _step(app, done, "extract", **details)
+    chunked = await _step(app, done, "chunk", parts=checked["count"])
+    done.batches = chunked["count"]
+    return done
+
+
+async def indexed(app: App, ports: Any, done: Ingested, embedder: TimedEmbedder) -> None:
+    """Carry out the other steps."""
+    before, texts = embedder.seconds, embedder.texts
+    for batch in range(done.batches):
+        await _step(app, done, "index", batch=batch, count=done.batches)
+    await _step(app, done, "activate")
+    done.embedding, done.embedded = embedder.seconds - before, embedder.texts - texts
+    document = await ports.documents.get(SCOPE, AGENT, done.ref.document_id)
+    if document is None or document.active is None:
+        raise RuntimeError(f"{done.made.name} was not ingested: {document}")
+    done.pages, done.chunks = document.active.pages, document.active.chunks or 0
+
+
+async def _step(app: App, done: Ingested, step: str, **details: Any) -> dict[str, Any]:
+    described = {"tenantId": done.ref.tenant_id, "agentId": AGENT, "documentId": done.ref.document_id, "version": 1}
+    begun, cpu_begun = time.perf_counter(), time.process_time()
+    answer = await app.ingestion_events.step({"step": step, "document": described, **details})
+    done.seconds[step] = done.seconds.get(step, 0.0) + time.perf_counter() - begun
+    done.cpu_seconds += time.process_time() - cpu_begun
+    return answer
+
+
+def _peak() -> int:
+    """Return the most memory that this process had so far, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+async def measure(ports: Any, embedder: TimedEmbedder, chosen: Sequence[Made]) -> None:
+    """Ingest the documents and print the tables."""
+    app = build(ports)
+    warm = Made("warm.pdf", DocumentFormat.PDF, pdf(10, tables=True))
+    await measured(app, ports, warm)  # loads the libraries, which a worker does once
+    begun = _peak()
+    done = [await measured(app, ports, made) for made in chosen]
+    read = _peak()
+    for each in done:
+        await indexed(app, ports, each, embedder)
+    head = ["document", "KiB", "pages", "chunks", "extract s", "chunk s", "index s", "of it embedder s", "outside %"]
+    rows = [
+        [
+            each.made.name,
+            len(each.made.body) // 1024,
+            each.pages or "-",
+            each.chunks,
+            *(f"{each.seconds[step]:.2f}" for step in ("extract", "chunk", "index")),
+            f"{each.embedding:.1f}",
+            f"{100 * each.outside / (each.outside + each.embedding):.1f}",
+        ]
+        for each in done
+    ]
+    outside, embedding = sum(each.outside for each in done), sum(each.embedding for each in done)
+    share = 100 * outside / (outside + embedding)
+    print(machine() + "\n")
+    print(table(head, rows))
+    cpu = sum(each.cpu_seconds for each in done)
+    cpu_share = 100 * (cpu - embedder.cpu_seconds) / cpu
+    print(f"\nCPU time outside the embedder: {cpu - embedder.cpu_seconds:.1f} of {cpu:.1f} s ({cpu_share:.1f} %).")
+    texts = sum(each.embedded for each in done)
+    print(f"Outside the embedder: {share:.1f} % of the time (wanted: under {WANTED_SHARE} %).")
+    print(f"Embedder: {texts} texts, {1000 * embedding / texts:.1f} ms each.")
+    print(
+        f"Peak of memory: {begun} MiB before, {read} MiB after all extraction and chunking, {_peak()} MiB at the end."
+    )
+
+
+def main() -> None:
+    """Read the arguments and measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", help="the documents whose names contain this")
+    arguments = parser.parse_args()
+    chosen = [made for made in document_set() if arguments.only is None or arguments.only in made.name]
+    nowhere = Endpoints(gateway="http://-", sockets="ws://-", connections="http://-", queues="http://-")
+    stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, nowhere)
+    engine, s3_process = DynamoDBLocal(default_cache_dir(), None, print), S3Process()
+    try:
+        dynamodb, s3 = client("dynamodb", engine.start()), client("s3", s3_process.start())
+        create_bucket(s3, BUCKET)
+        clock, embedder = SystemClock(), TimedEmbedder()
+        with tempfile.TemporaryDirectory() as folder:
+            ports = _Ports(
+                clock=clock,
+                documents=DynamoDocuments(Table.of(dynamodb, create_table(dynamodb, stack.table))),
+                document_files=S3Documents(s3, BUCKET, clock),
+                search=SqliteIndex(Path(folder), embedder.dimensions),
+                embedder=embedder,
+                ingestions=NoStarts(),
+                forget_wait_seconds=0.0,
+            )
+            asyncio.run(measure(cast("Any", ports), embedder, chosen))
+    finally:
+        engine.stop()
+        s3_process.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""An upload becomes an agent's knowledge: stored object, event, state machine, in the running product."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import subprocess
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from baton.adapters.dynamodb.documents import DynamoDocuments
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.s3_documents import S3Documents
+from baton.adapters.s3_files import s3_client
+from baton.adapters.step_functions import StepFunctionsIngestions
+from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
+from baton.domain.identity import Scope
+from baton.ports.clock import SystemClock
+from baton.ports.files import Upload
+from local.engines.clients import client
+from tests import documents
+from tests.e2e.cloud import RunningCloud
+
+PATIENCE_SECONDS = 60
+AGENT = "knowledge"
+CLOCK = SystemClock()
+
+
+@dataclass
+class Desk:
+    """One tenant's documents in the running product."""
+
+    store: DynamoDocuments
+    files: S3Documents
+    ingestions: StepFunctionsIngestions
+    scope: Scope
+
+    async def create(self, name: str, content_type: str, body: bytes) -> tuple[Document, Upload]:
+        now = CLOCK.now()
+        digest = hashlib.sha256(body).hexdigest()
+        first = DocumentVersion(1, VersionStatus.WAITING, name, content_type, len(body), "ada", now, sha256=digest)
+        document_id = f"doc_{uuid.uuid4().hex}"
+        document = Document(document_id, AGENT, name, now, now, next=first, check_at=now + UPLOAD_WAIT)
+        stored = await self.store.create(self.scope, document)
+        return stored, await self.files.presign_upload(self.scope, stored, 1, content_type, len(body), digest)
+
+    async def get(self, document: Document) -> Document:
+        found = await self.store.get(self.scope, AGENT, document.id)
+        assert found is not None
+        return found
+
+    async def settled(self, document: Document) -> tuple[Document, list[int]]:
+        """The document when its newest version is ready or has failed, and the progress that was seen."""
+        seen: list[int] = []
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                found = await self.get(document)
+                seen.append(found.latest.progress)
+                if found.latest.status in (VersionStatus.READY, VersionStatus.FAILED):
+                    return found, seen
+                await asyncio.sleep(0.05)
+
+    async def delete(self, document: Document) -> None:
+        """Delete it, and wait until it is gone."""
+        while (deleted := await self.store.save(self.scope, (await self.get(document)).deleted(CLOCK.now()))) is None:
+            pass
+        ref = DocumentRef(self.scope.tenant_id, AGENT, document.id, 1)
+        await self.ingestions.start(ref, attempt=deleted.attempt)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                if await self.store.get(self.scope, AGENT, document.id) is None:
+                    return
+                await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+def desk(demo_cloud: RunningCloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    here = demo_cloud.environment
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, here[name])
+    table, s3 = client("dynamodb", here["AWS_ENDPOINT_URL_DYNAMODB"]), s3_client(here["AWS_ENDPOINT_URL_S3"])
+    machines = client("stepfunctions", here["AWS_ENDPOINT_URL"])
+    yield Desk(
+        DynamoDocuments(Table.of(table, here["BATON_TABLE"])),
+        S3Documents(s3, here["BATON_BUCKET"], CLOCK),
+        StepFunctionsIngestions(machines, here["BATON_INGEST_DOCUMENT_ARN"]),
+        Scope(f"t-{uuid.uuid4().hex}", "ada"),
+    )
+    for each in (table, s3, machines):
+        each.close()
+
+
+async def test_an_upload_by_curl_is_ready_after_a_while_and_leaves_nothing_when_it_is_deleted(
+    desk: Desk, tmp_path: Path
+) -> None:
+    pages = [(f"Chapter {number}", [f"The code of room {number} is {number * 7}."]) for number in range(1, 46)]
+    file = tmp_path / "handbook.pdf"
+    file.write_bytes(documents.pdf(pages, title="Handbook"))
+    document, upload = await desk.create(file.name, documents.PDF, file.read_bytes())
+    headers = [part for name, value in upload.headers.items() for part in ("-H", f"{name}: {value}")]
+    command = ["curl", "-sS", "--noproxy", "*", "-f", "-X", upload.method, *headers, "-T", str(file), upload.url]
+    await asyncio.to_thread(subprocess.run, command, check=True, timeout=30)
+
+    ready, seen = await desk.settled(document)
+
+    version = ready.active
+    assert version is not None, ready.latest
+    assert (ready.title, version.pages, version.progress) == ("Handbook", 45, 100)
+    assert version.chunks
+    assert seen == sorted(seen)
+
+    await desk.delete(document)
+
+    prefix = f"{desk.scope.tenant_id}/~documents/{AGENT}/{document.id}/"
+    assert "Versions" not in desk.files.client.list_object_versions(Bucket=desk.files.bucket, Prefix=prefix)
+
+
+async def test_a_file_that_cannot_be_read_says_why(desk: Desk) -> None:
+    body = documents.pdf([("", ["secret"])], password="open sesame")
+    document, upload = await desk.create("secret.pdf", documents.PDF, body)
+    async with httpx.AsyncClient(trust_env=False) as http:
+        stored = await http.request(upload.method, upload.url, headers=upload.headers, content=body)
+    assert stored.status_code == 200
+    failed, _ = await desk.settled(document)
+    assert (failed.latest.error_code, failed.active) == ("document_encrypted", None)
+    assert failed.latest.error
