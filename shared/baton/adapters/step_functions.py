@@ -78,7 +78,10 @@ class StepFunctionsCaptures:
             "endOrdinal": ref.end_ordinal,
             "attempt": attempt,
         }
-        name = f"{ref.thread_id}-{ref.first_ordinal}-{ref.end_ordinal}-{attempt}"
+        # A name is the account's, and two tenants may have threads of the same id; a forgotten one's may be used again.
+        created_at = to_millis(ref.thread_created_at) if ref.thread_created_at is not None else ""
+        place = _hashed(scope.tenant_id, ref.thread_id, created_at)
+        name = f"{place}-{ref.first_ordinal}-{ref.end_ordinal}-{attempt}"
         await _start(self.client, self.state_machine_arn, name, described)
 
 
@@ -97,8 +100,13 @@ class StepFunctionsIngestions:
             "version": ref.version,
         }
         # Documents of different tenants and agents may have the same id, and a name is the account's.
-        place = hashlib.sha256(f"{ref.tenant_id}/{ref.agent_id}/{ref.document_id}".encode()).hexdigest()[:32]
+        place = _hashed(ref.tenant_id, ref.agent_id, ref.document_id)
         await _start(self.client, self.state_machine_arn, f"{place}-{ref.version}-{attempt}", described)
+
+
+def _hashed(*place: object) -> str:
+    """Return a part of a name for something that one tenant has. Ids have no slashes in front of the last one."""
+    return hashlib.sha256("/".join(map(str, place)).encode()).hexdigest()[:32]
 
 
 async def _start(client: SFNClient, arn: str, name: str, described: dict[str, Any]) -> None:
