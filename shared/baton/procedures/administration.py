@@ -109,7 +109,7 @@ class ProcedureAdministration:
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.create")
         saved = await self._store.put(scope, self._pending(scope, agent_id, draft, of))
         await self._record(scope, agent_id, saved, "procedure.create", "pending")
-        return saved
+        return _for_reader(scope, saved)  # it may be one that was captured
 
     async def change(
         self, scope: Scope, agent_id: str, procedure_id: str, draft: ProcedureDraft, *, version: int

@@ -396,3 +396,17 @@ async def test_the_source_is_shown_to_those_who_decide(served: Served) -> None:
         tried = (await served.post(f"{PATH}/match", {"query": "send slack alert"}, *permissions)).json()
         found = tried["items"][0]["source"]
         assert (found and found["threadId"]) == shown
+
+
+async def test_writing_what_was_captured_already_does_not_show_its_source(served: Served) -> None:
+    store, scope = served.harness.procedures, served.harness.ada
+    await created(served)
+    written = await store.get(scope, "assistant", "slack-alert")
+    assert written is not None
+    captured = replace(
+        written,
+        draft=replace(written.draft, name="Captured"),
+        source=ProcedureSource("t-1", run_id="r-1", message_ids=("m-1",)),
+    )
+    await store.put(scope, captured)
+    assert (await created(served, user="eve", name="Captured"))["source"] is None
