@@ -40,7 +40,7 @@ from baton.domain.errors import (
     UnknownAgent,
     UnknownProcedure,
 )
-from baton.domain.identity import Scope, is_printable
+from baton.domain.identity import is_printable
 from baton.domain.procedure import (
     InvalidProcedure,
     ProcedureAction,

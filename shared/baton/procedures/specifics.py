@@ -1,8 +1,8 @@
 """Replacing what was specific to one conversation by placeholders: ``{channel}`` instead of ``#ops``.
 
-Three rules apply one after the other: literal arguments of the task's tool calls and names from their results, personal
-data that the detector finds, and whatever looks like an id, a key or an address. The tools' own vocabulary (their names, and the values that
-their schemas list) is not specific.
+Three rules apply one after the other: literal arguments of the task's tool calls and names from their results,
+personal data that the detector finds, and whatever looks like an id, a key or an address. The tools' own vocabulary
+(their names, and the values that their schemas list) is not specific.
 """
 
 from __future__ import annotations
