@@ -17,7 +17,7 @@ from typing import Any
 from baton.domain.identity import is_printable
 from baton.domain.json_schema import problems
 from baton.domain.tool import BUILTIN_TOOLS
-from baton.domain.triggers import MAX_TRIGGER, checked_trigger, matching
+from baton.domain.triggers import MAX_PATTERN_SIZE, MAX_TRIGGER, checked_trigger, matching, pattern_size
 
 PROCEDURE_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -286,7 +286,8 @@ def _text_problems(draft: ProcedureDraft) -> Iterable[str]:
     yield from (f"{where} must be printable text" for where, text in texts if not is_printable(text, len(text)))
     for trigger in draft.triggers:
         try:
-            checked_trigger(trigger)
+            if pattern_size(checked_trigger(trigger)) > MAX_PATTERN_SIZE:
+                yield f"the pattern {trigger!r} stands for too much: write smaller numbers of repetitions"
         except ValueError as error:
             yield str(error)
     for tool in draft.allowed_tools:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUna
 from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.domain.procedure_set import ProcedureSet, TriggeredProcedure
 from baton.domain.search import IndexName, Vector
 from baton.domain.tool_call import ToolCall
 from baton.memory.episodes.episode_documents import PAIR, WINDOW
@@ -463,6 +465,30 @@ async def test_triggers_match_even_if_everything_else_is_slow() -> None:
     await teach(harness, "Cats", "cat called")
     await harness.say(content=QUESTION)
     assert "The message matches the skill 'Cats'" in told(harness)
+
+
+class Noted(ProcedureSet):
+    """Notes in which threads messages are compared with triggers."""
+
+    def triggered(self, text: str) -> list[TriggeredProcedure]:
+        self.threads = [*getattr(self, "threads", []), threading.get_ident()]
+        return super().triggered(text)
+
+
+async def test_a_long_message_is_compared_with_many_triggers_beside_the_event_loop() -> None:
+    harness = Harness(recalls=True)
+    steps = (ProcedureStep("Post it."),)
+    draft = ProcedureDraft("Alert", "Posts.", tuple(f"send the alert {number}" for number in range(20)), steps)
+    one = Procedure(draft, "acme", "assistant", "ada", harness.clock.now(), 1, ProcedureStatus.APPROVED)
+    noted = Noted([one])
+
+    async def procedures() -> ProcedureSet:
+        return noted
+
+    for text in ("Hello", "Hello " * 3000):
+        await harness.app.recall.recall(harness.ada, ASSISTANT, text, procedures=procedures)
+    here = threading.get_ident()
+    assert [each == here for each in noted.threads] == [True, False]
 
 
 def with_deadline(harness: Harness, milliseconds: float) -> None:
