@@ -12,6 +12,7 @@ from baton.domain.message import Content, OutcomeType, Role, RunEnd, StoredMessa
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark
 from baton.domain.usage import Usage
+from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.audit import AuditLog
 from baton.ports.episodes import Episodes
 from baton.ports.handoffs import HandoffStore
@@ -42,6 +43,7 @@ class Stores:
     handoffs: HandoffStore
     workflows: WorkflowStore
     skills: SkillStore
+    a2a_tasks: A2ATasks
     clock: FakeClock
     audit_records: Callable[[Scope], Awaitable[list[dict[str, Any]]]]
     """The audit records of a tenant, oldest first: action, outcome, user_id, thread_id and detail."""

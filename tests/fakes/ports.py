@@ -10,6 +10,7 @@ from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.domain.inspection_policy import InspectionPolicy
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.memory.recall.recall import DEADLINE
+from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
 from baton.ports.audit import AuditLog
@@ -39,6 +40,7 @@ from baton.ports.tools import Tools
 from baton.ports.turn_queue import TurnQueue
 from baton.ports.workflows import WorkflowStore
 from tests.contracts.stores import Stores
+from tests.fakes.a2a_tasks import FakeA2ATasks
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.chat_model import ScriptedChatModel
@@ -76,6 +78,7 @@ class FakePorts:
     episodes: Episodes
     idle: IdleThreads
     audit: AuditLog
+    a2a_tasks: A2ATasks = field(default_factory=FakeA2ATasks)
     files: Files = field(default_factory=FakeFiles)
     context_records: ContextRecords = field(default_factory=FakeContextRecords)
     inspection_policy: InspectionPolicy = field(default_factory=InspectionPolicy)
@@ -112,4 +115,4 @@ class FakePorts:
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
         names = ("clock", "store", "log", "live", "records", "handoffs", "workflows", "skills", "episodes", "idle")
-        return cls(**{name: getattr(stores, name) for name in (*names, "audit")} | others)
+        return cls(**{name: getattr(stores, name) for name in (*names, "audit", "a2a_tasks")} | others)

@@ -6,6 +6,7 @@ from typing import Any
 
 from baton.domain.identity import Scope
 from tests.contracts.stores import Stores
+from tests.fakes.a2a_tasks import FakeA2ATasks
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.clock import FakeClock
 from tests.fakes.episodes import FakeEpisodes
@@ -49,6 +50,7 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
         FakeHandoffs(audit),
         FakeWorkflows(clock),
         FakeSkills(),
+        FakeA2ATasks(),
         clock,
         audit_records,
     )

@@ -17,6 +17,7 @@ from baton.requests.parsing import message_request
 from baton.requests.turn_requests import MessageRequest
 from baton.turns.committing import FinishedRun
 from tests.contracts.stores import Stores
+from tests.fakes.a2a_tasks import FakeA2ATasks
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.audit import FakeAuditLog
@@ -82,6 +83,7 @@ class Harness:
         self.handoffs = FakeHandoffs(self.audit)
         self.workflows = FakeWorkflows(self.clock)
         self.skills = FakeSkills()
+        self.a2a_tasks = FakeA2ATasks()
         self.idle = FakeIdleThreads(self.store, self.clock)
         self.ada = Scope("acme", "ada")
         if self.stores is not None:
@@ -103,6 +105,7 @@ class Harness:
             handoffs=self.handoffs,
             workflows=self.workflows,
             skills=self.skills,
+            a2a_tasks=self.a2a_tasks,
             episodes=self.episodes,
             idle=self.idle,
             audit=self.audit,
@@ -126,7 +129,7 @@ class Harness:
 
     def _move_into(self, stores: Stores) -> None:
         """Keep everything there, in a tenant of its own and at its clock."""
-        names = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "skills", "idle")
+        names = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "skills", "idle", "a2a_tasks")
         for name in (*names, "audit", "clock"):
             setattr(self, name, getattr(stores, name))
         self.ada = stores.ada

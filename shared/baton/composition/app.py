@@ -93,6 +93,7 @@ class App:
             ports.queue_records,
             ports.clock,
             ports.forget_requests,
+            ports.a2a_tasks,
         )
 
     @cached_property
@@ -102,7 +103,14 @@ class App:
 
         ports = self.ports
         return QueuedTurns(
-            self.turns, self.closer, self.history_summaries, ports.connections, None, ports.clock, ports.forget_requests
+            self.turns,
+            self.closer,
+            self.history_summaries,
+            ports.connections,
+            None,
+            ports.clock,
+            ports.forget_requests,
+            ports.a2a_tasks,
         )
 
     @cached_property

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from baton.domain.inspection_policy import InspectionPolicy
     from baton.domain.lease_times import LeaseTimes
+    from baton.ports.a2a_tasks import A2ATasks
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
     from baton.ports.audit import AuditLog
@@ -85,6 +86,11 @@ class Ports(Protocol):
     @property
     def workflows(self) -> WorkflowStore:
         """Guided workflows."""
+        ...
+
+    @property
+    def a2a_tasks(self) -> A2ATasks:
+        """Marks of A2A tasks."""
         ...
 
     @property

@@ -129,6 +129,11 @@ def derived_record_id(thread_id: str, action: str, about: str) -> str:
     return str(uuid.uuid5(uuid.UUID(thread_id), f"audit\0{action}\0{about}"))
 
 
+def is_thread_id(text: str) -> bool:
+    """Return whether ``text`` is the canonical id of a thread: a UUID in lower case."""
+    return text == text.lower() and _as_uuid(text) is not None
+
+
 def _user_space(scope: Scope) -> uuid.UUID:
     return uuid.uuid5(uuid.uuid5(_THREADS, scope.tenant_id), scope.user_id)
 

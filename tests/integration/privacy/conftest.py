@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.erasure import DynamoErasure
@@ -71,6 +72,7 @@ class World:
             DynamoHandoffs(table, bodies),
             DynamoWorkflows(table, clock),
             DynamoSkills(table),
+            DynamoA2ATasks(table),
             clock,
             no_records,
         )

@@ -11,6 +11,7 @@ import pytest
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
@@ -68,6 +69,7 @@ class Engine:
             DynamoHandoffs(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoWorkflows(self.table, clock),
             DynamoSkills(self.table),
+            DynamoA2ATasks(self.table),
             clock,
             audit_records,
         )
