@@ -29,6 +29,7 @@ from baton.api import (
     turns,
     workflows,
 )
+from baton.api.a2a import router as a2a_router
 from baton.api.body_limit import BodyLimit
 from baton.api.described import DescribedApi
 from baton.api.paths import EncodedSegments
@@ -51,9 +52,16 @@ Events are [AG-UI 1.0](https://docs.ag-ui.com); errors are RFC 9457 problem deta
 
 
 def create_app(
-    services: Callable[[], ApiServices], *, origins: Sequence[str] = ("*",), timing: Timing | None = None
+    services: Callable[[], ApiServices],
+    *,
+    origins: Sequence[str] = ("*",),
+    timing: Timing | None = None,
+    open_a2a: bool = False,
 ) -> FastAPI:
-    """Return the HTTP API. ``services`` is called by the first request that needs them."""
+    """Return the HTTP API. ``services`` is called by the first request that needs them.
+
+    ``open_a2a``: A2A calls may come without a token (``a2a.router``).
+    """
     app = DescribedApi(
         title="Baton",
         version=__version__,
@@ -65,6 +73,7 @@ def create_app(
     )
     app.state.services = services
     app.state.timing = timing or Timing()
+    app.state.open_a2a = open_a2a
     problems.install(app)
     app.add_middleware(BodyLimit)
     app.add_middleware(EncodedSegments)
@@ -93,6 +102,7 @@ def create_app(
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")
     app.include_router(health.router)
+    app.include_router(a2a_router.router)
 
     @app.get("/v1/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:

@@ -19,6 +19,7 @@ from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
+from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
@@ -30,6 +31,7 @@ from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
+from baton.ports.turn_queue import TurnQueue
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
 from baton.sessions.importing import Importer
@@ -62,6 +64,8 @@ class ApiServices:
     forget_requests: ForgetRequests
     erasure: Erasure
     clock: Clock
+    queue: TurnQueue
+    a2a_tasks: A2ATasks
     episodes: Episodes
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
@@ -94,6 +98,8 @@ class ApiServices:
             forget_requests=ports.forget_requests,
             erasure=ports.erasure,
             clock=ports.clock,
+            queue=ports.queue,
+            a2a_tasks=ports.a2a_tasks,
             episodes=ports.episodes,
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
+from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
