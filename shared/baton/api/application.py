@@ -29,7 +29,9 @@ from baton.api import (
     turns,
     workflows,
 )
+from baton.api.a2a import card_router
 from baton.api.a2a import router as a2a_router
+from baton.api.a2a.access import A2AAccess
 from baton.api.body_limit import BodyLimit
 from baton.api.described import DescribedApi
 from baton.api.paths import EncodedSegments
@@ -56,11 +58,11 @@ def create_app(
     *,
     origins: Sequence[str] = ("*",),
     timing: Timing | None = None,
-    open_a2a: bool = False,
+    a2a: A2AAccess | None = None,
 ) -> FastAPI:
     """Return the HTTP API. ``services`` is called by the first request that needs them.
 
-    ``open_a2a``: A2A calls may come without a token (``a2a.router``).
+    ``a2a``: who may call over A2A; by default holders of a token only.
     """
     app = DescribedApi(
         title="Baton",
@@ -73,7 +75,7 @@ def create_app(
     )
     app.state.services = services
     app.state.timing = timing or Timing()
-    app.state.open_a2a = open_a2a
+    app.state.a2a = a2a or A2AAccess()
     problems.install(app)
     app.add_middleware(BodyLimit)
     app.add_middleware(EncodedSegments)
@@ -103,6 +105,7 @@ def create_app(
         app.include_router(router, prefix="/v1")
     app.include_router(health.router)
     app.include_router(a2a_router.router)
+    app.include_router(card_router.router)
 
     @app.get("/v1/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:

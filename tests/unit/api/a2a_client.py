@@ -75,16 +75,18 @@ class A2AServed(Served):
         version: str | None = None,
     ) -> Json:
         """One call; its response. Of a stream, the first event."""
-        return (await self.calls(
-            method,
-            params,
-            *permissions,
-            user=user,
-            tenant=tenant,
-            path=path,
-            request_id=request_id,
-            version=version,
-        ))[0]
+        return (
+            await self.calls(
+                method,
+                params,
+                *permissions,
+                user=user,
+                tenant=tenant,
+                path=path,
+                request_id=request_id,
+                version=version,
+            )
+        )[0]
 
     async def calls(
         self, method: str, params: Any, *permissions: str, request_id: Any = 1, version: str | None = None, **who: Any

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from a2a.server.context import ServerCallContext
 
+from baton.api.a2a.access import A2AAccess
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
 from baton.domain.agent import AgentDefinition
@@ -29,6 +30,7 @@ class A2ACaller:
     """Event loop time at which the token expires."""
     base_url: str
     """The deployment's address, as the caller knows it."""
+    access: A2AAccess
 
     def context(self) -> ServerCallContext:
         """Return the call's context for the SDK."""

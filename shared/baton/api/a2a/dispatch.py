@@ -128,7 +128,7 @@ async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[st
         return result(call.id, value)
     except CallRefused as refused:
         return _error(refused.id, refused.error, is_older=True)
-    except Exception as error:  # every failure becomes a response: the client may not even know of HTTP
+    except Exception as error:  # noqa: BLE001 - every failure becomes a response of JSON-RPC
         request_id = call.id if call is not None else None
         return _error(request_id, _as_a2a(error, caller), is_older=call is None or call.method not in CURRENT)
 
@@ -149,7 +149,7 @@ def _parsed(call: Call) -> tuple[str, Any, bool]:
             raise InvalidParamsError("params must be an object.")
         try:
             return call.method, ParseDict(call.params, CURRENT[call.method](), ignore_unknown_fields=True), False
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
             raise InvalidParamsError(f"params: {str(error)[:300]}") from None
     if call.method not in OLDER:
         raise MethodNotFoundError(f"There is no method {call.method[:60]!r}.")
@@ -164,7 +164,7 @@ def _parsed(call: Call) -> tuple[str, Any, bool]:
         raise InvalidParamsError(f"{field_path(first['loc'])[:200]}: {first['msg'][:200]}.") from None
     try:
         params = convert(request)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - likewise
         raise InvalidParamsError(f"params: {str(error)[:300]}") from None
     if method == "GetTask" and request.params.history_length is not None:  # type: ignore[attr-defined]
         params.history_length = request.params.history_length  # type: ignore[attr-defined]
@@ -269,7 +269,7 @@ async def _frames(
     try:
         async for event in events:
             yield {"data": dumped(_event(request_id, event, is_older=is_older))}
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - it ends the stream, and is logged
         yield {"data": dumped(_error(request_id, _as_a2a(error, caller), is_older=is_older))}
     finally:
         await events.aclose()

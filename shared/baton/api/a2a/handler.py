@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 
+from a2a.client.card_resolver import parse_agent_card
 from a2a.server.context import ServerCallContext
 from a2a.server.events import Event as A2AEvent
 from a2a.server.request_handlers.request_handler import RequestHandler
@@ -27,7 +28,6 @@ from a2a.types import (
     TaskPushNotificationConfig,
 )
 from a2a.utils.errors import (
-    ExtendedAgentCardNotConfiguredError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
     TaskNotCancelableError,
@@ -36,6 +36,7 @@ from a2a.utils.errors import (
 )
 
 from baton.api.a2a.caller import A2ACaller, caller_of
+from baton.api.a2a.card_router import card_of
 from baton.api.a2a.sending import Sender, Sending
 from baton.api.a2a.tasks import A2ATask, TaskReader
 from baton.api.a2a.updates import ENDS, Updates
@@ -258,7 +259,9 @@ class A2AHandler(RequestHandler):
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
-        raise ExtendedAgentCardNotConfiguredError
+        caller = caller_of(context)
+        card = card_of(caller.services, caller.scope, caller.agent, caller.base_url, caller.access)
+        return parse_agent_card(card)
 
 
 async def _found(caller: A2ACaller, text: str) -> A2ATask:

@@ -108,8 +108,8 @@ def _content_part(part: Part) -> dict[str, Any]:
             source = {"type": "data", "value": base64.b64encode(part.raw).decode(), "mimeType": mime_type}
             return {"type": _kind(mime_type), "source": source, **_named(part)}
         case "url":
-            source = {"type": "url", "value": part.url, "mimeType": part.media_type or None}
-            return {"type": _kind(part.media_type), "source": source, **_named(part)}
+            address = {"type": "url", "value": part.url, "mimeType": part.media_type or None}
+            return {"type": _kind(part.media_type), "source": address, **_named(part)}
     raise InvalidParamsError("Every part needs a text, data, or a file.")
 
 

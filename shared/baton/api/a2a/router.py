@@ -12,6 +12,7 @@ from fastapi.security import HTTPAuthorizationCredentials
 from starlette.exceptions import HTTPException
 
 from baton.api import sse
+from baton.api.a2a.access import A2AAccess, base_url
 from baton.api.authentication import bearer, caller
 from baton.api.problems import request_id, responses
 from baton.api.services import ApiServices, Services
@@ -29,7 +30,7 @@ def a2a_caller(
     request: Request, services: Services, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
     """Return the scope of the token, or the open one. Raises ``Unauthorized`` and ``TokenExpired``."""
-    if request.app.state.open_a2a and "authorization" not in request.headers:
+    if request.app.state.a2a.is_open and "authorization" not in request.headers:
         request.state.scope = OPEN_SCOPE
         request.state.token_expires_at = None
         return OPEN_SCOPE
@@ -67,8 +68,16 @@ async def _answered(request: Request, scope: Scope, services: ApiServices, agent
     except UnknownAgent:
         raise NotFound from None
     timing = sse.timing(request)
+    access: A2AAccess = request.app.state.a2a
     who = A2ACaller(
-        scope, services, timing, agent, request_id(request), _ends_at(request, services), str(request.base_url)
+        scope=scope,
+        services=services,
+        timing=timing,
+        agent=agent,
+        request_id=request_id(request),
+        ends_at=_ends_at(request, services),
+        base_url=base_url(request, access),
+        access=access,
     )
     try:
         body = await request.body()

@@ -145,7 +145,7 @@ class Sender:
         if thread is None:
             if not agent.main:
                 raise InvalidParamsError(
-                    "A conversation cannot begin with this agent. Send the message to /a2a, whose agent hands over to it."
+                    "A conversation cannot begin with this agent. Send the message to /a2a, whose agent hands over."
                 )
         elif agent.id not in (thread.agent_id, thread.active_agent_id):
             raise AgentMismatch
