@@ -12,6 +12,7 @@ import httpx
 
 from baton.domain.identity import Scope
 from baton.domain.queued import Queued, RecordDelivery
+from tests.a2a_schema import check_response
 from tests.fakes.turn_queue import FakeTurnQueue
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
@@ -96,7 +97,10 @@ class A2AServed(Served):
         headers = {"A2A-Version": version} if version is not None else {}
         answer = await self.post_a2a(json.dumps(body).encode(), *permissions, headers=headers, **who)
         assert answer.status_code == 200, answer.text
-        return responses(answer)
+        told = responses(answer)
+        for each in told:
+            check_response(method, each, request_id=request_id)
+        return told
 
     async def post_a2a(
         self,
