@@ -158,7 +158,9 @@ def _parsed(call: Call) -> tuple[str, Any, bool]:
         raise InvalidParamsError("params must be an object.")
     _check_kinds(call.params)
     try:
-        request = model.model_validate({"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": call.params})
+        request = model.model_validate(
+            {"jsonrpc": "2.0", "id": call.id or 0, "method": call.method, "params": call.params}
+        )
     except ValidationError as error:
         first = error.errors()[0]
         raise InvalidParamsError(f"{field_path(first['loc'])[:200]}: {first['msg'][:200]}.") from None
