@@ -249,7 +249,7 @@ OBJECTS = st.recursive(
     max_leaves=15,
 )
 PARTS = st.lists(
-    st.fixed_dictionaries({}, optional={name: OBJECTS for name in ("kind", "text", "data", "file")}), max_size=3
+    st.fixed_dictionaries({}, optional=dict.fromkeys(("kind", "text", "data", "file"), OBJECTS)), max_size=3
 )
 MESSAGES = st.fixed_dictionaries(
     {"messageId": VALUES, "role": VALUES, "parts": PARTS | OBJECTS},

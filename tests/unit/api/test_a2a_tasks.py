@@ -200,11 +200,8 @@ async def test_whoever_subscribes_again_gets_the_task_and_the_whole_answer(serve
 
 async def _tasks(served: A2AServed) -> list[str]:
     """The ids of the tasks whose runs are in progress."""
-    found = []
-    for thread in (await served.items("/threads"))[0]:
-        if thread["run"] is not None:
-            found.append(f"{thread['id']}.{thread['run']['messageId']}")
-    return found
+    threads, _ = await served.items("/threads")
+    return [f"{each['id']}.{each['run']['messageId']}" for each in threads if each["run"] is not None]
 
 
 async def test_subscribing_to_a_task_that_waits_gives_the_task(served: A2AServed) -> None:
