@@ -1,8 +1,8 @@
 """A fresh execution environment of one function, and its first request: ``python -m tests.e2e.first_request NAME``.
 
 Runs in the environment of a running local cloud. Standard input has the event, or for the function that serves a web
-app the body of ``POST /v1/runs`` or another ``path``, and a token. Standard output gets one object: the answer, and the modules that were
-loaded only for it.
+app a token and the body of ``POST /v1/runs`` or of another ``path``. Standard output gets one object: the answer, and
+the modules that were loaded only for it.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -134,14 +135,14 @@ async def test_a_stream_goes_on_when_its_server_is_killed(
 ) -> None:
     url, process = doomed
     model.script(answers(" ".join(["lost"] * 200), delay=0.1), answers("Found again."))
-    task_id = None
-    with pytest.raises((ClientFailed, StopAsyncIteration)):
+    heard: list[Json] = []
+    with contextlib.suppress(ClientFailed):  # some clients take a broken stream for its end
         async for event in client.events(alice, "say", text="Tell me", url=url):
-            task_id = event["taskId"]
+            heard.append(event)
             if event["kind"] == "artifact-update" and process.poll() is None:
                 process.kill()
-        raise StopAsyncIteration  # the client takes the broken stream for its end
-    assert task_id is not None
+    assert heard[-1]["state"] == "working"
+    task_id = heard[-1]["taskId"]
     events = await client.all_of(alice, "resume", task_id=task_id)
     assert events[0]["kind"] == "task"
     last = events[-1]

@@ -237,8 +237,29 @@ METHODS = st.sampled_from(
     ]
 )
 FIELDS = st.sampled_from(
-    ["message", "messageId", "role", "parts", "kind", "text", "data", "file", "raw", "url", "bytes", "uri", "id"]
-    + ["taskId", "contextId", "configuration", "blocking", "historyLength", "metadata", "name", "tenant"]
+    [
+        "message",
+        "messageId",
+        "role",
+        "parts",
+        "kind",
+        "text",
+        "data",
+        "file",
+        "raw",
+        "url",
+        "bytes",
+        "uri",
+        "id",
+        "taskId",
+        "contextId",
+        "configuration",
+        "blocking",
+        "historyLength",
+        "metadata",
+        "name",
+        "tenant",
+    ]
 )
 VALUES = JSON | st.sampled_from(
     ["user", "ROLE_USER", "text", "data", "file", "m-1", "550e8400-e29b-41d4-a716-446655440000"]
