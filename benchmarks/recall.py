@@ -24,6 +24,8 @@ import numpy as np
 from baton.composition.app import build
 from baton.composition.aws import AwsPorts
 from baton.domain.episode import EpisodeMessage
+from baton.domain.errors import SearchUnavailable
+from baton.domain.fusion import clause_weights, fuse
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.search import (
@@ -38,7 +40,6 @@ from baton.domain.search import (
 from baton.memory.episodes.episode_documents import MESSAGE, embedded, episode_documents
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, with_sessions
 from baton.memory.episodes.episode_search import EpisodeSearch
-from baton.memory.episodes.fusion import clause_weights, fuse
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 from benchmarks.chat_histories import BEGIN, History, history
@@ -49,6 +50,10 @@ USERS = 6
 SESSIONS = 30
 QUESTIONS = 40
 SEARCHES = 400
+STORED_AT_ONCE = 4
+"""Tenants whose documents are stored at the same time: OpenSearch lets each wait for the next refresh."""
+PUTS = 20
+"""Attempts at storing a batch. An engine that builds its graphs with all cores keeps writers waiting for too long."""
 MESSAGES_OF_A_SESSION = 20
 MESSAGES_OF_A_LONG_HISTORY = 12_000
 
@@ -62,7 +67,7 @@ class LocalEmbedder:
     def __init__(self) -> None:
         self._encoder = SentenceEncoder()
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
         encoded = await self._encoder.encode(texts)
         return [[float(number) for number in vector] for vector in encoded.vectors]
 
@@ -165,21 +170,44 @@ class Latency:
     stored: float
 
 
-async def latency(index: SearchIndex, *, documents: int, tenants: int) -> Latency:
-    """Measure searches of random users, each of another tenant."""
+async def latency(index: SearchIndex, *, documents: int, tenants: int, rounds: int = 1) -> list[Latency]:
+    """Measure searches of random users, each of another tenant, so many times over the same documents."""
     chance = np.random.default_rng(documents)
     mark = uuid.uuid4().hex[:8]
     scopes = [Scope(f"latency-{mark}-{number}", "user") for number in range(tenants)]
+    places = asyncio.Semaphore(STORED_AT_ONCE)
+
+    async def store(number: int, scope: Scope) -> None:
+        async with places:
+            made = _made_up(np.random.default_rng((documents, number)), documents // tenants, f"{mark}/{number}")
+            while batch := list(itertools.islice(made, 1_000)):
+                await _put(index, scope, batch)
+
     began = time.perf_counter()
-    for number, scope in enumerate(scopes):
-        made = _made_up(chance, documents // tenants, f"{mark}/{number}")
-        while batch := list(itertools.islice(made, 500)):
-            await index.put(scope, IndexName.EPISODES, batch)
+    async with asyncio.TaskGroup() as group:
+        for number, scope in enumerate(scopes):
+            group.create_task(store(number, scope))
     stored = documents / (time.perf_counter() - began)
+    return [await _searched(index, scopes, chance, stored) for _ in range(rounds)]
+
+
+async def _put(index: SearchIndex, scope: Scope, batch: Sequence[IndexDocument]) -> None:
+    for attempt in range(1, PUTS + 1):
+        try:
+            await index.put(scope, IndexName.EPISODES, batch)
+        except SearchUnavailable:
+            if attempt == PUTS:
+                raise
+            await asyncio.sleep(5)
+        else:
+            return
+
+
+async def _searched(index: SearchIndex, scopes: Sequence[Scope], chance: np.random.Generator, stored: float) -> Latency:
     search = _search(index, LocalEmbedder())
     firsts, others, cpu, seen = list[float](), list[float](), list[float](), set[str]()
     for _ in range(SEARCHES):
-        scope = scopes[int(chance.integers(tenants))]
+        scope = scopes[int(chance.integers(len(scopes)))]
         text, vector = _question(chance), _vectors(chance, 1)[0].tolist()
         began, cpu_began = time.perf_counter(), time.process_time()
         found = await search.search(scope, text, limit=10, vector=vector)
@@ -191,6 +219,10 @@ async def latency(index: SearchIndex, *, documents: int, tenants: int) -> Latenc
         seen.add(scope.tenant_id)
     both = others + firsts
     return Latency(_percentile(both, 50), _percentile(both, 95), _percentile(cpu, 95), max(firsts), stored)
+
+
+def _load() -> float:
+    return round(os.getloadavg()[0], 1)
 
 
 def _percentile(values: Sequence[float], per_cent: int) -> float:
@@ -262,13 +294,14 @@ async def _run(options: argparse.Namespace) -> None:
             sizes = [(documents, options.tenants) for documents in options.documents]
             rows_of_latency = []
             for documents, tenants in [*sizes, (MESSAGES_OF_A_LONG_HISTORY, 1)]:
-                each = await latency(index, documents=documents, tenants=tenants)
-                rows_of_latency.append(
-                    (f"{documents:,} of {tenants}", each.p50, each.p95, each.cpu, each.first, each.stored)
-                )
+                rows_of_latency += [
+                    (f"{documents:,} of {tenants}", each.p50, each.p95, each.cpu, each.first, each.stored, _load())
+                    for each in await latency(index, documents=documents, tenants=tenants, rounds=options.rounds)
+                ]
+                print(rows_of_latency[-options.rounds :], flush=True)
             print(
                 table(
-                    ["messages of tenants", "p50, ms", "p95, ms", "p95, CPU ms", "slowest first", "stored/s"],
+                    ["messages of tenants", "p50, ms", "p95, ms", "p95, CPU ms", "slowest first", "stored/s", "load"],
                     rows_of_latency,
                 )
             )
@@ -283,6 +316,7 @@ def main() -> None:
     parser.add_argument(
         "--documents", type=lambda text: [int(each) for each in text.split(",")], default=[1_000, 100_000]
     )
+    parser.add_argument("--rounds", type=int, default=1, help="measurements of each latency")
     parser.add_argument("--no-quality", dest="quality", action="store_false")
     parser.add_argument("--no-latency", dest="latency", action="store_false")
     asyncio.run(_run(parser.parse_args()))

@@ -28,6 +28,7 @@ from local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from local.gateway.connections import Connections, ManagementApi
 from local.gateway.http import RestGateway
 from local.gateway.websocket import SocketGateway
+from local.object_events import ObjectEvents
 from local.pressure import Pressure
 from local.run_folders import RunFolder
 from local.schedules import Scheduler
@@ -65,6 +66,7 @@ class LocalCloud:
         self._workers: list[Worker] = []
         self._worker_processes: WorkerProcesses | None = None
         self._functions: dict[str, Function] = {}
+        self._moto: MotoServer | None = None
         self._schedulers: dict[str, Scheduler] = {}
         self._key = EmbedKey.kept_in(self.settings.data_dir)
         given = self.settings.embed_keys
@@ -179,6 +181,7 @@ class LocalCloud:
         if settings.workers:
             self.start_workers()
         self._start_schedules()
+        self._start_object_events()
 
     def _read_agents(self) -> None:
         """Read the agents' files before anything that needs them. Raises ``LocalCloudError``."""
@@ -209,7 +212,7 @@ class LocalCloud:
             restarted=self._restore_table,
             given_up=self._failures.put,
         )
-        moto_engine = MotoServer(data_dir and data_dir / "objects")
+        moto_engine = self._moto = MotoServer(data_dir and data_dir / "objects")
         self._progress("Starting the engines ...")
         engines: tuple[Engine, ...] = (queue_engine, table_engine, moto_engine)
         search_engine = None
@@ -333,6 +336,12 @@ class LocalCloud:
             if schedule.enabled and wanted != 0:
                 self._running.callback(scheduler.stop)
                 scheduler.start()
+
+    def _start_object_events(self) -> None:
+        events = ObjectEvents(self.stack.object_rules, self._invoke)
+        self._running.callback(events.stop)
+        if self._moto is not None:
+            self._moto.created = events.created
 
     def _invoke(self, name: str, event: Any) -> Any:
         """Invoke the function with ``event`` and return its result. Raises its exceptions."""

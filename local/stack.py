@@ -97,6 +97,23 @@ class ScheduleDefinition:
 
 
 @dataclass(frozen=True)
+class ObjectRule:
+    """One rule of EventBridge that invokes a function for stored objects."""
+
+    function: str
+    buckets: tuple[str, ...]
+    """Names; any if empty."""
+    keys: tuple[str, ...]
+    """Wildcards, in which ``*`` stands for any characters; any key if empty."""
+
+    def matches(self, bucket: str, key: str) -> bool:
+        """Return whether the rule is for an object."""
+        patterns = (".*".join(map(re.escape, each.split("*"))) for each in self.keys)
+        has_key = not self.keys or any(re.fullmatch(pattern, key, re.DOTALL) for pattern in patterns)
+        return has_key and (not self.buckets or bucket in self.buckets)
+
+
+@dataclass(frozen=True)
 class RestRoute:
     """One method and path of the REST API. ``function`` is ``None`` for a CORS preflight answered by the gateway."""
 
@@ -157,6 +174,7 @@ class Stack:
     secrets: tuple[str, ...]
     state_machines: tuple[StateMachineDefinition, ...]
     schedules: tuple[ScheduleDefinition, ...]
+    object_rules: tuple[ObjectRule, ...]
     rest: RestApi
     sockets: SocketApi
 
@@ -180,6 +198,7 @@ def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints) 
         secrets=tuple(template.attribute(name, None) for name, _ in template.of_type("AWS::SecretsManager::Secret")),
         state_machines=tuple(_state_machines(template)),
         schedules=tuple(_schedules(template)),
+        object_rules=tuple(_object_rules(template)),
         rest=rest,
         sockets=sockets,
     )
@@ -290,6 +309,25 @@ def _schedules(template: Template) -> list[ScheduleDefinition]:
         )
         for name, properties in template.of_type("AWS::Scheduler::Schedule")
     ]
+
+
+def _object_rules(template: Template) -> list[ObjectRule]:
+    rules = []
+    for name, properties in template.of_type("AWS::Events::Rule"):
+        pattern = properties["EventPattern"]
+        if pattern.get("source") != ["aws.s3"] or pattern.get("detail-type") != ["Object Created"]:
+            raise TemplateProblem(f"The local cloud knows rules for created objects only, not that of {name}.")
+        detail = pattern.get("detail", {})
+        keys = [
+            each if isinstance(each, str) else each.get("wildcard") for each in detail.get("object", {}).get("key", [])
+        ]
+        if None in keys:
+            raise TemplateProblem(f"The local cloud knows keys and wildcards of keys only, not those of {name}.")
+        buckets = tuple(detail.get("bucket", {}).get("name", []))
+        rules += [
+            ObjectRule(_function_in(target["Arn"]), buckets, tuple(keys)) for target in properties.get("Targets", [])
+        ]
+    return rules
 
 
 def _rate(expression: str) -> float:

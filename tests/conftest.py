@@ -1,7 +1,11 @@
 """Fixtures for every test."""
 
+import re
+
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 # Machines are busy: how long an example takes says nothing about the code.
 settings.register_profile("baton", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -11,3 +15,26 @@ settings.load_profile("baton")
 pytest.register_assert_rewrite("tests.e2e", "tests.contracts", "tests.faults.state_machines", "tests.harness")
 
 pytest_plugins = ["tests.engines", "tests.e2e.fixtures", "tests.faults.counts"]
+
+CLOUDS = {
+    r"tests/e2e/consulting/(?!test_demo_research)": "consulting",
+    r"tests/e2e/handoff/|tests/e2e/test_memory_journey|tests/browser/test_handoff_on_the_page": "demo",
+    r"tests/e2e/test_|tests/browser/(?!test_research_on_the_page)": "scripted",
+}
+"""Files whose tests share a running local cloud, which takes ten seconds to start, by what its model is."""
+
+
+class FilesByCloud(LoadFileScheduling):  # type: ignore[misc]
+    """Under ``pytest --dist loadfile``: files that share a local cloud stay together too."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        for files, cloud in CLOUDS.items():
+            if re.match(files, nodeid):
+                return cloud
+        return str(super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Used where whole files are spread over processes."""
+    return FilesByCloud(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -26,7 +26,7 @@ DIMENSIONS = 384
 MAX_TOKENS = 256
 """The longest text that the model was trained with. Longer ones are cut."""
 BATCH_TOKENS = 1_024
-"""Tokens that are encoded together, padding included: about a quarter of a second of one core."""
+"""Tokens that are encoded together: about a fifth of a second of one core."""
 PARALLEL_BATCHES = os.cpu_count() or 1
 FEW_TOKENS = 512
 """A request of at most so many, such as a question, does not wait for the batches of others."""
@@ -99,17 +99,9 @@ class SentenceEncoder:
         return [encoded.ids for encoded in tokenizer.encode_batch(list(texts))]
 
     def _encode(self, rows: Sequence[Sequence[int]]) -> Array:
-        import numpy as np
-
         with self._loading:
             network = self._network
-        length = max(map(len, rows))
-        ids = np.zeros((len(rows), length), dtype=np.int64)
-        is_token = np.zeros((len(rows), length), dtype=np.float32)
-        for place, row in enumerate(rows):
-            ids[place, : len(row)] = row
-            is_token[place, : len(row)] = 1.0
-        return network.encode(ids, is_token)
+        return network.encode(rows)
 
     @cached_property
     def _network(self) -> SentenceNetwork:
@@ -137,13 +129,16 @@ class SentenceEncoder:
 
 
 def _batches(rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the places of rows, as batches of similar length, so that little of a batch is padding."""
-    batches: list[list[int]] = [[]]
-    for place in sorted(range(len(rows)), key=lambda each: len(rows[each])):
-        if batches[-1] and (len(batches[-1]) + 1) * len(rows[place]) > BATCH_TOKENS:
+    """Return the places of rows, as batches of up to ``BATCH_TOKENS`` tokens."""
+    batches: list[list[int]] = []
+    tokens = BATCH_TOKENS
+    for place, row in enumerate(rows):
+        if tokens + len(row) > BATCH_TOKENS:
             batches.append([])
+            tokens = 0
         batches[-1].append(place)
-    return [batch for batch in batches if batch]
+        tokens += len(row)
+    return batches
 
 
 def _folder() -> Path:

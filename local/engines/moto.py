@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from werkzeug.serving import BaseWSGIServer
 
 Wsgi = Callable[..., Iterable[bytes]]
+Created = Callable[[str, str, int], None]
+"""(bucket, key, size) of a stored object."""
 
 
 class MotoServer:
@@ -28,6 +30,8 @@ class MotoServer:
         self._data_dir = data_dir
         self._server: BaseWSGIServer | None = None
         self._thread: threading.Thread | None = None
+        self.created: Created | None = None
+        """What is told of every object that is stored."""
 
     def start(self) -> str:
         """Start it and return its endpoint URL."""
@@ -39,7 +43,7 @@ class MotoServer:
         kept = KeptObjects(self._data_dir) if self._data_dir else None
         if kept:
             app = _keeping(app, kept)
-        app = _for_this_machine(app)
+        app = _for_this_machine(self._telling(app))
 
         class Handler(MotoRequestHandler):
             disable_nagle_algorithm = True  # it sends an answer's head and body separately
@@ -54,6 +58,25 @@ class MotoServer:
         if kept:
             kept.restore(endpoint)
         return endpoint
+
+    def _telling(self, app: Wsgi) -> Wsgi:
+        """Wrap ``app`` so that ``created`` is told of an object when S3 has answered that it is stored."""
+
+        def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            statuses: list[str] = []
+
+            def start(status: str, *arguments: Any, **options: Any) -> Any:
+                statuses.append(status)
+                return start_response(status, *arguments, **options)
+
+            answer = app(environ, start)
+            bucket, _, key = environ["PATH_INFO"].encode("latin-1").decode().lstrip("/").partition("/")
+            is_upload = environ["REQUEST_METHOD"] == "PUT" and key and _is_object(environ.get("QUERY_STRING", ""))
+            if self.created is not None and is_upload and statuses and statuses[0].startswith("200"):
+                self.created(bucket, key, int(environ.get("CONTENT_LENGTH") or 0))
+            return answer
+
+        return wrapped
 
     def stop(self) -> None:
         """End it and, unless another one runs, delete its state. No error if it does not run."""
@@ -74,6 +97,12 @@ class MotoServer:
             secretsmanager_backends.reset()
             stepfunctions_parser_backends.reset()
             reset_model_data()
+
+
+def _is_object(query: str) -> bool:
+    """Return whether a PUT with this query stores an object, and not its tags or a part of it."""
+    names = {each.partition("=")[0] for each in query.split("&")}
+    return not names & {"tagging", "acl", "retention", "legal-hold", "uploadId"}
 
 
 def _in_our_account(app: Wsgi) -> Wsgi:

@@ -137,6 +137,12 @@ class ClosingSettings(_Settings):
     close_session_arn: Name = Field(validation_alias="BATON_CLOSE_SESSION_ARN")
 
 
+class IngestionSettings(_Settings):
+    """The state machine that ingests documents."""
+
+    ingest_document_arn: Name = Field(validation_alias="BATON_INGEST_DOCUMENT_ARN")
+
+
 class ForgettingSettings(_Settings):
     """The state machine that forgets users and threads."""
 

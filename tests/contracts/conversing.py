@@ -17,7 +17,7 @@ from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.ports import FakePorts
 
 LONGER_THAN_A_LEASE = 31.0
-FAULTY = ("store", "log", "records", "handoffs", "workflows", "skills", "episodes")
+FAULTY = ("store", "log", "records", "handoffs", "workflows", "procedures", "episodes")
 """The stores whose calls meet a worker's fault."""
 
 

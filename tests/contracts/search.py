@@ -472,7 +472,7 @@ class SearchContract:
         assert await listed(index, ada, EPISODES) == []
 
     @settings(
-        max_examples=12,
+        max_examples=8,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
     )

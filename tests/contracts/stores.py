@@ -13,13 +13,14 @@ from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark
 from baton.domain.usage import Usage
 from baton.ports.a2a_tasks import A2ATasks
+from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.audit import AuditLog
 from baton.ports.episodes import Episodes
 from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
+from baton.ports.procedures import ProcedureStore
 from baton.ports.run_records import RunRecords
-from baton.ports.skills import SkillStore
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, ThreadStore, TurnRecord
 from baton.ports.workflows import WorkflowStore
@@ -42,8 +43,9 @@ class Stores:
     records: RunRecords
     handoffs: HandoffStore
     workflows: WorkflowStore
-    skills: SkillStore
     a2a_tasks: A2ATasks
+    procedures: ProcedureStore
+    agent_definitions: AgentDefinitions
     clock: FakeClock
     audit_records: Callable[[Scope], Awaitable[list[dict[str, Any]]]]
     """The audit records of a tenant, oldest first: action, outcome, user_id, thread_id and detail."""

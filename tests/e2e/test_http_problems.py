@@ -51,6 +51,21 @@ PROTECTED = [
     ("GET", "/v1/audit"),
     ("GET", "/v1/agents"),
     ("GET", "/v1/agents/assistant"),
+    ("PUT", "/v1/agents/tutor"),
+    ("DELETE", "/v1/agents/tutor"),
+    ("GET", "/v1/agents/tutor/versions"),
+    ("GET", "/v1/agents/tutor/versions/1"),
+    ("POST", "/v1/agents/tutor/rollback"),
+    ("GET", "/v1/agents/assistant/procedures"),
+    ("POST", "/v1/agents/assistant/procedures"),
+    ("POST", "/v1/agents/assistant/procedures/match"),
+    ("GET", "/v1/agents/assistant/procedures/slack-alert"),
+    ("GET", "/v1/agents/assistant/procedures/slack-alert/SKILL.md"),
+    ("PUT", "/v1/agents/assistant/procedures/slack-alert"),
+    ("DELETE", "/v1/agents/assistant/procedures/slack-alert"),
+    ("POST", "/v1/agents/assistant/procedures/slack-alert/approve"),
+    ("POST", "/v1/agents/assistant/procedures/slack-alert/reject"),
+    ("GET", "/v1/skills"),
 ]
 
 
@@ -260,7 +275,7 @@ async def test_the_description_is_valid_openapi(openapi: dict[str, Any]) -> None
 
 async def test_the_description_holds_every_route(openapi: dict[str, Any]) -> None:
     described = {(method.upper(), re.sub(r"\{\w+\}", "{}", path)) for path, method, _ in operations(openapi)}
-    named = re.compile(r"/(550e[\w-]+|assistant|task-1|me|request-1)(?=/|$)")
+    named = re.compile(r"/(550e[\w-]+|assistant|task-1|me|request-1|slack-alert)(?=/|$)")
     placeholders = {(method, named.sub("/{}", path)) for method, path in PROTECTED}
     assert described == placeholders | {("GET", "/health")}
 

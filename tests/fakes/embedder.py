@@ -27,7 +27,7 @@ class FakeEmbedder:
     seconds: float = 0.0
     """How long ``embed`` takes."""
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
         self.embedded.extend(texts)
         if self.seconds:
             await asyncio.sleep(self.seconds)

@@ -13,11 +13,13 @@ from baton.memory.recall.recall import DEADLINE
 from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
+from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.audit import AuditLog
 from baton.ports.chat_model import ChatModel
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.context_records import ContextRecords
+from baton.ports.documents import DocumentFiles, DocumentStore, Ingestions, TextExtractor
 from baton.ports.embedder import Embedder
 from baton.ports.episodes import Closings, Episodes
 from baton.ports.erasure import Erasure, ObjectErasure
@@ -27,11 +29,11 @@ from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
 from baton.ports.pii_detector import PiiDetector
+from baton.ports.procedures import ProcedureStore
 from baton.ports.queue_records import QueueRecords
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.search_index import SearchIndex
-from baton.ports.skills import SkillStore
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_counter import TokenCounter
@@ -43,9 +45,11 @@ from tests.contracts.stores import Stores
 from tests.fakes.a2a_tasks import FakeA2ATasks
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
+from tests.fakes.agent_definitions import FakeAgentDefinitions
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.connections import FakeConnections
 from tests.fakes.context_records import FakeContextRecords
+from tests.fakes.documents import FakeDocumentFiles, FakeDocuments, FakeIngestions
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.episodes import FakeClosings
 from tests.fakes.erasure import (
@@ -57,6 +61,7 @@ from tests.fakes.erasure import (
 )
 from tests.fakes.files import FakeFiles
 from tests.fakes.search_index import FakeSearchIndex
+from tests.fakes.text_extractor import PlainTextExtractor
 from tests.fakes.token_counter import WordCounter
 from tests.fakes.token_verifier import OpenVerifier
 from tests.fakes.tools import FakeTools
@@ -74,12 +79,16 @@ class FakePorts:
     records: RunRecords
     handoffs: HandoffStore
     workflows: WorkflowStore
-    skills: SkillStore
+    procedures: ProcedureStore
     episodes: Episodes
     idle: IdleThreads
     audit: AuditLog
     a2a_tasks: A2ATasks = field(default_factory=FakeA2ATasks)
     files: Files = field(default_factory=FakeFiles)
+    documents: DocumentStore = field(default_factory=FakeDocuments)
+    document_files: DocumentFiles = field(default_factory=FakeDocumentFiles)
+    ingestions: Ingestions = field(default_factory=FakeIngestions)
+    extractor: TextExtractor = field(default_factory=PlainTextExtractor)
     context_records: ContextRecords = field(default_factory=FakeContextRecords)
     inspection_policy: InspectionPolicy = field(default_factory=InspectionPolicy)
     recall_deadline: timedelta = DEADLINE
@@ -99,6 +108,7 @@ class FakePorts:
     forget_wait_seconds: float = 960.0
     lease_times: LeaseTimes = USUAL_TIMES
     catalog: AgentCatalog = field(default_factory=FakeAgentCatalog)
+    agent_definitions: AgentDefinitions = field(default_factory=FakeAgentDefinitions)
     model: ChatModel = field(default_factory=ScriptedChatModel)
     default_model: str = "test-model"
     light_model: str = "light-model"
@@ -114,5 +124,6 @@ class FakePorts:
     @classmethod
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
-        names = ("clock", "store", "log", "live", "records", "handoffs", "workflows", "skills", "episodes", "idle")
-        return cls(**{name: getattr(stores, name) for name in (*names, "audit", "a2a_tasks")} | others)
+        names = ["clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle"]
+        names += ["agent_definitions", "a2a_tasks"]
+        return cls(**{name: getattr(stores, name) for name in (*names, "audit")} | others)

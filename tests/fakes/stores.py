@@ -7,14 +7,15 @@ from typing import Any
 from baton.domain.identity import Scope
 from tests.contracts.stores import Stores
 from tests.fakes.a2a_tasks import FakeA2ATasks
+from tests.fakes.agent_definitions import FakeAgentDefinitions
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.clock import FakeClock
 from tests.fakes.episodes import FakeEpisodes
 from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.procedures import FakeProcedures
 from tests.fakes.run_records import FakeRunRecords
-from tests.fakes.skills import FakeSkills
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
 from tests.fakes.workflows import FakeWorkflows
@@ -49,8 +50,9 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
         FakeRunRecords(),
         FakeHandoffs(audit),
         FakeWorkflows(clock),
-        FakeSkills(),
         FakeA2ATasks(),
+        FakeProcedures(),
+        FakeAgentDefinitions(),
         clock,
         audit_records,
     )

@@ -25,6 +25,7 @@ from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.clock import FakeClock
 from tests.fakes.connections import FakeConnections
 from tests.fakes.context_records import FakeContextRecords
+from tests.fakes.documents import FakeDocuments
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.episodes import FakeClosings, FakeEpisodes
 from tests.fakes.files import FakeFiles
@@ -32,9 +33,9 @@ from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
 from tests.fakes.ports import FakePorts
+from tests.fakes.procedures import FakeProcedures
 from tests.fakes.run_records import FakeRunRecords
 from tests.fakes.search_index import FakeSearchIndex
-from tests.fakes.skills import FakeSkills
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
 from tests.fakes.tools import FakeTools
@@ -82,8 +83,8 @@ class Harness:
         self.episodes = FakeEpisodes()
         self.handoffs = FakeHandoffs(self.audit)
         self.workflows = FakeWorkflows(self.clock)
-        self.skills = FakeSkills()
         self.a2a_tasks = FakeA2ATasks()
+        self.procedures = FakeProcedures()
         self.idle = FakeIdleThreads(self.store, self.clock)
         self.ada = Scope("acme", "ada")
         if self.stores is not None:
@@ -95,6 +96,7 @@ class Harness:
         definitions = (self.assistant, LIBRARIAN, *self.others)
         self.catalog = FakeAgentCatalog(*(definitions if self.recalls else map(without_retrieval, definitions)))
         self.search, self.embedder = FakeSearchIndex(), FakeEmbedder()
+        self.documents = FakeDocuments()
         self.contexts = FakeContextRecords()
         self.ports = FakePorts(
             clock=self.clock,
@@ -104,12 +106,13 @@ class Harness:
             records=self.records,
             handoffs=self.handoffs,
             workflows=self.workflows,
-            skills=self.skills,
             a2a_tasks=self.a2a_tasks,
+            procedures=self.procedures,
             episodes=self.episodes,
             idle=self.idle,
             audit=self.audit,
             files=self.files,
+            documents=self.documents,
             search=self.search,
             embedder=self.embedder,
             context_records=self.contexts,
@@ -129,7 +132,18 @@ class Harness:
 
     def _move_into(self, stores: Stores) -> None:
         """Keep everything there, in a tenant of its own and at its clock."""
-        names = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "skills", "idle", "a2a_tasks")
+        names = (
+            "store",
+            "log",
+            "live",
+            "records",
+            "episodes",
+            "handoffs",
+            "workflows",
+            "procedures",
+            "idle",
+            "a2a_tasks",
+        )
         for name in (*names, "audit", "clock"):
             setattr(self, name, getattr(stores, name))
         self.ada = stores.ada

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
+from baton.domain.document import Document, DocumentVersion, VersionStatus
+from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexedText, IndexName
+from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.memory.episodes.episode_documents import DIGEST, MESSAGE, TURN
+from tests.fakes.documents import FakeDocuments
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.search_index import FakeSearchIndex
 
@@ -52,26 +57,47 @@ async def remember(
     return document
 
 
+class HasKnowledge(Protocol):
+    """Where documents are put."""
+
+    search: FakeSearchIndex
+    embedder: FakeEmbedder
+    documents: FakeDocuments
+
+
 async def learn(
-    search: FakeSearchIndex,
-    embedder: FakeEmbedder,
+    there: HasKnowledge,
     scope: Scope,
     agent_id: str,
     text: str,
     *,
     title: str = "Handbook",
     at: datetime = MARCH,
+    version: int = 1,
+    active: int | None = 1,
+    permission: str | None = None,
+    url: str | None = None,
+    deleted_at: datetime | None = None,
+    chunk: Chunk | None = None,
 ) -> IndexDocument:
-    """Put a chunk of a document of an agent into the index."""
-    document = IndexDocument(
-        id=str(uuid.uuid4()),
-        source_id="document-1",
-        kind="chunk",
-        views={"chunk": IndexedText(text, embedder.vector(text))},
-        at=at,
+    """Give an agent a document of one chunk. ``version`` is the chunk's, ``active`` that of the document's record."""
+    number = len(there.documents.records)
+    made = DocumentVersion(version, VersionStatus.READY, "handbook.md", "text/markdown", 9, "ada", at)
+    record = Document(
+        id=f"document-{number}",
         agent_id=agent_id,
-        embedder=embedder.name,
-        fields={"text": text, "title": title},
+        title=title,
+        created_at=at,
+        updated_at=at,
+        url=url,
+        required_permission=permission,
+        active=replace(made, number=active) if active is not None else None,
+        next=made if active is None else None,
+        deleted_at=deleted_at,
     )
-    await search.put(scope, IndexName.KNOWLEDGE, [document])
+    await there.documents.create(scope, record)
+    chunks = [chunk or Chunk(0, text)]
+    vectors = [there.embedder.vector(text) for text in chunk_texts(record, chunks)]
+    [document] = chunk_documents(record, made, chunks, vectors, there.embedder.name)
+    await there.search.put(scope, IndexName.KNOWLEDGE, [document])
     return document

@@ -20,6 +20,8 @@ MEGABYTE = 1024 * 1024
 VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"
 VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 LAYERS = ("DependenciesLayer", "SharedLayer", "TokenizerLayer")
+EXTRACTION = "ExtractionLayer"
+"""Of one function, which has no web adapter."""
 
 
 def size(folder: Path) -> int:
@@ -37,6 +39,20 @@ def test_functions_and_layers_together_stay_under_lambdas_limit(build: Path, sou
         assert layers + size(build / function) < 225 * MEGABYTE
 
 
+def test_the_function_that_reads_documents_stays_under_lambdas_limit(build: Path) -> None:
+    layers = {name: size(build / name) // MEGABYTE for name in (*LAYERS, EXTRACTION)}
+    assert sum(layers.values()) + size(build / "IngestionFunction") // MEGABYTE < 240, layers
+
+
+def test_the_libraries_that_read_documents_repeat_nothing_of_the_dependencies(build: Path) -> None:
+    packages = [
+        {path.name for path in (build / layer / "python").glob("*.dist-info")}
+        for layer in ("DependenciesLayer", EXTRACTION)
+    ]
+    assert packages[1]
+    assert not packages[0] & packages[1]
+
+
 def test_the_library_and_its_agents_are_shipped_and_nothing_else(build: Path) -> None:
     library = {
         f"python/baton/{path.relative_to(ROOT / 'shared/baton').as_posix()}"
@@ -49,7 +65,7 @@ def test_the_library_and_its_agents_are_shipped_and_nothing_else(build: Path) ->
     assert packed == library | agents
 
 
-@pytest.mark.parametrize("layer", ["DependenciesLayer", "SharedLayer"])
+@pytest.mark.parametrize("layer", ["DependenciesLayer", "SharedLayer", EXTRACTION])
 def test_a_layers_modules_are_packed_with_lambdas_bytecode(build: Path, layer: str) -> None:
     """Lambda can write none: without it every cold start compiles what it imports."""
     modules = {path for path in (build / layer / "python").rglob("*.py") if path.stem.isidentifier()}

@@ -12,12 +12,15 @@ from aws_lambda_powertools.utilities.parser.models import (
     APIGatewayWebSocketConnectEventModel,
     APIGatewayWebSocketDisconnectEventModel,
     APIGatewayWebSocketMessageEventModel,
+    S3EventNotificationEventBridgeModel,
     SqsModel,
 )
 from pydantic import BaseModel
 
+from baton.domain.document import IngestionStep, original_of_key
 from baton.domain.episode import EndReason, episode_id
 from baton.domain.queued import QueuedMessage, parse_queued
+from baton.entry.ingestion_events import document_of
 from baton.memory.episodes.session_closing import ClosingStep
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -28,9 +31,11 @@ OTHERS = {
     "states_closing_failed",
     "states_forgetting",
     "states_forgetting_failed",
+    "states_ingestion",
 }
 """Samples for which Powertools has no model."""
 SHAPES: dict[str, type[BaseModel]] = {
+    "object_created": S3EventNotificationEventBridgeModel,
     "rest_http": APIGatewayProxyEventModel,
     "rest_streams": APIGatewayProxyEventModel,
     "sqs_dead_turns": SqsModel,
@@ -93,3 +98,11 @@ def test_a_step_of_forgetting_refers_to_its_request() -> None:
     event = sample("states_forgetting")
     assert set(event) == {"step", "tenantId", "userId", "requestId"}
     assert sample("states_forgetting_failed") == {**event, "step": "failed"}
+
+
+def test_a_stored_content_leads_to_the_steps_of_its_version() -> None:
+    ref = original_of_key(sample("object_created")["detail"]["object"]["key"])
+    step = sample("states_ingestion")
+    assert step["step"] in list(IngestionStep)
+    assert ref is not None
+    assert document_of(step) == ref

@@ -27,6 +27,12 @@ BUILT = {
 }
 """Layer -> the folder with its makefile."""
 
+OF_PACKAGES = {
+    "DependenciesLayer": ("--no-default-groups", "--no-emit-project"),
+    "ExtractionLayer": ("--only-group", "extraction", "--prune", "cryptography", "--prune", "typing-extensions"),
+}
+"""Layer -> which packages of the lock file it has."""
+
 ANSWERS: dict[str, tuple[str | None, Callable[[Any], bool]]] = {
     "AuthorizerFunction": ("authorizer_request", lambda answer: answer == "Exception: Unauthorized"),
     "SocketsFunction": ("websocket_connect", lambda answer: answer["statusCode"] == 200),
@@ -35,6 +41,7 @@ ANSWERS: dict[str, tuple[str | None, Callable[[Any], bool]]] = {
     "StreamsFunction": (None, lambda answer: answer == 200),
     "HttpFunction": ("rest_http", lambda answer: answer["statusCode"] == 401),
     "SweeperFunction": ("schedule_sweeper", lambda answer: answer["is_complete"] is True),
+    "IngestionFunction": ("states_ingestion", lambda answer: answer == {"next": "clean"}),  # of no such document
     "ForgettingFunction": ("states_forgetting", lambda answer: answer.startswith("NotFound:")),  # of no such request
     "ClosingFunction": ("states_closing_failed", lambda answer: answer == {"status": "failed"}),
 }
@@ -47,20 +54,20 @@ def layers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("layers")
     for layer, source in BUILT.items():
         (folder / layer).mkdir()
-        if layer != "DependenciesLayer":
+        if layer not in OF_PACKAGES:
             made = run("make", f"build-{layer}", f"ARTIFACTS_DIR={folder / layer}", cwd=ROOT / source)
             assert made.returncode == 0, made.stderr
     uv = os.environ.get("UV") or (str(PRIVATE_UV) if PRIVATE_UV.exists() else "uv")
     wanted = folder / "requirements.txt"
-    packages = folder / "DependenciesLayer" / "python"
-    only = ("--quiet", "--frozen", "--no-default-groups", "--no-emit-project")
-    checked = ("--quiet", "--require-hashes", "--requirements", str(wanted))
-    for command in (
-        (uv, "export", *only, "--output-file", str(wanted)),
-        (uv, "pip", "install", *checked, "--python", sys.executable, "--target", str(packages)),
-    ):
-        done = run(*command)
-        assert done.returncode == 0, done.stderr
+    for layer, chosen in OF_PACKAGES.items():
+        packages = folder / layer / "python"
+        checked = ("--quiet", "--no-deps", "--require-hashes", "--requirements", str(wanted))
+        for command in (
+            (uv, "export", "--quiet", "--frozen", *chosen, "--output-file", str(wanted)),
+            (uv, "pip", "install", *checked, "--python", sys.executable, "--target", str(packages)),
+        ):
+            done = run(*command)
+            assert done.returncode == 0, done.stderr
     return folder
 
 

@@ -10,7 +10,8 @@ WHOLE_SERVICE = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
 """Actions for which AWS knows no resources."""
 
 LOGGING = {"logs:CreateLogStream", "logs:PutLogEvents"} | WHOLE_SERVICE
-READ = {"dynamodb:GetItem", "dynamodb:Query"}
+GET = "dynamodb:GetItem"
+READ = {GET, "dynamodb:Query"}
 PUT, UPDATE, DELETE, LISTS = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchGetItem"
 TURNS = READ | {PUT, UPDATE, DELETE}
 LARGE_MESSAGES = {"s3:GetObject", "s3:ListBucket"}
@@ -35,6 +36,7 @@ ALLOWED = {
     "SearchFunction": LOGGING | READ | {LISTS} | LARGE_MESSAGES | SECRETS,
     "ClosingFunction": LOGGING | READ | {PUT, UPDATE} | OBJECTS | SECRETS,
     "ForgettingFunction": LOGGING | TURNS | {LISTS} | REMOVE,
+    "IngestionFunction": LOGGING | {GET, PUT, UPDATE, DELETE} | OBJECTS | REMOVE | SECRETS | CLOSE,
 }
 READ_SECRETS = {
     "AuthorizerFunction": {"EmbedKeysSecret"},
@@ -43,6 +45,7 @@ READ_SECRETS = {
     "SearchFunction": {"ModelKeySecret"},
     "HttpFunction": {"EmbedKeysSecret", "ModelKeySecret"},
     "ClosingFunction": {"ModelKeySecret"},
+    "IngestionFunction": {"ModelKeySecret"},
 }
 
 
@@ -150,7 +153,8 @@ STARTED = {
     "DeadTurnsFunction": {"CloseSession"},
     "StreamsFunction": {"CloseSession"},
     "HttpFunction": {"CloseSession", "ForgetUser"},  # an imported session is closed at once
-    "SweeperFunction": {"CloseSession", "ForgetUser"},
+    "SweeperFunction": {"CloseSession", "ForgetUser", "IngestDocument"},
+    "IngestionFunction": {"AWS::Partition", "AWS::Region", "AWS::AccountId", "AWS::StackName"},  # by its name
 }
 """The state machines that functions start."""
 
@@ -165,8 +169,23 @@ def test_a_function_starts_only_executions_that_it_needs(stack: Stack) -> None:
     assert {function: started(function) for function in ALLOWED if started(function)} == STARTED
 
 
+def test_ingestion_starts_its_own_state_machine_by_the_name_that_this_has(stack: Stack) -> None:
+    name = stack["IngestDocument"]["StateMachineName"]["Fn::Sub"]
+    (statement,) = [
+        item for item in stack.statements(stack.role_of("IngestionFunction")) if set(item["Action"]) == CLOSE
+    ]
+    assert text(statement["Resource"]).endswith(f':stateMachine:{name}"}}]')
+    arn = stack["IngestionFunction"]["Environment"]["Variables"]["BATON_INGEST_DOCUMENT_ARN"]
+    assert [arn] == statement["Resource"]
+
+
 @pytest.mark.parametrize(
-    ("machine", "function"), [("CloseSession", "ClosingFunction"), ("ForgetUser", "ForgettingFunction")]
+    ("machine", "function"),
+    [
+        ("CloseSession", "ClosingFunction"),
+        ("ForgetUser", "ForgettingFunction"),
+        ("IngestDocument", "IngestionFunction"),
+    ],
 )
 def test_a_state_machine_calls_only_its_own_function(stack: Stack, machine: str, function: str) -> None:
     role = stack[machine]["RoleArn"]["Fn::GetAtt"][0]
@@ -203,7 +222,7 @@ def test_functions_that_search_reach_one_domain_and_one_function_administers_it(
         frozenset(referred(policy["Roles"])): policy["PolicyDocument"]["Statement"][0]
         for policy in stack.of_type("AWS::IAM::Policy").values()
     }
-    users = frozenset({"TurnsRole", "StreamsRole", "HttpRole", "ClosingRole", "ForgettingRole"})
+    users = frozenset({"TurnsRole", "StreamsRole", "HttpRole", "ClosingRole", "IngestionRole", "ForgettingRole"})
     assert set(by_roles) == {users, frozenset({"SearchRole"})}
     assert set(referred(stack["SearchIndices"]["Roles"])) - {"HasNewDomain"} == users, "the domain lets the same in"
     for statement in by_roles.values():

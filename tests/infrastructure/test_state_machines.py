@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from baton.domain.document import STEP_WAIT, IngestionStep
 from baton.memory.episodes.session_closing import ClosingStep
 from tests.infrastructure.stack import ROOT, Stack, referred
 
@@ -29,6 +30,8 @@ def goes_to(value: Any) -> Iterator[str]:
         for key, item in value.items():
             if key in TARGETS and isinstance(item, str):
                 yield item
+            elif key == "ItemProcessor":
+                continue  # its states go to each other only
             else:
                 yield from goes_to(item)
     elif isinstance(value, list):
@@ -37,7 +40,14 @@ def goes_to(value: Any) -> Iterator[str]:
 
 
 def tasks(definition: dict[str, Any]) -> list[dict[str, Any]]:
-    return [state for state in definition["States"].values() if state["Type"] == "Task"]
+    """The tasks outside and inside of maps. What is not caught inside of a map is caught by the map."""
+    found = []
+    for state in definition["States"].values():
+        if state["Type"] == "Task":
+            found.append(state)
+        elif state["Type"] == "Map":
+            found += [{"Catch": state["Catch"], **task} for task in tasks(state["ItemProcessor"])]
+    return found
 
 
 @pytest.mark.parametrize("path", DEFINITIONS, ids=lambda path: path.stem)
@@ -82,7 +92,12 @@ class TestDefinitions:
 
 
 @pytest.mark.parametrize(
-    ("name", "function"), [("CloseSession", "ClosingFunction"), ("ForgetUser", "ForgettingFunction")]
+    ("name", "function"),
+    [
+        ("CloseSession", "ClosingFunction"),
+        ("ForgetUser", "ForgettingFunction"),
+        ("IngestDocument", "IngestionFunction"),
+    ],
 )
 def test_a_pipeline_is_a_standard_logged_and_traced_execution(stack: Stack, name: str, function: str) -> None:
     pipeline = stack[name]
@@ -95,7 +110,12 @@ def test_a_pipeline_is_a_standard_logged_and_traced_execution(stack: Stack, name
 
 
 @pytest.mark.parametrize(
-    ("file", "function"), [("close_session", "ClosingFunction"), ("forget_user", "ForgettingFunction")]
+    ("file", "function"),
+    [
+        ("close_session", "ClosingFunction"),
+        ("forget_user", "ForgettingFunction"),
+        ("ingest_document", "IngestionFunction"),
+    ],
 )
 def test_the_steps_of_a_pipeline_outlast_their_function(stack: Stack, file: str, function: str) -> None:
     for task in tasks(machine(ROOT / f"statemachines/{file}.asl.json")):
@@ -125,3 +145,32 @@ def test_the_steps_run_in_the_order_of_their_declaration() -> None:
 def test_a_step_that_needs_a_model_or_the_search_engine_does_not_stop_the_others(name: str) -> None:
     state = machine(ROOT / "statemachines/close_session.asl.json")["States"][name]
     assert [caught["Next"] for caught in state["Catch"]] == [state["Next"]]
+
+
+def test_a_documents_steps_run_in_the_order_of_their_declaration() -> None:
+    states = machine(ROOT / "statemachines/ingest_document.asl.json")["States"]
+    steps = [
+        (state.get("ItemSelector") or state["Parameters"])["step"]
+        for state in states.values()
+        if state["Type"] in ("Task", "Map") and state is not states["MarkFailed"]
+    ]
+    assert steps == [step.value for step in IngestionStep]
+
+
+def test_few_batches_are_embedded_at_once_and_a_busy_embedder_is_asked_again_for_half_an_hour() -> None:
+    batches = machine(ROOT / "statemachines/ingest_document.asl.json")["States"]["IndexBatches"]
+    assert batches["MaxConcurrency"] == 4
+    (task,) = tasks(batches["ItemProcessor"])
+    (busy,) = [retry for retry in task["Retry"] if "EmbedderUnavailable" in retry["ErrorEquals"]]
+    waits = [min(busy["IntervalSeconds"] * 2**number, busy["MaxDelaySeconds"]) for number in range(busy["MaxAttempts"])]
+    assert 1_500 <= sum(waits) < STEP_WAIT.total_seconds()
+
+
+def test_no_step_of_a_document_is_given_content() -> None:
+    """A state has at most 256 KB: steps get references, and numbers of parts and batches."""
+    states = machine(ROOT / "statemachines/ingest_document.asl.json")["States"]
+    for state in states.values():
+        if state["Type"] == "Map":
+            assert state["ResultPath"] is None
+        if state["Type"] == "Task":
+            assert state["Parameters"]["document.$"] == "$$.Execution.Input"

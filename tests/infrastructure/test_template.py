@@ -12,6 +12,7 @@ import pytest
 
 from baton.adapters.emf import NAMESPACE, SERVICE
 from baton.domain.metrics import Metric
+from local.stack import Stack as LocalStack
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
 
 CANARY = "Canary10Percent5Minutes"
@@ -133,6 +134,7 @@ def test_the_sweeper_is_fired_every_minute_and_never_late(stack: Stack) -> None:
     ("variable", "functions"),
     [
         ("BATON_CLOSE_SESSION_ARN", {"Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
+        ("BATON_INGEST_DOCUMENT_ARN", {"Ingestion", "Sweeper"}),
         ("BATON_FORGET_USER_ARN", {"Streams", "Http", "Sweeper"}),
         ("BATON_TURNS_QUEUE_URL", {"Sockets", "Turns", "Streams", "Http", "Sweeper"}),
         ("BATON_CONNECTIONS_URL", {"Sockets", "Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
@@ -151,7 +153,25 @@ def test_the_tokenizer_comes_with_the_functions_that_count_tokens(stack: Stack) 
         name.removesuffix("Function")
         for name, function in stack.functions.items()
         if any(layer.startswith("TokenizerLayer") for layer in referred(function["Layers"]))
-    } == {"Turns", "DeadTurns", "Streams", "Http", "Search", "Closing"}
+    } == {"Turns", "DeadTurns", "Streams", "Http", "Search", "Closing", "Ingestion"}
+
+
+def test_the_libraries_that_read_documents_come_with_the_function_that_ingests_them(stack: Stack) -> None:
+    assert {
+        name
+        for name, function in stack.functions.items()
+        if any(layer.startswith("ExtractionLayer") for layer in referred(function["Layers"]))
+    } == {"IngestionFunction"}
+
+
+def test_ingestion_is_told_of_every_content_of_a_document_and_of_nothing_else(product_stack: LocalStack) -> None:
+    (rule,) = product_stack.object_rules
+    assert rule.function == "IngestionFunction"
+    key = f"acme/~documents/knowledge/doc_{'0' * 32}/1/original"
+    assert rule.matches(product_stack.bucket, key)
+    assert not rule.matches("another-bucket", key)
+    for other in (key.replace("original", "work/parts/00000.json"), f"acme/{'0' * 32}/files/original"):
+        assert not rule.matches(product_stack.bucket, other)
 
 
 def test_every_function_runs_traced_on_arm64(stack: Stack) -> None:

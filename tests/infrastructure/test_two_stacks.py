@@ -23,6 +23,7 @@ OF_ONE_STACK = {
     "AWS::ApiGatewayV2::Route",
     "AWS::ApiGatewayV2::Stage",
     "AWS::CloudWatch::Alarm",
+    "AWS::Events::Rule",
     "AWS::CodeDeploy::Application",
     "AWS::CodeDeploy::DeploymentGroup",
     "AWS::DynamoDB::Table",

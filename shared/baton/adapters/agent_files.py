@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from pydantic import ValidationError
 
 from baton.adapters.yaml_document import YamlDocument, YamlFileError
 from baton.domain.agent import AgentDefinition
-from baton.domain.sentences import SENTENCES
+from baton.domain.agent_checks import checked, reference_problems
 from baton.domain.tool import ToolDefinition
-from baton.domain.tool_call import ASK, TRANSFER, tool_name
-from baton.domain.triggers import as_compared
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
 
 DEFAULT_VARIABLE = "BATON_DEFAULT_AGENT"
 FOLDER_VARIABLE = "BATON_AGENTS_DIR"
@@ -55,7 +46,11 @@ class AgentFiles:
             read.append((document, definition))
         if len(read) == len(paths):  # otherwise one that cannot be read may be the one that is missed
             agents = {definition.id: definition for _, definition in read}
-            problems += [told for document, definition in read for told in _references(document, definition, agents)]
+            problems += [
+                document.problem(problem.place, problem.what)
+                for document, definition in read
+                for problem in reference_problems(definition, agents)
+            ]
         if problems:
             raise AgentFileError("\n".join(problems))
         files = cls([definition for _, definition in read], default_main)
@@ -122,70 +117,7 @@ def _read(path: Path) -> tuple[YamlDocument, AgentDefinition]:
         document = YamlDocument.read(path)
     except YamlFileError as error:
         raise AgentFileError(str(error)) from None
-    problems: list[str] = []
-    definition: AgentDefinition | None = None
-    try:
-        definition = AgentDefinition.model_validate(document.values)
-    except ValidationError as error:
-        problems += [document.problem(detail["loc"], _told(detail)) for detail in error.errors()]
-    problems += _without_effect(document)
-    if problems or definition is None:
-        raise AgentFileError("\n".join(problems))
+    definition, found = checked(document.values)
+    if found or definition is None:
+        raise AgentFileError("\n".join(document.problem(problem.place, problem.what) for problem in found))
     return document, definition
-
-
-def _told(detail: ErrorDetails) -> str:
-    """Return the error's message without pydantic's prefix "Value error, "."""
-    return str(detail["ctx"]["error"]) if detail["type"] == "value_error" else detail["msg"]
-
-
-def _without_effect(document: YamlDocument) -> Iterator[str]:
-    """Yield the problems of values that are valid in a definition but have no effect in a file."""
-    values = document.values
-    if "workflow" in values and values["workflow"] is None:
-        yield document.problem(["workflow"], "it is empty; say what the workflow is, or leave the field out")
-    sentences = values.get("sentences")
-    for locale, texts in sentences.items() if isinstance(sentences, dict) else ():
-        for name in texts if isinstance(texts, dict) else ():
-            if name not in SENTENCES:
-                known = ", ".join(sorted(SENTENCES))
-                yield document.problem(["sentences", locale, name], f"there is no such sentence; there are {known}")
-
-
-def _references(
-    document: YamlDocument, definition: AgentDefinition, agents: Mapping[str, AgentDefinition]
-) -> Iterator[str]:
-    """Yield the problems of the agents that an agent refers to."""
-    targets = [handoff.agent for handoff in definition.handoffs]
-    yield from _unusable(document, "sub_agents", ASK, definition.sub_agents, agents)
-    yield from _unusable(document, "handoffs", TRANSFER, targets, agents)
-    if definition.id in definition.sub_agents:
-        place = definition.sub_agents.index(definition.id)
-        yield document.problem(["sub_agents", place], f"{definition.id!r} cannot ask itself")
-    yield from _shared_triggers(document, targets, agents)
-
-
-def _unusable(
-    document: YamlDocument, field: str, prefix: str, named: Sequence[str], known: Collection[str]
-) -> Iterator[str]:
-    """Yield references to agents that do not exist or whose tools would share a name."""
-    tools: dict[str, str] = {}
-    for place, agent_id in enumerate(named):
-        if agent_id not in known:
-            yield document.problem([field, place], f"there is no agent {agent_id!r}")
-        other = tools.setdefault(tool_name(prefix, agent_id), agent_id)
-        if other != agent_id:
-            yield document.problem([field, place], f"{other!r} and {agent_id!r} would have the same tool's name")
-
-
-def _shared_triggers(
-    document: YamlDocument, targets: Sequence[str], agents: Mapping[str, AgentDefinition]
-) -> Iterator[str]:
-    """Yield triggers that two targets of one agent share. Only the first target would get the message."""
-    owners: dict[str, str] = {}
-    for place, target_id in enumerate(targets):
-        for trigger in agents[target_id].triggers if target_id in agents else ():
-            owner = owners.setdefault(as_compared(trigger), target_id)
-            if owner != target_id:
-                what = f"{target_id!r} has the trigger {trigger!r}, and so has {owner!r}, which would always be taken"
-                yield document.problem(["handoffs", place], what)

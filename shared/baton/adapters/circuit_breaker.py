@@ -21,6 +21,10 @@ class CircuitOpen(Exception):
         super().__init__(f"{name} failed repeatedly and is left alone for {retry_after_seconds:.0f} s more")
 
 
+MAX_CIRCUITS = 5_000
+"""Circuits that are kept. Above that, those without failures are forgotten, which changes nothing for their calls."""
+
+
 @dataclass(slots=True)
 class _Circuit:
     failures: int = 0
@@ -65,6 +69,8 @@ class CircuitBreakers:
         return Guard(self, name, is_failure)
 
     def _enter(self, name: str) -> tuple[_Circuit, int]:
+        if len(self._circuits) >= MAX_CIRCUITS and name not in self._circuits:
+            self._circuits = {each: kept for each, kept in self._circuits.items() if kept.failures}
         circuit = self._circuits.setdefault(name, _Circuit())
         if circuit.next_trial_at is not None:
             now = self._monotonic()

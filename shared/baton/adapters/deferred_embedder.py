@@ -35,9 +35,9 @@ class DeferredEmbedder:
             embedder = self._embedder = self._make()
         return embedder
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
         """See ``Embedder``."""
         embedder = self._embedder
         if embedder is None:
             embedder = await asyncio.to_thread(self.load)
-        return await embedder.embed(texts)
+        return await embedder.embed(texts, seconds=seconds)

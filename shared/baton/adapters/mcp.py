@@ -17,6 +17,7 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from baton.adapters.bounded import Bounded
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.mcp_results import REFUSALS, as_result, failure_of
 from baton.adapters.tool_source import GRACE_SECONDS, SourceTool
@@ -31,6 +32,8 @@ MAX_EVENT_BYTES = 8 * 1024 * 1024
 """Bytes of one event in a stream. It is below the limit of a whole answer, whose excess the SDK does not report."""
 MAX_TOOLS = 200
 MAX_PAGES = 20
+MAX_SERVERS = 500
+"""Servers whose lists are kept."""
 MAX_SCHEMA = 64 * 1024
 """Characters of a tool's schema, which goes into every prompt."""
 DESCRIPTION = 2000
@@ -64,8 +67,8 @@ class McpTools:
         self._make_client = make_client
         self._headers = headers
         self._monotonic = monotonic
-        self._lists: dict[str, tuple[tuple[_Listed, ...], float]] = {}
-        self._modes: dict[str, str] = {}
+        self._lists: dict[str, tuple[tuple[_Listed, ...], float]] = Bounded(MAX_SERVERS)
+        self._modes: dict[str, str] = Bounded(MAX_SERVERS)
         """The transport mode that worked with each server, which saves the client from detecting it."""
 
     def origin(self, definition: McpServer) -> str:

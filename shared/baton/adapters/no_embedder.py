@@ -14,7 +14,7 @@ class NoEmbedder:
     name = ""
     dimensions = 0
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
         """Return nothing for no texts. Raises ``EmbedderUnavailable`` for any others."""
         if texts:
             raise EmbedderUnavailable

@@ -13,6 +13,7 @@ import httpx
 from jsonschema import Draft202012Validator, SchemaError
 
 from baton.adapters import openapi_document
+from baton.adapters.bounded import Bounded
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.http_requests import HttpCall, HttpRequests
 from baton.adapters.http_tools import filled, query_of
@@ -24,6 +25,9 @@ from baton.ports.tools import CallContext, ToolFailed, ToolResult
 FRESH_SECONDS = 600.0
 """How long a fetched document is used before it is fetched again."""
 FETCH_SECONDS = 10.0
+MAX_DOCUMENTS = 50
+"""Documents that are kept. One may take some megabytes."""
+MAX_OPERATIONS = 2_000
 DESCRIPTION = 2000
 """The maximum length of an operation's description, in characters."""
 
@@ -43,8 +47,8 @@ class OpenApiTools:
         self._make_client = make_client
         self._folder = folder
         self._monotonic = monotonic
-        self._documents: dict[str, tuple[Mapping[str, Any], float]] = {}
-        self._operations: dict[tuple[str, str, str | None], tuple[Operation, float]] = {}
+        self._documents: dict[str, tuple[Mapping[str, Any], float]] = Bounded(MAX_DOCUMENTS)
+        self._operations: dict[tuple[str, str, str | None], tuple[Operation, float]] = Bounded(MAX_OPERATIONS)
 
     def origin(self, definition: OpenApiTool) -> str:
         return "openapi"

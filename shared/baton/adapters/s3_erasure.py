@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,6 +37,11 @@ class S3Erasure:
 
     async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:
         return await self._sweep(f"{scope.tenant_id}/", before, deadline)
+
+    async def sweep_below(self, prefix: str) -> int:
+        """Remove everything below a prefix that ends with a slash, and return how much it was."""
+        removed, _ = await self._sweep(prefix, None, math.inf)
+        return removed
 
     async def _sweep(self, prefix: str, before: datetime | None, deadline: float) -> tuple[int, bool]:
         """Remove the versions below ``prefix``; with ``before``, the older uploads only."""

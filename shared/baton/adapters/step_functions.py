@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from baton.adapters.aws import call, error_code
+from baton.domain.document import DocumentRef
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import StoreUnavailable
 from baton.domain.forgetting import ForgetRequest
 from baton.domain.identity import Scope
+from baton.domain.times import to_millis
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
@@ -37,8 +40,12 @@ class StepFunctionsClosings:
             "reason": ref.reason.value,
             "attempt": attempt,
         }
-        # A name is reserved for 90 days, so that the same attempt cannot be started twice.
-        await _start(self.client, self.state_machine_arn, f"{ref.thread_id}-{ref.number}-{attempt}", described)
+        # A name is reserved for 90 days, so that the same attempt cannot be started twice. The id of a forgotten thread
+        # may be used again within that time.
+        name = f"{ref.thread_id}-{ref.number}-{attempt}"
+        if ref.thread_created_at is not None:
+            name += f"-{to_millis(ref.thread_created_at)}"
+        await _start(self.client, self.state_machine_arn, name, described)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,25 @@ class StepFunctionsForgettings:
     async def start(self, request: ForgetRequest) -> None:
         described = {"tenantId": request.tenant_id, "userId": request.user_id, "requestId": request.id}
         await _start(self.client, self.state_machine_arn, request.id, described)
+
+
+@dataclass(frozen=True, slots=True)
+class StepFunctionsIngestions:
+    """``Ingestions`` as executions of a state machine."""
+
+    client: SFNClient
+    state_machine_arn: str
+
+    async def start(self, ref: DocumentRef, *, attempt: int) -> None:
+        described = {
+            "tenantId": ref.tenant_id,
+            "agentId": ref.agent_id,
+            "documentId": ref.document_id,
+            "version": ref.version,
+        }
+        # Documents of different tenants and agents may have the same id, and a name is the account's.
+        place = hashlib.sha256(f"{ref.tenant_id}/{ref.agent_id}/{ref.document_id}".encode()).hexdigest()[:32]
+        await _start(self.client, self.state_machine_arn, f"{place}-{ref.version}-{attempt}", described)
 
 
 async def _start(client: SFNClient, arn: str, name: str, described: dict[str, Any]) -> None:

@@ -15,6 +15,9 @@ from baton.ports.tools import MissingTools
 RETRY_SECONDS = 30.0
 """The pause between two requests to a source that failed."""
 
+MAX_KNOWN = 2_000
+"""Definitions whose tools are kept. Tenants may make agents, and so definitions."""
+
 Offer = Sequence[SourceTool] | MissingTools
 
 
@@ -41,7 +44,7 @@ class _Known:
 
 
 class Listings:
-    """The tools of each definition, by identity: definitions are read once and live as long as the process.
+    """The tools of each definition, by identity: a definition never changes, and its version is read once.
 
     Only the first caller waits. After that, a failed source is missing and an old list is still used, while a
     background task asks the source again: a failed one at most every ``RETRY_SECONDS``, and only during turns. If
@@ -53,9 +56,14 @@ class Listings:
         self,
         ask: Callable[[ToolDefinition], Awaitable[Offer]],
         *,
+        forget: Callable[[ToolDefinition], None] = lambda definition: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``ask`` raises nothing; it returns ``MissingTools`` for a failure."""
+        """``ask`` raises nothing; it returns ``MissingTools`` for a failure.
+
+        ``forget`` is told a definition that is kept no longer, because it has not been used for the longest time.
+        """
+        self._forget = forget
         self._ask = ask
         self._monotonic = monotonic
         self._known: dict[int, _Known] = {}
@@ -66,11 +74,21 @@ class Listings:
         if known is None:
             tried_at = self._monotonic()
             known = _Known(definition, await self._ask(definition), tried_at)
-            self._known[id(definition)] = known
-        elif self._is_due(known, freshness):
+            self._keep(known)
+            return known.offer
+        self._keep(known)
+        if self._is_due(known, freshness):
             known.tried_at = self._monotonic()
             known.attempt = asyncio.ensure_future(self._refresh(known))
         return known.offer
+
+    def _keep(self, known: _Known) -> None:
+        """Keep what is known as the last used."""
+        self._known.pop(id(known.definition), None)
+        self._known[id(known.definition)] = known
+        while len(self._known) > MAX_KNOWN:
+            oldest = self._known.pop(next(iter(self._known)))
+            self._forget(oldest.definition)
 
     async def settled(self) -> None:
         """Wait for the background requests in progress."""

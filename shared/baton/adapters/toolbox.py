@@ -78,7 +78,7 @@ class Toolbox:
         self._guards = guards
         self._listing_seconds = listing_seconds
         self._place = place
-        self._listings = Listings(self._listed, monotonic=monotonic)
+        self._listings = Listings(self._listed, forget=self._forget, monotonic=monotonic)
         self._broken: dict[int, str] = {}
         """The logged reason of each unusable definition, so that it is logged once."""
         self._told_otherwise: set[int] = set()
@@ -101,7 +101,7 @@ class Toolbox:
         source = self._source(definition)
         try:
             work = source.call(definition, entry.own.own_name, arguments, context)
-            result = await self._guarded(source.endpoint(definition), work, definition.timeout_seconds)
+            result = await self._guarded(_circuit(source, definition), work, definition.timeout_seconds)
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn
             raise self._failure(error, name, definition) from None
         return replace(
@@ -165,7 +165,7 @@ class Toolbox:
     async def _listed(self, definition: ToolDefinition) -> Sequence[SourceTool] | MissingTools:
         source = self._source(definition)
         try:
-            endpoint = source.endpoint(definition) if source.must_ask(definition) else None
+            endpoint = _circuit(source, definition) if source.must_ask(definition) else None
             offered = await self._guarded(endpoint, source.tools(definition), self._listing_seconds)
         except Exception as error:  # noqa: BLE001 - a failing source must not end the turn
             self._note_broken(definition, error)
@@ -210,6 +210,9 @@ class Toolbox:
             _log.warning("%s", told)
         self._broken[id(definition)] = told
 
+    def _forget(self, definition: ToolDefinition) -> None:
+        self._broken.pop(id(definition), None)
+
     def _where(self, definition: ToolDefinition) -> str:
         return self._place(definition) or f"tool {definition.name}"
 
@@ -241,6 +244,14 @@ class Toolbox:
 
     def _source(self, definition: ToolDefinition) -> ToolSource[Any]:
         return self._sources[type(definition)]
+
+
+def _circuit(source: ToolSource[Any], definition: ToolDefinition) -> str | None:
+    """Return the name of the endpoint's circuit. A tenant's failing tools open no circuit but the tenant's own."""
+    endpoint = source.endpoint(definition)
+    if endpoint is None or definition.tenant_id is None:
+        return endpoint
+    return f"{definition.tenant_id} {endpoint}"
 
 
 def _permitted(agent: AgentDefinition, scope: Scope) -> list[ToolDefinition]:

@@ -42,30 +42,13 @@ class YamlDocument:
         return cls(path, values, text.root)
 
     def problem(self, place: Place, what: str) -> str:
-        """``file:line: field: what is wrong``, for whatever is at ``place``, as pydantic or this module names it."""
+        """``file:line: field: what is wrong``, for whatever is at ``place``."""
         return f"{self.where(place)}: {what}"
 
     def where(self, place: Place) -> str:
         """``file:line: field``."""
-        kept = self._without_tags(place)
-        field = ".".join(str(part) for part in kept if part != "[key]") or "(file)"
-        return f"{self.path}:{self._line(kept)}: {field}"
-
-    def _without_tags(self, place: Place) -> list[str | int]:
-        """``place`` without the kinds (``mcp``, ``http``) that pydantic puts behind something with a ``type``."""
-        node, kept = self._root, list[str | int]()
-        for part in place:
-            if isinstance(node, MappingNode):
-                fields = {key.value: value for key, value in node.value}
-                if part not in fields and "type" in fields and fields["type"].value == part:
-                    continue
-                node = fields.get(part)
-            elif isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.value):
-                node = node.value[part]
-            else:
-                node = None
-            kept.append(part)
-        return kept
+        field = ".".join(str(part) for part in place if part != "[key]") or "(file)"
+        return f"{self.path}:{self._line(place)}: {field}"
 
     def _line(self, place: Place) -> int:
         """Return the line of the deepest existing part of ``place``, so that a missing field gets its parent's line."""

@@ -21,6 +21,7 @@ from baton.agents.tool_calls import Consult, ToolCalls, call_events
 from baton.agents.tool_kit import ToolKit
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
+from baton.domain.citation import DOCUMENT_SOURCE
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.message import Role
@@ -104,6 +105,11 @@ class AgentLoop:
         self._is_limit_told = False
 
     @property
+    def documents(self) -> tuple[Mapping[str, Any], ...]:
+        """The documents among the sources of the answer, its own and those of agents that it consulted."""
+        return tuple(each for each in self._sources.values() if each.get("kind") == DOCUMENT_SOURCE)
+
+    @property
     def result(self) -> AgentResult:
         """What has come of it so far; final once ``events`` has ended."""
         return AgentResult(
@@ -124,6 +130,7 @@ class AgentLoop:
     ) -> None:
         """Set the prompt; ``recalled`` and the ``changing`` notes are in it already."""
         self._recalled = recalled
+        self._add_sources(recalled.cited)
         self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context, recalled, changing))
         self._prompts = list(context.prompts)
         self._head, self._current_from = context.head, context.current_from
@@ -308,10 +315,15 @@ class AgentLoop:
         self._returns = self._returns or outcome.returns
         self._is_limited |= outcome.is_outage
         self._ends_conversation |= outcome.ends_conversation
-        for source in outcome.sources:
+        self._add_sources(outcome.sources)
+
+    def _add_sources(self, sources: Sequence[Mapping[str, Any]]) -> None:
+        for source in sources:
             if len(self._sources) < MAX_SOURCES:
                 shown = {key: _short(value) for key, value in source.items()}
-                self._sources.setdefault(f"{shown.get('kind')}:{shown.get('id')}", shown)
+                # A document may be cited at several places.
+                key = f"{shown.get('kind')}:{shown.get('id')}:{shown.get('chunk', '')}"
+                self._sources.setdefault(key, shown)
 
     def _prefix(self) -> str:
         """The sentence that tells the user of a limitation, once, in front of the words that follow it."""

@@ -21,8 +21,8 @@ def call_metadata(
 ) -> dict[str, Any]:
     """Flat names with JSON values. ``conversation`` is None for an agent that another one consults."""
     told: dict[str, Any] = {"agent": agent.id}
-    if recalled.skills:
-        draft = recalled.skills[0].draft
+    if recalled.procedures:
+        draft = recalled.procedures[0].draft
         told |= {"skill.name": draft.name, "skill.steps": [step.text for step in draft.steps]}
     told |= dict(_recalled(recalled))
     if conversation is None:

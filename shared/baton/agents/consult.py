@@ -7,6 +7,7 @@ import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
@@ -55,6 +56,8 @@ class _Work:
     usage: Usage = field(default_factory=Usage)
     messages: list[TaskMessage] = field(default_factory=list)
     is_limited: bool = False
+    documents: tuple[Mapping[str, Any], ...] = ()
+    """What the answer was made from, as sources of the asking agent's answer."""
 
     def take(self, text: str, *, is_cut: bool) -> None:
         """Record the answer, with a note for the asking agent if it was cut."""
@@ -111,7 +114,7 @@ class Consultations:
             task_status=status.value,
             is_outage=work.is_limited,
             tokens=work.usage.total_tokens,
-            sources=(agent_source(agent),),
+            sources=(agent_source(agent), *work.documents),
         )
 
     async def _status(self, agent: AgentDefinition, task: Task, work: _Work) -> tuple[TaskStatus, str | None]:
@@ -138,7 +141,7 @@ class Consultations:
     async def _ask_local(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
         """Let an agent of this deployment answer. It sees only its task."""
         context, services = self._context, self._context.services
-        kit = await tool_kit(agent, context.scope, services.registry, services.tools)
+        kit = await tool_kit(agent, context.scope, context.agents, services.tools)
         transcript = Transcript(
             context.thread_id,
             context.run,
@@ -168,6 +171,7 @@ class Consultations:
                 for message in transcript.messages
             ]
         work.is_limited = loop.result.is_limited
+        work.documents = loop.documents
         answers = [message for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
         if answers and loop.result.has_answered:
             work.take(answers[-1].text, is_cut=answers[-1].is_cut)

@@ -11,6 +11,7 @@ from typing import Any
 from ag_ui.core import BaseEvent
 
 from baton.agents.agent_services import AgentServices
+from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition, ToolLimits
 from baton.domain.identity import Scope
 from baton.domain.thread import Run
@@ -69,6 +70,8 @@ class RunContext:
     """One attempt at a run, for the agents and tools that work on it."""
 
     services: AgentServices
+    agents: AgentDirectory
+    """The tenant's agents, as they were when the run began."""
     scope: Scope
     """The user's, with the permissions the message came with."""
     thread_id: str

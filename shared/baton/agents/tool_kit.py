@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.agents.builtin_tools import builtin_tools
+from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode
 from baton.domain.identity import Scope
@@ -15,7 +16,6 @@ from baton.domain.json_schema import foreign_schema_problem
 from baton.domain.json_values import count_values
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import ASK, MAX_VALUES, ToolCall, tool_name
-from baton.handoffs.agent_registry import AgentRegistry
 from baton.ports.chat_model import ToolSpec
 from baton.ports.token_counter import TokenCounter
 from baton.ports.tools import MissingTools, OfferedTools, Tool, Tools
@@ -101,7 +101,7 @@ class ToolKit:
 async def tool_kit(
     agent: AgentDefinition,
     scope: Scope,
-    agents: AgentRegistry,
+    agents: AgentDirectory,
     tools: Tools,
     *,
     conversation: RunningConversation | None = None,

@@ -1,53 +1,307 @@
-"""Agents that the caller may talk to."""
+"""Agents that the caller may talk to, and changes of those that the tenant has made."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query, Request, Response
 
+from baton.api.agent_bodies import etag, expected, sent_agent
+from baton.api.agent_schemas import AgentChange, AgentVersion, RollbackRequest, WholeAgentVersion
 from baton.api.authentication import Caller
 from baton.api.problems import responses
 from baton.api.schemas import Agent, Listing
-from baton.api.services import Services
+from baton.api.services import ApiServices, Services
+from baton.catalog.agent_changes import wire
+from baton.catalog.agent_editing import AgentChange as EditedAgent
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized, UnknownAgent
-from baton.domain.identity import Permission, Scope
+from baton.domain.agent_checks import checked
+from baton.domain.agent_version import MAX_COMMENT
+from baton.domain.agent_version import AgentVersion as VersionRecord
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.errors import (
+    AgentIdTaken,
+    AgentInUse,
+    AgentLimitReached,
+    AgentVersionMismatch,
+    Forbidden,
+    InvalidAgent,
+    InvalidRequest,
+    MalformedJson,
+    MessageTooLarge,
+    StoreUnavailable,
+    TokenExpired,
+    Unauthorized,
+    UnknownAgent,
+    UnknownAgentVersion,
+)
+from baton.domain.identity import Permission, Scope, is_printable
 
 router = APIRouter(prefix="/agents", tags=["agents"])
 
+AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
+Comment = Annotated[
+    str | None, Query(description="Why, for those who read the versions.", max_length=MAX_COMMENT, examples=[None])
+]
+WRITE = "agent.write"
+READ_VERSIONS = "agent.versions"
+_MADE: dict[int | str, dict[str, Any]] = {201: {"description": "The agent is new.", "model": AgentChange}}
+_SENT: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "The definition: JSON as `GET` serves it to holders of `agent:write`, or YAML as in an agent's"
+        " file.",
+        "content": {
+            "application/json": {
+                "schema": {"type": "object"},
+                "example": {
+                    "name": "Tutor",
+                    "description": "Helps with homework.",
+                    "main": True,
+                    "systemPrompt": "You help the user to find the answer.",
+                },
+            },
+            "application/yaml": {
+                "schema": {"type": "string"},
+                "example": "name: Tutor\ndescription: Helps with homework.\nmain: true\nsystem_prompt: You help.\n",
+            },
+        },
+    },
+    "parameters": [
+        {
+            "name": name,
+            "in": "header",
+            "required": False,
+            "description": described,
+            "schema": {"type": "string"},
+        }
+        for name, described in (
+            ("If-Match", 'The version that is to be replaced, as `ETag` tells it (`"3"`).'),
+            ("If-None-Match", "`*`: only if there is no such agent."),
+        )
+    ],
+}
 
-@router.get("", summary="List agents", responses=responses(Unauthorized, TokenExpired))
+
+@router.get("", summary="List agents", responses=responses(Unauthorized, TokenExpired, StoreUnavailable))
 async def list_agents(scope: Caller, services: Services) -> Listing[Agent]:
-    """Return the agents that the caller has the permissions for, ordered by id."""
-    shown = [_shown(scope, agent) for agent in services.agents.visible(scope)]
+    """Return the agents that the caller has the permissions for, ordered by id: those that ship and the tenant's."""
+    shown = [_shown(scope, agent) for agent in (await services.agents.current(scope)).visible(scope)]
     return Listing[Agent](items=shown, next_cursor=None)
 
 
 @router.get(
     "/{agent_id}",
     summary="Read an agent",
-    responses=responses(Unauthorized, TokenExpired, UnknownAgent, InvalidRequest),
+    responses=responses(Unauthorized, TokenExpired, UnknownAgent, InvalidRequest, StoreUnavailable),
 )
-async def get_agent(
-    agent_id: Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])],
+async def get_agent(agent_id: AgentId, scope: Caller, services: Services, response: Response) -> Agent:
+    """Return one agent. Holders of `agent:write` get its whole definition, and its version as `ETag`."""
+    async with _denials_audited(services, scope, agent_id, "agent.read"):
+        agent = (await services.agents.current(scope)).get(scope, agent_id)
+    if agent.version is not None:
+        response.headers["ETag"] = etag(agent.version)
+    return _shown(scope, agent)
+
+
+@router.put(
+    "/{agent_id}",
+    summary="Make or replace an agent",
+    openapi_extra=_SENT,
+    responses=_MADE
+    | responses(
+        MalformedJson,
+        Unauthorized,
+        TokenExpired,
+        Forbidden,
+        UnknownAgent,
+        AgentIdTaken,
+        AgentLimitReached,
+        AgentVersionMismatch,
+        MessageTooLarge,
+        InvalidAgent,
+        InvalidRequest,
+        StoreUnavailable,
+    ),
+)
+async def put_agent(
+    agent_id: AgentId,
     scope: Caller,
     services: Services,
-) -> Agent:
-    """Return one agent. Holders of `agent:write` get its whole definition."""
+    request: Request,
+    response: Response,
+    dry_run: Annotated[bool, Query(alias="dryRun", description="Check and compare only; store nothing.")] = False,
+    comment: Comment = None,
+) -> AgentChange:
+    """Store a definition as the newest version of an agent of the tenant. Turns use it within a minute.
+
+    Needs `agent:write`. The rules are those of agents' files, and a tenant's agents have some more: see the page about
+    agents. A definition that is the newest already makes no version. JSON may hold `version`, which then must be the
+    newest one, like `If-Match`.
+    """
+    scope.require(Permission.AGENT_WRITE, WRITE)
+    _check_comment(comment)
+    sent = await sent_agent(request)
+    async with _denials_audited(services, scope, agent_id, WRITE):
+        change = await services.agent_editing.put(
+            scope,
+            agent_id,
+            sent.values,
+            as_served=sent.as_served,
+            expected=expected(request, sent.version),
+            comment=comment,
+            is_dry=dry_run,
+        )
+    if change.is_stored:
+        response.status_code = 201 if change.is_new else 200
+    return _changed(response, change)
+
+
+@router.delete(
+    "/{agent_id}",
+    summary="Delete an agent",
+    status_code=204,
+    responses=responses(
+        Unauthorized,
+        TokenExpired,
+        Forbidden,
+        UnknownAgent,
+        AgentIdTaken,
+        AgentInUse,
+        AgentVersionMismatch,
+        InvalidRequest,
+        StoreUnavailable,
+    ),
+)
+async def delete_agent(agent_id: AgentId, scope: Caller, services: Services, request: Request) -> None:
+    """Delete an agent of the tenant. Needs `agent:write`. Its versions are kept, so that it can be rolled back to one.
+
+    Conversations that began with it are refused as `unknown_agent`; where it was a specialist, the main agent goes on.
+    """
+    scope.require(Permission.AGENT_WRITE, WRITE)
+    async with _denials_audited(services, scope, agent_id, WRITE):
+        await services.agent_editing.delete(scope, agent_id, expected=expected(request, None))
+
+
+@router.get(
+    "/{agent_id}/versions",
+    summary="List an agent's versions",
+    responses=responses(Unauthorized, TokenExpired, Forbidden, UnknownAgent, InvalidRequest, StoreUnavailable),
+)
+async def list_versions(
+    agent_id: AgentId,
+    scope: Caller,
+    services: Services,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    cursor: Annotated[str | None, Query(max_length=64)] = None,
+) -> Listing[AgentVersion]:
+    """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`."""
+    scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
+    before = _number(decode_text(cursor)) if cursor is not None else None
+    async with _denials_audited(services, scope, agent_id, READ_VERSIONS):
+        found, following = await services.agent_editing.versions(scope, agent_id, limit=limit, before=before)
+    shown = [AgentVersion.of(each, is_deletion=each.values is None) for each in found]
+    return Listing[AgentVersion](items=shown, next_cursor=encode_text(str(following)) if following else None)
+
+
+@router.get(
+    "/{agent_id}/versions/{number}",
+    summary="Read a version of an agent",
+    responses=responses(
+        Unauthorized, TokenExpired, Forbidden, UnknownAgent, UnknownAgentVersion, InvalidRequest, StoreUnavailable
+    ),
+)
+async def get_version(
+    agent_id: AgentId, number: Annotated[int, Path(ge=1, le=999_999_999)], scope: Caller, services: Services
+) -> WholeAgentVersion:
+    """Return one version with its definition. Needs `agent:write`, and the permissions that the version requires."""
+    scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
+    async with _denials_audited(services, scope, agent_id, READ_VERSIONS):
+        found = await services.agent_editing.version(scope, agent_id, number)
+    return WholeAgentVersion.of(found, is_deletion=found.values is None, agent=_definition(found))
+
+
+@router.post(
+    "/{agent_id}/rollback",
+    summary="Roll an agent back",
+    responses=responses(
+        MalformedJson,
+        Unauthorized,
+        TokenExpired,
+        Forbidden,
+        UnknownAgent,
+        UnknownAgentVersion,
+        AgentIdTaken,
+        AgentLimitReached,
+        AgentVersionMismatch,
+        InvalidAgent,
+        InvalidRequest,
+        StoreUnavailable,
+    ),
+)
+async def roll_back(
+    agent_id: AgentId, asked: RollbackRequest, scope: Caller, services: Services, request: Request, response: Response
+) -> AgentChange:
+    """Make an older version the newest again, of a deleted agent too. Needs `agent:write`. Today's rules apply."""
+    scope.require(Permission.AGENT_WRITE, WRITE)
+    _check_comment(asked.comment)
+    async with _denials_audited(services, scope, agent_id, WRITE):
+        change = await services.agent_editing.restore(
+            scope, agent_id, asked.version, expected=expected(request, None), comment=asked.comment
+        )
+    return _changed(response, change)
+
+
+async def agent_of(scope: Scope, services: ApiServices, agent_id: str, *, action: str) -> AgentDefinition:
+    """Return an agent that the caller may talk to. A denial is audited as one of ``action``.
+
+    Raises ``UnknownAgent``.
+    """
+    async with _denials_audited(services, scope, agent_id, action):
+        return await services.agents.get(scope, agent_id)
+
+
+@asynccontextmanager
+async def _denials_audited(services: ApiServices, scope: Scope, agent_id: str, action: str) -> AsyncIterator[None]:
+    """Audit that the caller lacks a permission of the agent. An agent that does not exist is not audited."""
     try:
-        agent = services.agents.get(scope, agent_id)
+        yield
     except UnknownAgent as error:
         if error.permission is not None:
             detail = {"agentId": agent_id, "permission": error.permission}
-            await services.audit.record(scope, "agent.read", thread_id=None, outcome="denied", detail=detail)
+            await services.audit.record(scope, action, thread_id=None, outcome="denied", detail=detail)
         raise
-    return _shown(scope, agent)
 
 
 def _shown(scope: Scope, agent: AgentDefinition) -> Agent:
     """Return what everybody may know, or everything: prompts and settings are for users who may change them."""
     if scope.has(Permission.AGENT_WRITE):
         # In Python's types: JSON mode would write a default of 60 seconds as 60.0.
-        return Agent.model_validate(agent.model_dump(by_alias=True))
+        return Agent.model_validate({**agent.model_dump(by_alias=True), "version": agent.version})
     return Agent.of(agent)
+
+
+def _changed(response: Response, change: EditedAgent) -> AgentChange:
+    response.headers["ETag"] = etag(change.version)
+    shown = Agent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
+    return AgentChange.of(change, agent=shown)
+
+
+def _definition(version: VersionRecord) -> dict[str, Any] | None:
+    if version.values is None:
+        return None
+    definition, _ = checked(version.values)
+    return wire(definition) if definition is not None else dict(version.values)
+
+
+def _check_comment(comment: str | None) -> None:
+    if comment is not None and not is_printable(comment, MAX_COMMENT):
+        raise InvalidRequest("comment must be one line of printable text.")
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not text.isascii() or len(text) > 9:
+        raise InvalidRequest("cursor: use the one that the list has returned.")
+    return int(text)

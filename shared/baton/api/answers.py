@@ -12,7 +12,7 @@ from baton.api.services import ApiServices
 from baton.domain.errors import error_from_code
 from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, RunEnd
-from baton.domain.thread_state import thread_state
+from baton.domain.thread_state import Describe, thread_state
 from baton.domain.usage import Usage
 from baton.requests.turn_requests import TurnRequest
 from baton.turns.committing import FinishedRun
@@ -20,16 +20,17 @@ from baton.turns.committing import FinishedRun
 
 async def whole_answer(services: ApiServices, scope: Scope, asked: TurnRequest) -> MessageAnswer:
     """Run the turn and give its messages. Raises what refuses it, and the error it ends with."""
-    return await answer_of(services, services.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
+    return await answer_of(services, scope, services.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
 
 
-async def answer_of(services: ApiServices, turn: Coroutine[Any, Any, FinishedRun]) -> MessageAnswer:
+async def answer_of(services: ApiServices, scope: Scope, turn: Coroutine[Any, Any, FinishedRun]) -> MessageAnswer:
     """Wait for the turn and give its messages, likewise."""
     # Shielded: a caller that hangs up must not stop the turn it has begun.
-    return _answer(services, await asyncio.shield(asyncio.ensure_future(turn)))
+    finished = await asyncio.shield(asyncio.ensure_future(turn))
+    return _answer((await services.agents.of(scope)).describe, finished)
 
 
-def _answer(services: ApiServices, finished: FinishedRun) -> MessageAnswer:
+def _answer(describe: Describe, finished: FinishedRun) -> MessageAnswer:
     last = finished.messages[-1]
     end = last.end
     if end is not None and end.outcome is OutcomeType.ERROR:
@@ -39,7 +40,7 @@ def _answer(services: ApiServices, finished: FinishedRun) -> MessageAnswer:
         session_id=thread.id,
         run_id=last.run_id,
         messages=[Message.shown(message) for message in finished.messages if message.is_said],
-        state=thread_state(services.agents.describe, thread),
+        state=thread_state(describe, thread),
         usage=end.usage if end else Usage(),
         outcome=_outcome(end),
     )

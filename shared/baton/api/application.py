@@ -20,9 +20,11 @@ from baton.api import (
     files,
     forks,
     health,
+    knowledge,
     messages,
     personal_data,
     problems,
+    procedures,
     run_records,
     runs,
     threads,
@@ -83,7 +85,8 @@ def create_app(
         CORSMiddleware,
         allow_origins=list(origins),
         allow_methods=["GET", "POST", "PUT", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
+        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", "Last-Event-ID"],
+        expose_headers=["ETag"],
         max_age=3600,
     )
     nouns = (
@@ -99,7 +102,9 @@ def create_app(
         episodes,
         audit,
         agents,
+        knowledge,
         personal_data,
+        procedures,
     )
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")

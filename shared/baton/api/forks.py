@@ -59,7 +59,7 @@ async def fork(thread_id: ThreadId, scope: Caller, services: Services, asked: Fo
         agent_id=asked.agent_id,
         include_history_messages=asked.include_history_messages,
     )
-    return Thread.shown(services.agents.describe, child)
+    return Thread.shown((await services.agents.of(scope)).describe, child)
 
 
 @router.post(
@@ -89,4 +89,4 @@ async def merge(
     Repeated, the answer is the same, until the fork has answered something else. The body may be left out.
     """
     canonical = thread_ref(scope, thread_id).id
-    return await answer_of(services, services.merges.merge(scope, canonical, seconds=TURN_SECONDS))
+    return await answer_of(services, scope, services.merges.merge(scope, canonical, seconds=TURN_SECONDS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
@@ -41,7 +41,7 @@ from baton.domain.identity import Permission, Scope, thread_ref
 from baton.domain.metrics import Metric, count
 from baton.domain.retention import Retention as RetentionRecord
 from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
-from baton.domain.thread_state import resumable_workflow
+from baton.domain.thread_state import Describe, resumable_workflow
 from baton.domain.times import iso
 from baton.entry.forget_requests import named_user
 from baton.privacy.export import Exported, ExportKind, Session
@@ -51,6 +51,7 @@ logger = Logger(child=True)
 router = APIRouter(tags=["personal data"])
 
 JSON_LINES = "application/jsonl"
+Shapes = Mapping[ExportKind, Callable[[Any], dict[str, Any]]]
 MAX_DAYS = 36_500
 REQUEST_ID = "0b9d7c52-6a6e-4b5e-8f43-5d1e7a1c2f90"
 
@@ -207,7 +208,8 @@ async def export_user(
     first = await anext(pieces, None)
     detail = {"userId": subject.user_id}
     await services.audit.record(caller, "user.export", thread_id=None, outcome="allowed", detail=detail)
-    lines = _lines(services, subject.tenant_id, first, pieces, with_end=content == "everything")
+    shapes = _shapes((await services.agents.of(subject)).describe, subject.tenant_id)
+    lines = _lines(shapes, first, pieces, with_end=content == "everything")
     return StreamingResponse(lines, media_type=JSON_LINES)
 
 
@@ -261,18 +263,18 @@ def _progress(services: ApiServices, request: ForgetRequestRecord) -> ForgetRequ
 
 
 async def _lines(
-    services: ApiServices, tenant_id: str, first: Exported | None, pieces: AsyncIterator[Exported], *, with_end: bool
+    shapes: Shapes, first: Exported | None, pieces: AsyncIterator[Exported], *, with_end: bool
 ) -> AsyncGenerator[str, None]:
     """Yield the text of an export. A session's line is written message by message: it may be long."""
     try:
         if first is not None:
-            yield _text(services, tenant_id, first)
+            yield _text(shapes, first)
             is_first = first.kind is ExportKind.SESSION_BEGIN
             async for piece in pieces:
                 if piece.kind is ExportKind.SESSION_MESSAGE:
-                    yield ("" if is_first else ",") + _text(services, tenant_id, piece)
+                    yield ("" if is_first else ",") + _text(shapes, piece)
                 else:
-                    yield _text(services, tenant_id, piece)
+                    yield _text(shapes, piece)
                 is_first = piece.kind is ExportKind.SESSION_BEGIN
     except Exception as problem:  # the status is sent: only a line can still tell
         if not isinstance(problem, BatonError):
@@ -288,7 +290,7 @@ async def _lines(
             await pieces.aclose()  # type: ignore[attr-defined]
 
 
-def _text(services: ApiServices, tenant_id: str, piece: Exported) -> str:
+def _text(shapes: Shapes, piece: Exported) -> str:
     value = piece.value
     if piece.kind is ExportKind.SESSION_BEGIN:
         return _session_begin(value)
@@ -300,7 +302,7 @@ def _text(services: ApiServices, tenant_id: str, piece: Exported) -> str:
         return f"]{ended}}}\n"
     if piece.kind is ExportKind.CURSOR:
         return _line({"type": "cursor", "cursor": value})
-    shape = _shapes(services, tenant_id)[piece.kind]
+    shape = shapes[piece.kind]
     return _line({"type": piece.kind.value, "threadId": piece.thread_id, **shape(value)})
 
 
@@ -313,9 +315,8 @@ def _session_begin(session: Session) -> str:
     return f'{begin[:-1]},"messages":['
 
 
-def _shapes(services: ApiServices, tenant_id: str) -> dict[ExportKind, Callable[[Any], dict[str, Any]]]:
+def _shapes(describe: Describe, tenant_id: str) -> Shapes:
     """Return how each kind of record is shown: as the API's other routes show it."""
-    describe = services.agents.describe
     return {
         ExportKind.THREAD: lambda thread: Thread.shown(describe, thread).wire(),
         ExportKind.MESSAGE: lambda message: Message.shown(message).wire(),

@@ -175,6 +175,9 @@ class Agent(Served):
     description: str = Field(examples=["Answers questions."])
     avatar_url: str | None = Field(examples=[None])
     main: bool = Field(description="Whether a conversation may begin with it.", examples=[True])
+    version: int | None = Field(
+        default=None, description="Of the tenant's own agents; null for those that ship.", examples=[None]
+    )
 
 
 class UploadRequest(Asked):

@@ -8,18 +8,21 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from baton.agents.approvals import Approvals
+from baton.catalog.agent_editing import AgentEditing
 from baton.composition.app import App
 from baton.entry.controls import Controls
 from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
+from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.memory.episodes.episode_messages import EpisodeMessages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.ports.a2a_tasks import A2ATasks
+from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
@@ -34,6 +37,7 @@ from baton.ports.token_verifier import TokenVerifier
 from baton.ports.turn_queue import TurnQueue
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
+from baton.procedures.administration import ProcedureAdministration
 from baton.sessions.importing import Importer
 from baton.turns.turns import Turns
 
@@ -55,6 +59,8 @@ class ApiServices:
     merges: Merges
     approvals: Approvals
     agents: AgentRegistry
+    catalog: AgentCatalog
+    agent_editing: AgentEditing
     files: Files
     inspector: Inspector
     audit: AuditLog
@@ -70,6 +76,8 @@ class ApiServices:
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
     importer: Importer
+    procedures: ProcedureAdministration
+    knowledge_search: KnowledgeSearch
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -89,6 +97,8 @@ class ApiServices:
             merges=app.merges,
             approvals=app.approvals,
             agents=app.agents,
+            catalog=ports.catalog,
+            agent_editing=app.agent_editing,
             files=ports.files,
             inspector=app.inspector,
             audit=ports.audit,
@@ -104,6 +114,8 @@ class ApiServices:
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,
             importer=app.importer,
+            procedures=app.procedure_administration,
+            knowledge_search=app.knowledge_search,
         )
 
 

@@ -86,7 +86,8 @@ async def list_threads(
     threads, next_cursor = await services.store.list_threads(
         caller, limit=limit, cursor=cursor, whole_tenant=scope == "tenant", parent_thread_id=parent_id
     )
-    shown = [Thread.shown(services.agents.describe, thread) for thread in threads]
+    describe = (await services.agents.of(caller)).describe
+    shown = [Thread.shown(describe, thread) for thread in threads]
     return Listing[Thread](items=shown, next_cursor=next_cursor)
 
 
@@ -101,7 +102,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) ->
     last_seq = None
     if thread.run is not None:
         last_seq = (await services.replays.after(caller, thread, thread.last_seq)).last_seq
-    return Thread.shown(services.agents.describe, thread, last_seq)
+    return Thread.shown((await services.agents.of(caller)).describe, thread, last_seq)
 
 
 @router.get(

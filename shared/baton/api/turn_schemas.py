@@ -46,16 +46,19 @@ class ContextSource(_Recorded):
     agent_id: str | None = Field(
         description="The agent that said the message, or whose document it is.", examples=[None]
     )
+    section: str | None = Field(default=None, description="The headings above a chunk.", examples=[None])
+    pages: str | None = Field(default=None, description="The page or pages of a chunk, as in `3-4`.", examples=[None])
+    url: str | None = Field(default=None, description="Where its document is found.", examples=[None])
 
 
 class ContextItem(_Recorded):
     """One item of a block, in the prompt or left out of it."""
 
     id: str = Field(
-        description="Of the message, fact or skill; of a summary or chunk, of its document in the search index.",
+        description="Of the message, fact or procedure; of a summary or chunk, of its document in the search index.",
         examples=["fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"],
     )
-    kind: str = Field(description="What it is: a message, a fact, a chunk, a skill.", examples=["fact"])
+    kind: str = Field(description="What it is: a message, a fact, a chunk, a procedure.", examples=["fact"])
     title: str = Field(description="Who told it, or its title.", examples=["noted"])
     text: str = Field(examples=["The user's cat is called Miso."])
     date: str | None = Field(examples=[TIMESTAMP])
@@ -67,8 +70,12 @@ class ContextItem(_Recorded):
     tokens: int = Field(description="In the prompt; 0 for an item that was left out.", examples=[21])
     included: bool
     reason: str | None = Field(description="Why it was left out.", examples=["below the relevance floor: 0.130 < 0.2"])
+    ambiguous: bool = Field(
+        default=False, description="Whether it is one of several procedures that fit the message.", examples=[False]
+    )
     source: ContextSource | None = Field(
-        default=None, description="Where it comes from; null for skills, and for what an agent's file says."
+        default=None,
+        description="Where it comes from; null for procedures written by hand, and for what an agent's file says.",
     )
 
 

@@ -25,5 +25,6 @@ async def list_workflows(caller: Caller, services: Services) -> Listing[Workflow
     `POST /v1/threads/{id}/continue` continues one.
     """
     unfinished = await services.workflows.unfinished(caller)
-    items = [resumable_workflow(services.agents.describe, workflow) for workflow, _ in unfinished]
+    describe = (await services.agents.of(caller)).describe
+    items = [resumable_workflow(describe, workflow) for workflow, _ in unfinished]
     return Listing[Workflow](items=items, next_cursor=None)

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from baton.adapters.tokens import JwtVerifier
     from baton.composition.app import App
     from baton.entry.actions import Actions
+    from baton.entry.ingestion_events import IngestionEvents
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
+    from baton.knowledge.ingestion_starts import IngestionStarts
     from baton.memory.episodes.session_closing import SessionClosing
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
@@ -60,6 +62,16 @@ def dead_turns() -> QueuedTurns:
 def closing() -> SessionClosing:
     """Return the pipeline that makes episodes of ended sessions."""
     return deployed().session_closing
+
+
+def ingestion() -> IngestionEvents:
+    """Return the handler of stored documents, and of the steps of their pipeline."""
+    return deployed().ingestion_events
+
+
+def ingestion_starts() -> IngestionStarts:
+    """Return what starts pipelines of documents again."""
+    return deployed().ingestion_starts
 
 
 def forgetting() -> Forgetting:

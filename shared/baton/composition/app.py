@@ -14,17 +14,24 @@ from baton.outbox.follow import POLL_SECONDS, Follower
 if TYPE_CHECKING:
     from baton.agents.agent_services import AgentServices
     from baton.agents.approvals import Approvals
+    from baton.catalog.agent_editing import AgentEditing
+    from baton.catalog.own_agents import OwnAgents
     from baton.composition.ports import Ports
     from baton.entry.actions import Actions
     from baton.entry.controls import Controls
     from baton.entry.forget_requests import ForgetCalls
+    from baton.entry.ingestion_events import IngestionEvents
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
-    from baton.handoffs.active_skills import ActiveSkills
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
+    from baton.knowledge.cleaning import Cleaning
+    from baton.knowledge.document_records import DocumentRecords
+    from baton.knowledge.ingestion import Ingestion
+    from baton.knowledge.ingestion_starts import IngestionStarts
+    from baton.knowledge.knowledge_search import KnowledgeSearch
     from baton.memory.episodes.episode_index import EpisodeIndex
     from baton.memory.episodes.episode_messages import EpisodeMessages
     from baton.memory.episodes.episode_search import EpisodeSearch
@@ -36,6 +43,8 @@ if TYPE_CHECKING:
     from baton.privacy.export import Exports
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
+    from baton.procedures.administration import ProcedureAdministration
+    from baton.procedures.approved_procedures import ApprovedProcedures
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.sessions import Sessions
@@ -73,7 +82,7 @@ class App:
                 controls=self.controls,
                 approvals=self.approvals,
                 replays=self.replays,
-                catalog=ports.catalog,
+                agents=self.agents,
                 audit=ports.audit,
                 clock=ports.clock,
             )
@@ -135,6 +144,48 @@ class App:
 
         ports = self.ports
         return Sweeper(ports.idle, ports.store, self.endings, self.controls, ports.episodes, self.sessions, ports.clock)
+
+    # Documents
+
+    @cached_property
+    def ingestion_events(self) -> IngestionEvents:
+        """Handles stored documents, and the steps of their pipeline."""
+        from baton.entry.ingestion_events import IngestionEvents
+
+        return IngestionEvents(self.ingestion_starts, self.ingestion, self.cleaning)
+
+    @cached_property
+    def ingestion_starts(self) -> IngestionStarts:
+        """Starts the pipeline that ingests documents."""
+        from baton.knowledge.ingestion_starts import IngestionStarts
+
+        return IngestionStarts(self.document_records, self.ports.ingestions, self.ports.clock)
+
+    @cached_property
+    def ingestion(self) -> Ingestion:
+        """Makes documents part of agents' knowledge."""
+        from baton.knowledge.ingestion import Ingestion
+
+        ports = self.ports
+        return Ingestion(
+            self.document_records, ports.document_files, ports.extractor, ports.search, ports.embedder, ports.clock
+        )
+
+    @cached_property
+    def cleaning(self) -> Cleaning:
+        """Removes what versions of documents leave behind."""
+        from baton.knowledge.cleaning import Cleaning
+
+        ports = self.ports
+        wait = timedelta(seconds=ports.forget_wait_seconds)
+        return Cleaning(self.document_records, ports.document_files, ports.search, ports.clock, wait)
+
+    @cached_property
+    def document_records(self) -> DocumentRecords:
+        """Changes records of documents."""
+        from baton.knowledge.document_records import DocumentRecords
+
+        return DocumentRecords(self.ports.documents)
 
     # Personal data
 
@@ -222,7 +273,7 @@ class App:
             sessions=self.sessions,
             conversations=self.conversations,
             forks=self.forks,
-            active_skills=self.active_skills,
+            approved_procedures=self.approved_procedures,
             inspector=self.inspector,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
@@ -314,7 +365,15 @@ class App:
         """Retrieves what is remembered."""
         from baton.memory.recall.recall import Recall
 
-        return Recall(self.ports.search, self.ports.embedder, deadline=self.ports.recall_deadline)
+        ports = self.ports
+        return Recall(ports.search, self.knowledge_search, ports.embedder, deadline=ports.recall_deadline)
+
+    @cached_property
+    def knowledge_search(self) -> KnowledgeSearch:
+        """Searches the documents of agents."""
+        from baton.knowledge.knowledge_search import KnowledgeSearch
+
+        return KnowledgeSearch(self.ports.search, self.ports.documents, self.ports.embedder)
 
     @cached_property
     def inspector(self) -> Inspector:
@@ -354,7 +413,36 @@ class App:
         """Knows which agents exist, and which users may talk to them."""
         from baton.handoffs.agent_registry import AgentRegistry
 
-        return AgentRegistry(self.ports.catalog)
+        return AgentRegistry(self.ports.catalog, self.own_agents)
+
+    @cached_property
+    def own_agents(self) -> OwnAgents:
+        """Keeps copies of tenants' own agents."""
+        from baton.catalog.own_agents import OwnAgents
+
+        return OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
+
+    @cached_property
+    def agent_editing(self) -> AgentEditing:
+        """Changes tenants' own agents."""
+        from baton.catalog.agent_editing import AgentEditing
+
+        ports = self.ports
+        return AgentEditing(
+            ports.catalog,
+            ports.agent_definitions,
+            self.own_agents,
+            ports.audit,
+            ports.clock,
+            lambda: self.offered_models,
+        )
+
+    @cached_property
+    def offered_models(self) -> tuple[str, ...]:
+        """The models that tenants' own agents may name: those that the deployment uses itself."""
+        ports = self.ports
+        named = [agent.model.name for agent in ports.catalog.all() if agent.model.name is not None]
+        return tuple(sorted({ports.default_model, ports.light_model, *named}))
 
     @cached_property
     def conversations(self) -> ConversationStates:
@@ -362,14 +450,32 @@ class App:
         from baton.handoffs.conversation_states import ConversationStates
 
         ports = self.ports
-        return ConversationStates(ports.handoffs, ports.workflows, ports.skills, self.agents, ports.audit, ports.clock)
+        return ConversationStates(
+            ports.handoffs, ports.workflows, ports.procedures, self.agents, ports.audit, ports.clock
+        )
 
     @cached_property
-    def active_skills(self) -> ActiveSkills:
-        """Finds the active skills of agents."""
-        from baton.handoffs.active_skills import ActiveSkills
+    def approved_procedures(self) -> ApprovedProcedures:
+        """Finds the procedures that agents may follow."""
+        from baton.procedures.approved_procedures import ApprovedProcedures
 
-        return ActiveSkills(self.ports.skills, self.ports.clock)
+        return ApprovedProcedures(self.ports.procedures, self.ports.clock)
+
+    @cached_property
+    def procedure_administration(self) -> ProcedureAdministration:
+        """Reads, writes and decides on procedures."""
+        from baton.memory.recall.recall import Recall
+        from baton.procedures.administration import DEADLINE, ProcedureAdministration
+
+        ports = self.ports
+        return ProcedureAdministration(
+            ports.procedures,
+            self.approved_procedures,
+            Recall(ports.search, self.knowledge_search, ports.embedder, deadline=DEADLINE),
+            ports.counter,
+            ports.audit,
+            ports.clock,
+        )
 
     @cached_property
     def forks(self) -> Forks:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from baton.domain.inspection_policy import InspectionPolicy
     from baton.ports.connections import Connections
     from baton.ports.context_records import ContextRecords
+    from baton.ports.documents import Ingestions, TextExtractor
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings
     from baton.ports.erasure import Erasure, ObjectErasure
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from baton.ports.pii_detector import PiiDetector
     from baton.ports.queue_records import QueueRecords
     from baton.ports.retentions import Retentions
-    from baton.ports.search_administration import SearchAdministration
+    from baton.ports.search_administration import Reindexing, SearchAdministration
     from baton.ports.search_index import SearchIndex
     from baton.ports.turn_queue import TurnQueue
 
@@ -81,6 +82,20 @@ class AwsPorts(AgentPorts):
         from baton.adapters.opensearch.administration import OpenSearchAdministration
 
         return OpenSearchAdministration(self.opensearch, self.search_layout)
+
+    @cached_property
+    def search_reindexing(self) -> Reindexing | None:
+        """What rebuilds the search indices; None if search is off."""
+        from baton.settings import SearchSettings
+
+        url = SearchSettings().url
+        if not url.startswith("sqlite:"):
+            return self.search_administration
+        from pathlib import Path
+
+        from baton.adapters.sqlite_index.reindexing import SqliteReindexing
+
+        return SqliteReindexing(Path(url.removeprefix("sqlite:///")))
 
     @cached_property
     def opensearch(self) -> Engine:
@@ -191,6 +206,22 @@ class AwsPorts(AgentPorts):
         from baton.settings import ForgettingWaitSettings
 
         return ForgettingWaitSettings().wait_seconds
+
+    # Ingestion
+
+    @cached_property
+    def ingestions(self) -> Ingestions:
+        from baton.adapters.aws import client
+        from baton.adapters.step_functions import StepFunctionsIngestions
+        from baton.settings import IngestionSettings
+
+        return StepFunctionsIngestions(client("stepfunctions"), IngestionSettings().ingest_document_arn)
+
+    @cached_property
+    def extractor(self) -> TextExtractor:
+        from baton.adapters.extraction.extractor import Extractor
+
+        return Extractor()
 
     # Queues and connections
 

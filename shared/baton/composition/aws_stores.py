@@ -12,15 +12,17 @@ if TYPE_CHECKING:
     from baton.adapters.s3_bodies import S3Bodies
     from baton.domain.lease_times import LeaseTimes
     from baton.ports.a2a_tasks import A2ATasks
+    from baton.ports.agent_definitions import AgentDefinitions
     from baton.ports.audit import AuditLog
     from baton.ports.clock import Clock
+    from baton.ports.documents import DocumentFiles, DocumentStore
     from baton.ports.episodes import Episodes
     from baton.ports.files import Files
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
+    from baton.ports.procedures import ProcedureStore
     from baton.ports.run_records import RunRecords
-    from baton.ports.skills import SkillStore
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
     from baton.ports.workflows import WorkflowStore
@@ -104,10 +106,16 @@ class StorePorts:
         return DynamoA2ATasks(self.table)
 
     @cached_property
-    def skills(self) -> SkillStore:
-        from baton.adapters.dynamodb.skills import DynamoSkills
+    def procedures(self) -> ProcedureStore:
+        from baton.adapters.dynamodb.procedures import DynamoProcedures
 
-        return DynamoSkills(self.table)
+        return DynamoProcedures(self.table, self.clock)
+
+    @cached_property
+    def agent_definitions(self) -> AgentDefinitions:
+        from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
+
+        return DynamoAgentDefinitions(self.table)
 
     @cached_property
     def episodes(self) -> Episodes:
@@ -133,3 +141,17 @@ class StorePorts:
         from baton.settings import StoreSettings
 
         return S3Files(s3_client(), StoreSettings().bucket, self.clock)
+
+    @cached_property
+    def documents(self) -> DocumentStore:
+        from baton.adapters.dynamodb.documents import DynamoDocuments
+
+        return DynamoDocuments(self.table)
+
+    @cached_property
+    def document_files(self) -> DocumentFiles:
+        from baton.adapters.s3_documents import S3Documents
+        from baton.adapters.s3_files import s3_client
+        from baton.settings import StoreSettings
+
+        return S3Documents(s3_client(), StoreSettings().bucket, self.clock)

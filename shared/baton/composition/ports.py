@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from baton.ports.a2a_tasks import A2ATasks
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
+    from baton.ports.agent_definitions import AgentDefinitions
     from baton.ports.audit import AuditLog
     from baton.ports.chat_model import ChatModel
     from baton.ports.clock import Clock
     from baton.ports.connections import Connections
     from baton.ports.context_records import ContextRecords
+    from baton.ports.documents import DocumentFiles, DocumentStore, Ingestions, TextExtractor
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
     from baton.ports.erasure import Erasure, ObjectErasure
@@ -26,11 +28,11 @@ if TYPE_CHECKING:
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
     from baton.ports.pii_detector import PiiDetector
+    from baton.ports.procedures import ProcedureStore
     from baton.ports.queue_records import QueueRecords
     from baton.ports.retentions import Retentions
     from baton.ports.run_records import RunRecords
     from baton.ports.search_index import SearchIndex
-    from baton.ports.skills import SkillStore
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
     from baton.ports.token_counter import TokenCounter
@@ -94,8 +96,8 @@ class Ports(Protocol):
         ...
 
     @property
-    def skills(self) -> SkillStore:
-        """Skills of agents."""
+    def procedures(self) -> ProcedureStore:
+        """Procedures of agents and tenants."""
         ...
 
     @property
@@ -116,6 +118,16 @@ class Ports(Protocol):
     @property
     def files(self) -> Files:
         """Uploads."""
+        ...
+
+    @property
+    def documents(self) -> DocumentStore:
+        """Records of documents."""
+        ...
+
+    @property
+    def document_files(self) -> DocumentFiles:
+        """The content of documents."""
         ...
 
     @property
@@ -187,6 +199,18 @@ class Ports(Protocol):
         """The wait before the second sweep."""
         ...
 
+    # Ingestion
+
+    @property
+    def ingestions(self) -> Ingestions:
+        """The pipeline that ingests documents."""
+        ...
+
+    @property
+    def extractor(self) -> TextExtractor:
+        """What extracts text from documents. Only the pipeline has its libraries."""
+        ...
+
     # Queues and connections
 
     @property
@@ -214,6 +238,11 @@ class Ports(Protocol):
     @property
     def catalog(self) -> AgentCatalog:
         """Definitions of agents."""
+        ...
+
+    @property
+    def agent_definitions(self) -> AgentDefinitions:
+        """Agents that tenants have made."""
         ...
 
     @property

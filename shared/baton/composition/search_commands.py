@@ -13,7 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.search import IndexName
 from baton.memory.episodes.index_check import IndexCheck, TenantCheck
 
-NOTHING_TO_REBUILD = "The embedded index and a search that is off have no versions to rebuild."
+NOTHING_TO_REBUILD = "Search is off: there is no index to rebuild."
 
 
 async def migrate(roles: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -37,13 +37,13 @@ async def reindex(indices: Sequence[str] = ()) -> list[dict[str, Any]]:
     Raises ``InvalidRequest``, ``SearchUnavailable`` and ``EmbedderUnavailable``; a repetition goes on.
     """
     ports = deployed_ports()
-    if ports.search_administration is None:
+    if ports.search_reindexing is None:
         raise InvalidRequest(NOTHING_TO_REBUILD)
     unknown = set(indices) - {index.value for index in IndexName}
     if unknown:
         raise InvalidRequest(f"There is no index {', '.join(sorted(unknown))}.")
     chosen = [IndexName(name) for name in indices] or list(IndexName)
-    return [asdict(await ports.search_administration.reindex(index, ports.embedder)) for index in chosen]
+    return [asdict(await ports.search_reindexing.reindex(index, ports.embedder)) for index in chosen]
 
 
 async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:

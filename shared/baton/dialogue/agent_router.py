@@ -233,7 +233,7 @@ class AgentRouter:
             itself = HandoffDefinition(agent=conversation.agent.id)
             return Transfer(conversation.agent, itself, f"trigger: {again}", None, refusal=refusal)
         held_by = conversation.agent.id if conversation.handoff is not None else None
-        found = triggered(conversation.main, self._context.services.registry.all(), text, active_agent_id=held_by)
+        found = triggered(conversation.main, self._context.agents.all(), text, active_agent_id=held_by)
         handoff = declared_handoff(conversation.main, found[0].id) if found is not None else None
         if found is None or handoff is None:
             return None

@@ -138,7 +138,7 @@ class AgentRunner:
             kit = await tool_kit(
                 conversation.agent,
                 self._context.scope,
-                self._services.registry,
+                self._context.agents,
                 self._services.tools,
                 conversation=conversation,
             )
@@ -215,7 +215,7 @@ class AgentRunner:
             conversation.agent.memory,
             counter,
             today=self._services.clock.now().date(),
-            follows_skills=conversation.handoff is None,
+            follows_procedures=conversation.handoff is None,
         )
         made, recalled = assemble_recalled(
             assembled,

@@ -9,6 +9,7 @@ from datetime import datetime
 from ag_ui.core import BaseEvent
 
 from baton.agents.call_outcome import Transfer
+from baton.catalog.agent_directory import missing_permissions
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_summary import summarised
 from baton.domain.agent import AgentDefinition
@@ -21,7 +22,6 @@ from baton.domain.state_events import HANDOFF, RETURN, handed_over
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow, progress
 from baton.domain.workflow_moves import DefinitionChanged, Resumed, resume
-from baton.handoffs.agent_registry import missing_permissions
 from baton.handoffs.forks import fork_id
 from baton.memory.prompt.handoff_context import granted_ids
 

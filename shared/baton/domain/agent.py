@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import (
     Field,
+    PrivateAttr,
     StringConstraints,
     ValidationInfo,
     field_validator,
@@ -158,6 +159,25 @@ class AgentDefinition(Definition):
     """Messages that consist of one of these words return the user to the main agent; by locale."""
     workflow: WorkflowDefinition | None = None
     """The agent's guided workflow."""
+    _tenant_id: str | None = PrivateAttr(default=None)
+    _version: int | None = PrivateAttr(default=None)
+
+    @property
+    def tenant_id(self) -> str | None:
+        """The tenant that has made the agent; None: it ships with the deployment."""
+        return self._tenant_id
+
+    @property
+    def version(self) -> int | None:
+        """The version of a tenant's agent; None: it ships with the deployment."""
+        return self._version
+
+    def of_tenant(self, tenant_id: str, version: int) -> AgentDefinition:
+        """Note which tenant has made the agent, with its tools, in which version, and return it."""
+        self._version = version
+        for each in (self, *self.tools):
+            each._tenant_id = tenant_id
+        return self
 
     @field_validator("system_prompt")
     @classmethod

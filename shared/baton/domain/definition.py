@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
-
-from baton.domain.served import SERVED
+from pydantic import AliasGenerator, BaseModel, ConfigDict, StringConstraints
+from pydantic.alias_generators import to_camel
 
 AGENT_ID = r"[a-z][a-z0-9_-]{0,40}"
 
@@ -18,7 +17,16 @@ Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 class Definition(BaseModel):
     """Unknown fields are errors, so that a misspelt one is noticed.
 
-    Files have the fields' names; ``model_dump(by_alias=True)`` is the wire shape of ``/v1/agents``.
+    Files have the fields' names; ``model_dump(by_alias=True)`` is the wire shape of ``/v1/agents``, which
+    ``model_validate(..., by_alias=True)`` takes back.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False, alias_generator=SERVED)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        str_strip_whitespace=False,
+        alias_generator=AliasGenerator(alias=to_camel),
+        validate_by_name=True,
+        validate_by_alias=False,
+        loc_by_alias=False,
+    )

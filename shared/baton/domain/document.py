@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 MAX_DOCUMENT_BYTES = 50 * 1024 * 1024
 MAX_PAGE_ERRORS = 100
 """Pages whose errors are kept. Further ones are counted."""
+MAX_ATTEMPTS = 5
+"""How often the pipeline is started for a version that does not come to its end."""
+UPLOAD_WAIT = timedelta(minutes=30)
+"""When a version without an upload is looked at. The address to upload to has expired by then."""
+STEP_WAIT = timedelta(hours=1)
+"""How long a version may make no progress until its pipeline is taken for dead. Longer than a step with its retries."""
+DOCUMENT_ID = re.compile(r"doc_[0-9a-f]{32}")
 
 
 class DocumentFormat(StrEnum):
@@ -132,6 +140,16 @@ class Document:
     """A later version: waiting, in progress, or failed."""
     deleted_at: datetime | None = None
     """When it was deleted. Turns do not use it from then on; the record goes when all its chunks are gone."""
+    stale: tuple[int, ...] = ()
+    """Versions whose chunks and files are still to be removed."""
+    cleaned_at: datetime | None = None
+    """When those were removed for the first time. They are again once no worker can be alive that writes more."""
+    check_at: datetime | None = None
+    """When the sweeper looks whether the pipeline still runs; None if nothing is left to do."""
+    attempt: int = 0
+    """How often the pipeline was started again for the newest version, or for the removal."""
+    revision: int = 0
+    """Counted up with every ``DocumentStore.save``."""
 
     @property
     def latest(self) -> DocumentVersion:
@@ -141,11 +159,58 @@ class Document:
             raise ValueError("a document has a version from its beginning")
         return version
 
-    def with_version(self, version: DocumentVersion, at: datetime) -> Document:
-        """Return the document with the progress of its newest version; a ready one replaces the active one."""
-        if version.status is VersionStatus.READY:
-            return replace(self, active=version, next=None, updated_at=at)
-        return replace(self, next=version, updated_at=at)
+    def replaced_by(self, version: DocumentVersion, at: datetime) -> Document:
+        """Return the document with a newer version, which waits for its content. One that was in progress is dropped.
+
+        The version's number must be that of ``latest`` + 1. The active version stays in use.
+        """
+        if version.number != self.latest.number + 1:
+            raise ValueError("versions are numbered without gaps")
+        dropped = (self.next.number,) if self.next is not None else ()
+        return replace(self._with_stale(dropped), next=version, attempt=0, updated_at=at, check_at=at + UPLOAD_WAIT)
+
+    def deleted(self, at: datetime) -> Document:
+        """Return the document as deleted: turns do not use it any more. Start the pipeline to have it removed."""
+        numbers = tuple(version.number for version in (self.active, self.next) if version is not None)
+        return replace(
+            self._with_stale(numbers),
+            deleted_at=self.deleted_at or at,
+            attempt=self.attempt + 1,
+            updated_at=at,
+            check_at=at + STEP_WAIT,
+        )
+
+    def begun(self, version: DocumentVersion, at: datetime) -> Document:
+        """Return the document with its newest version in progress."""
+        return replace(self, next=version, updated_at=at, check_at=at + STEP_WAIT)
+
+    def activated(self, version: DocumentVersion, at: datetime) -> Document:
+        """Return the document with its newest version, as ready, in place of the active one."""
+        old = (self.active.number,) if self.active is not None else ()
+        return replace(self._with_stale(old), active=version, next=None, updated_at=at, check_at=at + STEP_WAIT)
+
+    def failed(self, version: DocumentVersion, at: datetime) -> Document:
+        """Return the document with its newest version as failed. What was indexed of it is to be removed."""
+        return replace(self._with_stale((version.number,)), next=version, updated_at=at, check_at=at + STEP_WAIT)
+
+    def cleaned(self, versions: tuple[int, ...]) -> Document:
+        """Return the document without these stale versions, because nothing is left of them."""
+        left = tuple(number for number in self.stale if number not in versions)
+        check_at = self.check_at if left or self._is_in_progress else None
+        return replace(self, stale=left, cleaned_at=None, check_at=check_at)
+
+    @property
+    def is_processing(self) -> bool:
+        """Return whether the pipeline works on its newest version."""
+        return self.deleted_at is None and self.next is not None and self.next.status is VersionStatus.PROCESSING
+
+    @property
+    def _is_in_progress(self) -> bool:
+        return self.next is not None and self.next.status in (VersionStatus.WAITING, VersionStatus.PROCESSING)
+
+    def _with_stale(self, versions: tuple[int, ...]) -> Document:
+        stale = tuple(sorted({*self.stale, *versions}))
+        return replace(self, stale=stale, cleaned_at=self.cleaned_at if stale == self.stale else None)
 
 
 def chunk_source_id(document_id: str, version: int) -> str:
@@ -157,3 +222,27 @@ def document_of_chunk(source_id: str) -> tuple[str, int]:
     """Return the document id and the version in a ``source_id``."""
     document_id, _, version = source_id.rpartition("@")
     return document_id, int(version)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRef:
+    """A version of a document, by its ids."""
+
+    tenant_id: str
+    agent_id: str
+    document_id: str
+    version: int
+
+
+_ORIGINAL = re.compile(
+    r"(?P<tenant>[a-z0-9][a-z0-9_-]{0,62})/~documents/(?P<agent>[a-z][a-z0-9_-]{0,40})/(?P<document>doc_[0-9a-f]{32})"
+    r"/(?P<version>[1-9][0-9]{0,8})/original"
+)
+
+
+def original_of_key(key: str) -> DocumentRef | None:
+    """Return the version whose uploaded content an object's key names, or None for another object."""
+    found = _ORIGINAL.fullmatch(key)
+    if found is None:
+        return None
+    return DocumentRef(found["tenant"], found["agent"], found["document"], int(found["version"]))

@@ -62,6 +62,9 @@ class EpisodeRef:
     """One beyond the last message."""
     reason: EndReason
     ended_at: datetime
+    thread_created_at: datetime | None = None
+    """Tells the session from one of a forgotten conversation with the same thread id. None in records of releases
+    that did not keep it."""
 
     @property
     def id(self) -> str:
@@ -73,7 +76,9 @@ def ended_session(thread: Thread, end_ordinal: int, reason: EndReason, at: datet
     """Return the session that ends before ``end_ordinal``; None if it has no messages or the thread is a fork."""
     if end_ordinal <= thread.episode_first_ordinal or thread.parent_thread_id is not None:
         return None
-    return EpisodeRef(thread.id, thread.episode, thread.episode_first_ordinal, end_ordinal, reason, at)
+    return EpisodeRef(
+        thread.id, thread.episode, thread.episode_first_ordinal, end_ordinal, reason, at, thread.created_at
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,13 @@ status; ``retryable`` says whether the same request may succeed later.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
+
+MAX_TOLD = 20
+"""Problems of a definition that an error tells."""
+MAX_PROBLEM = 500
+"""Characters of each."""
 
 
 class BatonError(Exception):
@@ -133,6 +139,66 @@ class UnknownAgent(BatonError):
     detail = "There is no such agent. GET /v1/agents lists those you can talk to."
 
 
+class UnknownAgentVersion(BatonError):
+    """A tenant's agent has no such version, or the caller lacks a permission of that version."""
+
+    code, status, retryable = "unknown_agent_version", 404, False
+    title = "Unknown version"
+    detail = "This agent has no such version."
+
+
+class InvalidAgent(BatonError):
+    """The definition of an agent breaks a rule. ``problems`` are fields, each with what is wrong there."""
+
+    code, status, retryable = "invalid_agent", 422, False
+    title = "The agent is not valid"
+    detail = "The definition of the agent is not valid."
+    problems: Sequence[tuple[str, str]] = ()
+
+    def __init__(self, problems: Sequence[tuple[str, str]] | str | None = None) -> None:
+        if problems is None or isinstance(problems, str):
+            super().__init__(problems)
+            return
+        self.problems = tuple(problems)
+        told = [f"{field}: {what}" if field else what for field, what in problems[:MAX_TOLD]]
+        parts = [each[:MAX_PROBLEM].rstrip(".") for each in told]
+        if len(problems) > len(told):
+            parts.append(f"and {len(problems) - len(told)} more")
+        super().__init__("; ".join(parts) + ".")
+
+
+class AgentIdTaken(BatonError):
+    """The id belongs to an agent that ships with the deployment."""
+
+    code, status, retryable = "agent_id_taken", 409, False
+    title = "The agent ships with the deployment"
+    detail = "This id belongs to an agent that ships with the deployment, which cannot be changed here. Choose another."
+
+
+class AgentInUse(BatonError):
+    """The agent cannot be deleted while others refer to it."""
+
+    code, status, retryable = "agent_in_use", 409, False
+    title = "The agent is in use"
+    detail = "Other agents hand over to it or ask it: change them first."
+
+
+class AgentLimitReached(BatonError):
+    """The tenant has as many agents, or as long definitions, as it may have."""
+
+    code, status, retryable = "agent_limit_reached", 409, False
+    title = "Too many agents"
+    detail = "Delete agents that are not needed, or shorten their definitions."
+
+
+class AgentVersionMismatch(BatonError):
+    """The agent is not what the caller takes it to be: somebody else has changed it."""
+
+    code, status, retryable = "agent_version_mismatch", 412, False
+    title = "The agent has changed"
+    detail = "The agent has changed since you read it: read it again and repeat your change."
+
+
 class ThreadUnavailable(BatonError):
     """The thread is another tenant's, another user's or, for reads, unknown. The caller cannot tell which."""
 
@@ -168,6 +234,30 @@ class AgentMismatch(BatonError):
     code, status, retryable = "agent_mismatch", 409, False
     title = "The conversation belongs to another agent"
     detail = "Leave agentId out, or start a new conversation with the other agent."
+
+
+class UnknownProcedure(BatonError):
+    """There is no procedure with this id, or no such version of it."""
+
+    code, status, retryable = "unknown_procedure", 404, False
+    title = "Unknown procedure"
+    detail = "There is no such procedure. GET /v1/agents/{id}/procedures lists those of an agent."
+
+
+class ProcedureChanged(BatonError):
+    """A decision on a version that was decided on meanwhile, or a change of one that is not the newest."""
+
+    code, status, retryable = "procedure_changed", 409, False
+    title = "The procedure has changed"
+    detail = "Somebody else has changed or decided on this version. Read the procedure again."
+
+
+class TooManyProcedures(BatonError):
+    """An approval over the number of procedures that an agent, or a tenant's agents together, may have."""
+
+    code, status, retryable = "too_many_procedures", 409, False
+    title = "Too many procedures"
+    detail = "There are as many approved procedures as there may be. Retire one first."
 
 
 class InterruptUnavailable(BatonError):

@@ -54,6 +54,8 @@ class Chunk:
     """The headings above it, outermost first."""
     first_page: int | None = None
     last_page: int | None = None
+    table_header: str | None = None
+    """The first row of the table that the text continues, if it begins inside one. It is searched with the text."""
 
     @property
     def section(self) -> str | None:

@@ -134,6 +134,11 @@ def is_thread_id(text: str) -> bool:
     return text == text.lower() and _as_uuid(text) is not None
 
 
+def derived_procedure_record_id(scope: Scope, action: str, about: str) -> str:
+    """Return the id of a record that ``action`` creates once about a procedure of the tenant."""
+    return str(uuid.uuid5(uuid.uuid5(_THREADS, scope.tenant_id), f"procedure\0{action}\0{about}"))
+
+
 def _user_space(scope: Scope) -> uuid.UUID:
     return uuid.uuid5(uuid.uuid5(_THREADS, scope.tenant_id), scope.user_id)
 

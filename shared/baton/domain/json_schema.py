@@ -16,7 +16,18 @@ Schema = Mapping[str, Any]
 
 MAX_PROBLEMS = 5
 MAX_MESSAGE = 200
-_ONE = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
+_ONE = (
+    "items",
+    "additionalProperties",
+    "not",
+    "contains",
+    "propertyNames",
+    "if",
+    "then",
+    "else",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+)
 _SEVERAL = ("allOf", "anyOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "$defs", "dependentSchemas")
 _PARTIAL = ("type", "properties", "additionalProperties")

@@ -12,7 +12,15 @@ MAX_MEMORY = 1 << 20
 
 @lru_cache(maxsize=2048)
 def compiled(pattern: str, *, ignores_case: bool = False) -> Any:
-    """Return the compiled pattern. Its ``search`` accepts text that UTF-8 can encode.
+    """Return the compiled pattern, and remember it. Its ``search`` accepts text that UTF-8 can encode.
+
+    Raises as ``compile_pattern`` does.
+    """
+    return compile_pattern(pattern, ignores_case=ignores_case)
+
+
+def compile_pattern(pattern: str, *, ignores_case: bool = False, max_memory: int = MAX_MEMORY) -> Any:
+    """Return the compiled pattern, of at most ``max_memory`` bytes.
 
     Letter classes (``\\w``, ``\\b``) are ASCII only, as in re2. Raises ``ValueError``, with the reason, for a pattern
     that cannot be used.
@@ -23,7 +31,7 @@ def compiled(pattern: str, *, ignores_case: bool = False) -> Any:
     options = re2.Options()
     options.case_sensitive = not ignores_case
     options.log_errors = False
-    options.max_mem = MAX_MEMORY
+    options.max_mem = max_memory
     try:
         return re2.compile(pattern, options)
     except re2.error as error:

@@ -1,4 +1,4 @@
-"""Skills as SKILL.md files: YAML front matter and numbered steps.
+"""Procedures as SKILL.md files: YAML front matter and numbered steps.
 
 ---
 name: Slack Alert
@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from baton.domain.skill import InvalidSkill, SkillDraft, draft_from
+from baton.domain.procedure import InvalidProcedure, ProcedureDraft, draft_from
 from baton.domain.yaml_text import InvalidYaml, read_yaml
 
 MAX_BYTES = 64 * 1024
@@ -33,7 +33,7 @@ _STEP = re.compile(r"([0-9]{1,3})\.[ \t]+(\S.*)")
 _CONDITION = re.compile(r"[ \t]+\((.+)\)[ \t]*")
 
 
-def skill_markdown(draft: SkillDraft) -> str:
+def skill_markdown(draft: ProcedureDraft) -> str:
     """Return the draft as a SKILL.md, which ``parse_skill_markdown`` reads back."""
     front: dict[str, Any] = {
         "name": draft.name,
@@ -45,18 +45,18 @@ def skill_markdown(draft: SkillDraft) -> str:
     return f"---\n{head}---\n\n{numbered_steps(draft)}\n"
 
 
-def numbered_steps(draft: SkillDraft) -> str:
+def numbered_steps(draft: ProcedureDraft) -> str:
     """Return the body of the SKILL.md, as in a prompt: the steps, each with its condition on a line of its own."""
     return "\n".join(_numbered(draft))
 
 
-def parse_skill_markdown(text: str) -> SkillDraft:
-    """Return the draft that a SKILL.md holds. Raises ``InvalidSkill``."""
+def parse_skill_markdown(text: str) -> ProcedureDraft:
+    """Return the draft that a SKILL.md holds. Raises ``InvalidProcedure``."""
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
-        raise InvalidSkill([f"a SKILL.md has at most {MAX_BYTES // 1024} KB"])
+        raise InvalidProcedure([f"a SKILL.md has at most {MAX_BYTES // 1024} KB"])
     parts = _FILE.match(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     if parts is None:
-        raise InvalidSkill(["a SKILL.md begins with front matter between two lines of ---"])
+        raise InvalidProcedure(["a SKILL.md begins with front matter between two lines of ---"])
     fields = _front_matter(parts[1])
     return draft_from({**fields, "steps": _steps(parts[2])})
 
@@ -65,32 +65,32 @@ def _front_matter(text: str) -> dict[str, Any]:
     try:
         loaded = read_yaml(text, aliases=False).values
     except InvalidYaml as error:
-        raise InvalidSkill([f"the front matter is no YAML: {str(error)[:300]}"]) from None
+        raise InvalidProcedure([f"the front matter is no YAML: {str(error)[:300]}"]) from None
     if not isinstance(loaded, dict):
-        raise InvalidSkill(["the front matter is a mapping of fields"])
+        raise InvalidProcedure(["the front matter is a mapping of fields"])
     unknown = [str(name)[:80] for name in loaded if name not in _FRONT]
     if unknown:
-        raise InvalidSkill([f"the front matter has the unknown field {name!r}" for name in unknown])
+        raise InvalidProcedure([f"the front matter has the unknown field {name!r}" for name in unknown])
     return {_FRONT[name]: value for name, value in loaded.items()}
 
 
 def _steps(body: str) -> list[dict[str, str]]:
-    """Return the numbered steps. Headings and empty lines are ignored. Raises ``InvalidSkill``."""
+    """Return the numbered steps. Headings and empty lines are ignored. Raises ``InvalidProcedure``."""
     steps: list[dict[str, str]] = []
     for line in body.split("\n"):
         step, condition = _STEP.fullmatch(line), _CONDITION.fullmatch(line)
         if step is not None:
             if int(step[1]) != len(steps) + 1:
-                raise InvalidSkill([f"step {len(steps) + 1} is numbered {step[1]}"])
+                raise InvalidProcedure([f"step {len(steps) + 1} is numbered {step[1]}"])
             steps.append({"text": step[2]})
         elif condition is not None and steps and "condition" not in steps[-1]:
             steps[-1]["condition"] = condition[1]
         elif line.strip() and not line.startswith("#"):
-            raise InvalidSkill([f"this is neither a step (1. ...) nor a step's condition: {line.strip()[:80]!r}"])
+            raise InvalidProcedure([f"this is neither a step (1. ...) nor a step's condition: {line.strip()[:80]!r}"])
     return steps
 
 
-def _numbered(draft: SkillDraft) -> Iterator[str]:
+def _numbered(draft: ProcedureDraft) -> Iterator[str]:
     for number, step in enumerate(draft.steps, start=1):
         yield f"{number}. {step.text}"
         if step.condition is not None:

@@ -6,7 +6,7 @@ import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, model_validator
 
 from baton.domain.definition import Definition
 from baton.domain.identity import PermissionName
@@ -62,6 +62,12 @@ class _Tool(Definition):
     """The permissions a user needs. Without all of them, the tool does not exist for the user."""
     timeout_seconds: float = Field(default=30, validate_default=True, gt=0, le=600)
     """The time limit of one call."""
+    _tenant_id: str | None = PrivateAttr(default=None)
+
+    @property
+    def tenant_id(self) -> str | None:
+        """The tenant whose own agent has the tool; None: the agent ships with the deployment."""
+        return self._tenant_id
 
 
 class McpServer(_Tool):
@@ -128,7 +134,8 @@ class OpenApiTool(_Tool):
     @classmethod
     def _named_after_its_operation(cls, values: Any) -> Any:
         if isinstance(values, dict) and values.get("name") is None:
-            return {**values, "name": re.sub(r"[^a-zA-Z0-9_-]", "_", str(values.get("operation_id", "")))[:64]}
+            operation = values.get("operation_id", values.get("operationId", ""))
+            return {**values, "name": re.sub(r"[^a-zA-Z0-9_-]", "_", str(operation))[:64]}
         return values
 
     @model_validator(mode="after")

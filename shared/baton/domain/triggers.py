@@ -31,6 +31,8 @@ _SENTENCE_ENDS = re.compile(r"[.!?;:]+(?=\s|$)|\n\s*\n|。")
 _ALONE = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
 )
+_ESCAPED = re.compile(r"\\.|\[[^\]]*\]")
+_SPELLED = re.compile(r"[^\W\d_]{2,}")
 _APOSTROPHE = re.compile("['\u2019]")
 _WORD = r"\pL\pN\pM_"
 """The characters of words, for re2, whose ``\\w`` is ASCII only."""
@@ -54,9 +56,57 @@ def matching(triggers: Sequence[str], text: str) -> str | None:
     return next((trigger for trigger in triggers if matches(trigger, text)), None)
 
 
+Specificity = tuple[int, int]
+"""How much of a message a trigger accounts for: words, and characters. The greater one is the more specific one."""
+
+
+def specificity(trigger: str, text: str) -> Specificity:
+    """Return how specific a trigger is for a message that matches it.
+
+    A pattern counts for no more words than it spells out, so ``.*`` makes none more specific.
+    """
+    if is_phrase(trigger):
+        wanted = _words(trigger)
+        return len(wanted), sum(map(len, wanted))
+    spelled = _SPELLED.findall(_ESCAPED.sub(" ", trigger))
+    found = compiled(loosest_pattern(trigger), ignores_case=True).search(normalized(text))
+    said = _words(found[0]) if found is not None else []
+    return min(len(spelled), len(said)), min(sum(map(len, spelled)), sum(map(len, said)))
+
+
+def phrase_words(trigger: str) -> Sequence[str]:
+    """Return the words of a phrase, as ``sentences_of`` returns those of a message."""
+    return _words(trigger)
+
+
+def sentences_of(text: str) -> Sequence[Sequence[str]]:
+    """Return the words of a message, by sentence."""
+    return _sentences(normalized(text))
+
+
+def normalized(text: str) -> str:
+    """Return a message in the form in which triggers are searched for."""
+    return _plain(text[:MAX_TEXT])
+
+
+def loosest_pattern(trigger: str) -> str:
+    """Return a pattern for re2 that is found wherever the pattern matches, and also within words."""
+    return "".join(_translated(_plain(trigger)))
+
+
 def is_phrase(trigger: str) -> bool:
     """Return whether the trigger is a phrase, and not a pattern."""
     return _META.search(trigger) is None
+
+
+def pattern_size(trigger: str) -> int:
+    """Return the instructions of a pattern's program, by which matching takes its time; 0 for a phrase.
+
+    Words of a few alternatives have some dozens; ``\\w`` has some hundreds. Raises ``ValueError``.
+    """
+    if is_phrase(trigger):
+        return 0
+    return int(compiled("".join(_translated(_plain(trigger))), ignores_case=True).programsize)
 
 
 def as_compared(trigger: str) -> str:

@@ -38,7 +38,7 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 class Condition(Definition):
     """A condition on the collected data: exactly one of ``equals``, ``present`` and ``in``."""
 
-    model_config = ConfigDict(populate_by_name=True)
+    model_config = ConfigDict(validate_by_alias=True, validate_by_name=True)
 
     field: str = Field(pattern=r"^([A-Za-z][A-Za-z0-9_]{0,63}\.)?[A-Za-z0-9_-]{1,64}$")
     """A field that the state itself collects, or ``state.field``."""
@@ -127,7 +127,7 @@ class WorkflowDefinition(Definition):
     on_exit: Literal["save", "discard"] = "save"
     """What happens to it when the user leaves before the end."""
     produces: Literal["skill"] | None = None
-    """The result of a completed workflow: a skill of the main agent (``domain.skill``)."""
+    """The result of a completed workflow: a skill: an approved procedure of the main agent."""
 
     @field_validator("states")
     @classmethod

@@ -21,9 +21,9 @@ from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.thread_state import thread_state
 from baton.entry.controls import Controls
+from baton.handoffs.agent_registry import AgentRegistry
 from baton.outbox.delivery import send_to
 from baton.outbox.replay import Replays
-from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
@@ -63,7 +63,7 @@ class ActionServices:
     controls: Controls
     approvals: Approvals
     replays: Replays
-    catalog: AgentCatalog
+    agents: AgentRegistry
     audit: AuditLog
     clock: Clock
 
@@ -154,7 +154,8 @@ class Actions:
         if thread.pending is not None:
             # The run that was interrupted may be older than the log.
             resume["interrupts"] = [each.as_ag_ui().model_dump(by_alias=True) for each in thread.pending.open]
-        state = thread_state(services.catalog.get, thread).wire()
+        agents = await services.agents.of(scope)
+        state = thread_state(agents.describe, thread).wire()
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
         if replay.snapshot is not None:
             events.append(replay.snapshot)

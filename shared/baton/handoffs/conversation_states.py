@@ -9,6 +9,7 @@ from dataclasses import replace
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
+from baton.catalog.agent_directory import AgentDirectory, gone, missing_permissions
 from baton.domain.conversation_state import ConversationChange, ConversationState
 from baton.domain.errors import WorkflowUnavailable
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
@@ -16,20 +17,20 @@ from baton.domain.handoff_rules import declared_handoff
 from baton.domain.identity import Scope, derived_record_id
 from baton.domain.message import StoredMessage
 from baton.domain.metrics import Metric, count
+from baton.domain.procedure import InvalidProcedure
 from baton.domain.running_conversation import MAX_RESUMABLE, RunningConversation, SpecialistProblem
-from baton.domain.skill import InvalidSkill
 from baton.domain.state_events import state_changes
 from baton.domain.thread import Thread
 from baton.domain.thread_state import conversation_state
 from baton.domain.times import to_millis
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import abandon, expire, resume
-from baton.handoffs.agent_registry import AgentRegistry, missing_permissions
+from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.skill_making import publish_skill
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 from baton.ports.handoffs import HandoffStore
-from baton.ports.skills import SkillStore
+from baton.ports.procedures import ProcedureStore
 from baton.ports.thread_store import Lease
 from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere, WorkflowStore
 
@@ -43,14 +44,14 @@ class ConversationStates:
         self,
         handoffs: HandoffStore,
         workflows: WorkflowStore,
-        skills: SkillStore,
+        procedures: ProcedureStore,
         agents: AgentRegistry,
         audit: AuditLog,
         clock: Clock,
     ) -> None:
         self._handoffs = handoffs
         self._workflows = workflows
-        self._skills = skills
+        self._procedures = procedures
         self._agents = agents
         self._audit = audit
         self._clock = clock
@@ -62,7 +63,8 @@ class ConversationStates:
             return self._checked(conversation, scope)
         if not thread.is_new_session or thread.parent_thread_id is not None:
             return conversation
-        unfinished = [each for each in await self._workflows.unfinished(scope) if self._may_continue(scope, each)]
+        found, agents = await asyncio.gather(self._workflows.unfinished(scope), self._agents.of(scope))
+        unfinished = [each for each in found if _may_continue(scope, agents, each)]
         offer = next((each.workflow for each in unfinished if not each.is_offered), None)
         others = [each.workflow for each in unfinished if each.workflow is not offer]
         resumable = [*([offer] if offer is not None else []), *others][:MAX_RESUMABLE]
@@ -154,10 +156,11 @@ class ConversationStates:
         change = self.leave(conversation, HandoffOutcome.CLOSED).change
         return resumable if change is None else (await self.keep(lease, change)).resumable
 
-    def news(self, thread: Thread, after: ConversationState) -> Iterable[BaseEvent]:
+    async def news(self, scope: Scope, thread: Thread, after: ConversationState) -> Iterable[BaseEvent]:
         """Return the events that show clients a change of the conversation state outside a run."""
         before = thread.conversation
-        state = conversation_state(self._agents.describe, after, thread.agent_id, thread.status).wire()
+        agents = await self._agents.of(scope)
+        state = conversation_state(agents.describe, after, thread.agent_id, thread.status).wire()
         # Not from today's definitions: clients have the state that the former ones produced.
         changed = {
             "activeAgent": before.agent_id != after.agent_id,
@@ -167,13 +170,14 @@ class ConversationStates:
         return state_changes({}, {name: state[name] for name, is_news in changed.items() if is_news})
 
     async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
-        main, known = self._agents.main(thread), thread.conversation
-        agent = self._agents.describe(thread.active_agent_id)
+        agents = await self._agents.of(scope)
+        main, known = agents.main(thread), thread.conversation
+        agent = agents.describe(thread.active_agent_id)
         trouble = None
         if agent is None and thread.is_handed_over:
-            agent, trouble = self._agents.gone(thread.active_agent_id), SpecialistProblem.UNAVAILABLE
+            agent, trouble = gone(thread.active_agent_id), SpecialistProblem.UNAVAILABLE
         conversation = RunningConversation(
-            thread, main, agent or main, self._agents.describe, resumable=known.resumable, trouble=trouble
+            thread, main, agent or main, agents.describe, resumable=known.resumable, trouble=trouble
         )
         if known.handoff is None:
             return conversation
@@ -210,17 +214,13 @@ class ConversationStates:
         needed = (*conversation.agent.required_permissions, *permissions)
         return None if all(map(scope.has, needed)) else SpecialistProblem.FORBIDDEN
 
-    def _may_continue(self, scope: Scope, unfinished: UnfinishedWorkflow) -> bool:
-        agent = self._agents.describe(unfinished.workflow.agent_id)
-        return agent is not None and agent.workflow is not None and not missing_permissions(scope, agent)
-
     async def _produce(self, lease: Lease, workflow: Workflow) -> None:
-        agent = self._agents.describe(workflow.agent_id)
+        agent = (await self._agents.of(lease.scope)).describe(workflow.agent_id)
         makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
         if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
             try:
-                skill = await publish_skill(self._skills, lease.scope, lease.thread.agent_id, workflow)
-            except InvalidSkill:  # the rules have changed since the skill was reviewed
+                procedure = await publish_skill(self._procedures, lease.scope, lease.thread.agent_id, workflow)
+            except InvalidProcedure:  # the rules have changed since the skill was reviewed
                 logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
                 count(Metric.SKILLS_NOT_PUBLISHED)
                 return
@@ -229,7 +229,7 @@ class ConversationStates:
                 "skill.activate",
                 thread_id=lease.thread_id,
                 outcome="active",
-                detail={"skill": skill.slug, "version": skill.version, "agentId": skill.agent_id},
+                detail={"skill": procedure.slug, "version": procedure.version, "agentId": procedure.agent_id},
                 once=Once(derived_record_id(lease.thread_id, "skill.activate", workflow.id), workflow.updated_at),
             )
 
@@ -248,6 +248,11 @@ class ConversationStates:
         await self._audit.record(
             scope, "handoff", thread_id=request.thread_id, outcome=outcome, detail=detail, once=once
         )
+
+
+def _may_continue(scope: Scope, agents: AgentDirectory, unfinished: UnfinishedWorkflow) -> bool:
+    agent = agents.describe(unfinished.workflow.agent_id)
+    return agent is not None and agent.workflow is not None and not missing_permissions(scope, agent)
 
 
 async def _no_workflow() -> Workflow | None:

@@ -90,7 +90,7 @@ class Forks:
             detail, outcome = {"agentId": agent_id}, refusal.audited_as
             await self._audit.record(scope, "thread.fork", thread_id=parent_thread_id, outcome=outcome, detail=detail)
             raise
-        agent = self._agents.get(scope, agent_id)
+        agent = await self._agents.get(scope, agent_id)
         if agent.remote is not None:
             raise UnknownAgent("A fork cannot begin with a remote agent.")
         child_id = self._clock.new_id()
@@ -130,7 +130,7 @@ class Forks:
         or if none of the messages comes from a fork.
         """
         said_there = [message for message in messages if message.source == SPECIALIST]
-        agent = self._agents.describe(handoff.target_agent_id)
+        agent = (await self._agents.of(scope)).describe(handoff.target_agent_id)
         if said_there and agent is not None and handoff.child_thread_id is not None:
             last = said_there[-1]
             run = Run(last.run_id, messages[0].id, last.attempt)

@@ -7,11 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 from baton.domain.identity import Permission, Scope
-from baton.domain.skill import InvalidSkill, Skill, SkillDraft, collected_fields, draft_from, try_skill
+from baton.domain.procedure import (
+    InvalidProcedure,
+    Procedure,
+    ProcedureDraft,
+    ProcedureSource,
+    ProcedureStatus,
+    collected_fields,
+    draft_from,
+    try_draft,
+)
 from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import IllegalTransition
-from baton.ports.skills import SkillStore
+from baton.ports.procedures import ProcedureStore
 
 _NEEDED = frozenset({"name", "description", "triggers", "steps"})
 
@@ -30,7 +39,7 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
     try:
         draft = draft_from(fields)
         parse_skill_markdown(skill_markdown(draft))
-    except InvalidSkill as invalid:
+    except InvalidProcedure as invalid:
         raise IllegalTransition(f"The skill is not valid yet: {invalid}.") from None
     for trigger in draft.triggers:
         taker = goes_to(trigger)
@@ -38,7 +47,7 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
             raise IllegalTransition(f"The trigger {trigger!r} hands users over to {taker}: choose another one.")
     trials = [
         replace(trial, trigger=None) if goes_to(trial.sample) is not None else trial
-        for trial in try_skill(draft, _samples(workflow))
+        for trial in try_draft(draft, _samples(workflow))
     ]
     if is_complete and not scope.has(Permission.SKILL_CREATE):
         raise IllegalTransition(f"The user lacks the permission {Permission.SKILL_CREATE.value}.")
@@ -56,15 +65,24 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
     return "\n".join(told)
 
 
-async def publish_skill(skills: SkillStore, scope: Scope, agent_id: str, workflow: Workflow) -> Skill:
-    """Save the skill of a completed workflow as its next version and activate it.
+async def publish_skill(procedures: ProcedureStore, scope: Scope, agent_id: str, workflow: Workflow) -> Procedure:
+    """Save the skill of a completed workflow as the next version of a procedure, approved by its user.
 
-    A repetition changes nothing. Raises ``InvalidSkill``, which ``review_skill`` has ruled out.
+    A repetition changes nothing. Raises ``InvalidProcedure``, which ``review_skill`` has ruled out.
     """
-    draft: SkillDraft = draft_from(collected_fields(workflow.data))
-    made = Skill(draft, scope.tenant_id, agent_id, created_by=scope.user_id, created_at=workflow.updated_at)
-    saved = await skills.put(scope, made)
-    return await skills.activate(scope, agent_id, saved.slug, version=saved.version) or saved
+    draft: ProcedureDraft = draft_from(collected_fields(workflow.data))
+    made = Procedure(
+        draft,
+        scope.tenant_id,
+        agent_id,
+        created_by=scope.user_id,
+        created_at=workflow.updated_at,
+        status=ProcedureStatus.APPROVED,
+        source=ProcedureSource(workflow.thread_id, workflow_id=workflow.id),
+        decided_by=scope.user_id,
+        decided_at=workflow.updated_at,
+    )
+    return await procedures.put(scope, made)
 
 
 def _samples(workflow: Workflow) -> list[str]:

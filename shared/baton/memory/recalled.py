@@ -6,10 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
+from baton.domain.citation import Citation
+from baton.domain.procedure import Procedure
 from baton.domain.search import Vector
-from baton.domain.skill import Skill
 from baton.ports.chat_model import Prompt
+
+CLOSE = 0.03
+"""Procedures whose cosine similarities differ by no more are equally likely to be meant."""
 
 
 class BlockKind(StrEnum):
@@ -34,6 +39,8 @@ class ItemSource:
     document_id: str | None = None
     agent_id: str | None = None
     """Who said the message, or whose document it is."""
+    citation: Citation | None = None
+    """Where in the document it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +74,14 @@ class FoundItem:
     """The episode, or the document of a chunk."""
     agent_id: str | None = None
     """The agent that said a message, or whose document it is."""
+    citation: Citation | None = None
+    """Where in a document a chunk stands."""
 
     @property
     def source(self) -> ItemSource:
         """Return what it was taken from."""
         if self.thread_id is None:
-            return ItemSource(document_id=self.source_id, agent_id=self.agent_id)
+            return ItemSource(document_id=self.source_id, agent_id=self.agent_id, citation=self.citation)
         return ItemSource(self.thread_id, self.source_id, self.message_ids, agent_id=self.agent_id)
 
 
@@ -89,12 +98,12 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True)
-class SkillMatch:
-    """A skill, and how well it fits the message."""
+class ProcedureMatch:
+    """A procedure, and how well it fits the message."""
 
-    skill: Skill
+    procedure: Procedure
     trigger: str | None
-    """The trigger that the message matches; None if the skill was compared by meaning."""
+    """The trigger that the message matches; None if the procedure was compared by meaning."""
     cosine: float | None = None
 
     @property
@@ -104,19 +113,24 @@ class SkillMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class SkillRetrieval:
-    """The skills that were compared with a message, best first."""
+class ProcedureRetrieval:
+    """The procedures that were compared with a message, best first."""
 
-    matches: tuple[SkillMatch, ...] = ()
+    matches: tuple[ProcedureMatch, ...] = ()
     duration: timedelta = timedelta()
     error: str | None = None
 
-    def followed(self, floor: float) -> tuple[SkillMatch, ...]:
-        """Return the skills to follow: all whose triggers match; without any, the most similar one above ``floor``."""
+    def rivals(self, floor: float) -> tuple[ProcedureMatch, ...]:
+        """Return the procedures that fit the message, best first. More than one is ambiguous.
+
+        Those are all whose triggers match; without any, the most similar one from ``floor`` on, and others that are
+        nearly as similar.
+        """
         triggered = tuple(match for match in self.matches if match.trigger is not None)
         if triggered:
             return triggered
-        return tuple(match for match in self.matches[:1] if match.score >= floor)
+        least = max(floor, self.matches[0].score - CLOSE) if self.matches else floor
+        return tuple(match for match in self.matches if match.score >= least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +140,7 @@ class Found:
     query: str = ""
     vector: Vector | None = None
     """The message's embedding; None if there is none."""
-    procedure: SkillRetrieval = SkillRetrieval()
+    procedure: ProcedureRetrieval = ProcedureRetrieval()
     knowledge: Retrieval = Retrieval()
     episodes: Retrieval = Retrieval()
 
@@ -151,6 +165,8 @@ class RecalledItem:
     kind: str = ""
     role: str | None = None
     source: ItemSource | None = None
+    ambiguous: bool = False
+    """Whether it is one of several procedures that fit the message."""
 
     @property
     def included(self) -> bool:
@@ -182,8 +198,8 @@ class Recalled:
     procedure: RecalledBlock = RecalledBlock(BlockKind.PROCEDURE)
     knowledge: RecalledBlock = RecalledBlock(BlockKind.KNOWLEDGE)
     episodes: RecalledBlock = RecalledBlock(BlockKind.EPISODES)
-    skills: tuple[Skill, ...] = ()
-    """The skills in the procedure block."""
+    procedures: tuple[Procedure, ...] = ()
+    """The procedure in its block."""
 
     @property
     def blocks(self) -> tuple[RecalledBlock, RecalledBlock, RecalledBlock]:
@@ -194,6 +210,16 @@ class Recalled:
     def prompts(self) -> tuple[Prompt, ...]:
         """Return the messages of all blocks in their order; none if nothing was recalled."""
         return tuple(prompt for block in self.blocks for prompt in block.prompts)
+
+    @property
+    def cited(self) -> Sequence[dict[str, Any]]:
+        """Return the documents' chunks in the prompt, as entries of a message's ``metadata.sources``, best first."""
+        items = sorted(self.knowledge.included, key=lambda item: -(item.score or 0.0))
+        return [
+            item.source.citation.as_source(item.score)
+            for item in items
+            if item.source is not None and item.source.citation is not None
+        ]
 
     @property
     def tokens(self) -> int:

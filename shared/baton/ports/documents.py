@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
-from baton.domain.document import Document, DocumentFormat
+from baton.domain.document import Document, DocumentFormat, DocumentRef, IngestionStep
 from baton.domain.extracted import ExtractedText
 from baton.domain.identity import Scope
 from baton.ports.files import Upload
@@ -29,51 +30,80 @@ class DocumentStore(Protocol):
         """Return those of the documents that exist, by id: one request for each 100 ids."""
         ...
 
-    async def save(self, scope: Scope, document: Document, *, expected: Document) -> bool:
-        """Store the document if the stored one still equals ``expected`` in its versions' numbers, states and deletion.
+    async def save(self, scope: Scope, document: Document) -> Document | None:
+        """Store the document if nothing was saved since it was read (``Document.revision``).
 
-        Return whether it was stored.
+        Return it with its next revision. Return None if another one was faster, or the record is gone: read it again.
+        """
+        ...
+
+    async def note_progress(
+        self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime
+    ) -> None:
+        """Record how far the pipeline is. It does nothing for a version that is not in progress, and is no ``save``.
+
+        Progress is never taken back.
         """
         ...
 
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Document], str | None]:
-        """Return a page of the agent's documents that are not deleted, newest first, and the next page's cursor."""
+        """Return a page of the agent's documents that are not deleted, newest first, and the next page's cursor.
+
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
         ...
 
-    async def remove(self, scope: Scope, agent_id: str, document_id: str) -> None:
-        """Remove the record of a deleted document."""
+    async def remove(self, scope: Scope, document: Document) -> bool:
+        """Remove the record of a deleted document, under the same condition as ``save``."""
+        ...
+
+    def due(self, before: datetime) -> AsyncIterator[DocumentRef]:
+        """Yield the newest version of each document whose ``check_at`` has come, in all tenants. For the sweeper."""
         ...
 
 
 class DocumentFiles(Protocol):
-    """The content of documents and what ingestion keeps between its steps, in S3 below one prefix a version."""
+    """The content of documents and what ingestion keeps between its steps, in S3 below one prefix a version.
+
+    ``ORIGINAL`` is the content. When it is stored, the pipeline starts. All other names are files of the pipeline.
+    Methods raise ``StoreUnavailable``.
+    """
 
     async def presign_upload(
         self, scope: Scope, document: Document, version: int, content_type: str, size: int, sha256: str | None
     ) -> Upload:
-        """Return a short-lived address that accepts exactly these bytes for the version."""
+        """Return a short-lived address that accepts exactly these bytes for the version, once."""
         ...
 
     async def write(self, scope: Scope, document: Document, version: int, name: str, body: bytes) -> None:
-        """Store one file of a version: the fetched ``original``, or what a step keeps for the next."""
+        """Store one file of a version: the fetched ``ORIGINAL``, or what a step keeps for the next."""
         ...
 
     async def read(self, scope: Scope, document: Document, version: int, name: str) -> bytes | None:
-        """Return one file of a version, or None."""
+        """Return one file of a version, or None. Raises ``MessageTooLarge`` over ``MAX_STORED_BYTES``."""
         ...
 
-    async def remove(self, scope: Scope, document: Document, *, version: int | None = None) -> int:
-        """Remove the files of a version, or of the whole document, all object versions too; return how many."""
+    async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
+        """Remove the files of a version, all object versions too, and return how many there were."""
         ...
+
+
+ORIGINAL = "original"
+"""The name of a version's content."""
+MAX_STORED_BYTES = 128 * 1024 * 1024
+"""What is read into memory at most."""
 
 
 class Ingestions(Protocol):
     """Starts the pipeline that ingests documents (Step Functions)."""
 
-    async def start(self, scope: Scope, agent_id: str, document_id: str, version: int, *, attempt: int) -> None:
-        """Start the pipeline. Repeating an ``attempt`` is no error. Raises ``StoreUnavailable``."""
+    async def start(self, ref: DocumentRef, *, attempt: int) -> None:
+        """Start the pipeline. Repeating an ``attempt`` is no error. Raises ``StoreUnavailable``.
+
+        For a deleted document, the pipeline removes what is left of it.
+        """
         ...
 
 
@@ -88,7 +118,10 @@ class TextExtractor(Protocol):
         ...
 
     def parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
-        """Divide a file into parts, each a range of pages (first, last), that one invocation can extract."""
+        """Divide a file into parts, each a range of pages (first, last), that one invocation can extract.
+
+        Formats without pages have one part, (1, 1).
+        """
         ...
 
     def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:

@@ -21,9 +21,10 @@ class Embedder(Protocol):
         """The length of its vectors; 0 if embedding is switched off, and ``embed`` always raises."""
         ...
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
         """Return a vector for each text, in their order. Overlong texts are cut, batches are split.
 
-        Raises ``EmbedderUnavailable``, also for an answer of the wrong form or dimension.
+        ``seconds`` is the time that the caller has, if that is little. Raises ``EmbedderUnavailable``, also when that
+        time is over and for an answer of the wrong form or dimension.
         """
         ...

@@ -31,6 +31,7 @@ class Reindexed:
     version: str
     """The version that is searched now."""
     copied: int
+    """Documents of the version before; 0 for an index that is rebuilt in place."""
     embedded: int
     """Documents whose texts were embedded anew."""
 
@@ -47,18 +48,22 @@ class IndexedSource:
     without_vectors: int
 
 
-class SearchAdministration(Protocol):
-    """Acts on the indices of all tenants. Methods raise ``SearchUnavailable``, and may be repeated."""
-
-    async def migrate(self, embedder: Embedder) -> Sequence[IndexState]:
-        """Make the indices that are missing, and return the state of all. Existing ones are not changed."""
-        ...
+class Reindexing(Protocol):
+    """Rebuilds the indices of all tenants."""
 
     async def reindex(self, index: IndexName, embedder: Embedder) -> Reindexed:
         """Rebuild an index for this release and ``embedder`` while it is searched and written.
 
-        A repetition goes on where an earlier one stopped. Raises ``EmbedderUnavailable``.
+        A repetition goes on where an earlier one stopped. Raises ``EmbedderUnavailable`` and ``SearchUnavailable``.
         """
+        ...
+
+
+class SearchAdministration(Reindexing, Protocol):
+    """Acts on the indices of all tenants. Methods raise ``SearchUnavailable``, and may be repeated."""
+
+    async def migrate(self, embedder: Embedder) -> Sequence[IndexState]:
+        """Make the indices that are missing, and return the state of all. Existing ones are not changed."""
         ...
 
     def sources(self, index: IndexName) -> AsyncIterator[IndexedSource]:

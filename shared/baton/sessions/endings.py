@@ -83,7 +83,7 @@ class Endings:
         closed = Closed(thread.id, ref.id if ref else None)
         resumable = await self.conversations.close(lease)
         log = EventLog(self.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
-        left = self.conversations.news(thread, ConversationState(thread.agent_id, resumable=resumable))
+        left = await self.conversations.news(scope, thread, ConversationState(thread.agent_id, resumable=resumable))
         bodies: list[BaseEvent] = [*left, thread_closed(reason, closed.episode_id)]
         jump = jump_from(lease)
         if jump is not None:

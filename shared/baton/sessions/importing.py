@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.errors import ImportConflict, ThreadUnavailable
@@ -45,7 +46,7 @@ class Importer:
         Raises ``ImportConflict`` if the thread has other messages, ``UnknownAgent``, ``ThreadUnavailable``,
         ``ThreadBusy`` and ``StoreUnavailable``.
         """
-        agent = self.agents.for_new_thread(scope, imported.agent_id)
+        agent = await self.agents.for_new_thread(scope, imported.agent_id)
         request = LeaseRequest(
             imported.thread_id,
             may_create=imported.may_create,
@@ -56,7 +57,7 @@ class Importer:
             lease = await acquire_when_free(self.store, scope, request, waiting(PATIENCE_SECONDS))
         except NoSuchThread:
             raise ThreadUnavailable(is_unused=True) from None
-        ref = _ref(imported)
+        ref = _ref(imported, lease.thread.created_at)
         async with holding(self.store, lease):
             if lease.thread.next_ordinal or lease.thread.run is not None or lease.thread.parent_thread_id is not None:
                 await self._check_repeated(lease, imported)
@@ -112,9 +113,15 @@ class Importer:
         return lease
 
 
-def _ref(imported: ImportedSession) -> EpisodeRef:
+def _ref(imported: ImportedSession, thread_created_at: datetime) -> EpisodeRef:
     return EpisodeRef(
-        imported.thread_id, 1, 0, len(imported.messages), EndReason.USER_CLOSED, ended_at=imported.ended_at
+        imported.thread_id,
+        number=1,
+        first_ordinal=0,
+        end_ordinal=len(imported.messages),
+        reason=EndReason.USER_CLOSED,
+        ended_at=imported.ended_at,
+        thread_created_at=thread_created_at,
     )
 
 

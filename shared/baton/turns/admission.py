@@ -81,7 +81,8 @@ class Admission:
             return await self._refused_action(lease, request)
         if isinstance(request, AnswerRequest):
             return InterruptUnavailable() if lease.thread.pending is None else None
-        self._services.agents.registry.check_main(lease.scope, lease.thread)
+        agents = await self._services.agents.registry.of(lease.scope)
+        agents.check_main(lease.scope, lease.thread)
         return None
 
     async def _refused_action(self, lease: Lease, request: ActionRequest) -> BatonError | None:

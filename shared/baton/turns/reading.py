@@ -11,8 +11,8 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.history_window import session_of, window_of
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
+from baton.domain.procedure_set import ProcedureSet
 from baton.domain.running_conversation import RunningConversation
-from baton.domain.skill import Skill
 from baton.domain.thread import Thread
 from baton.gather_all import gather_all
 from baton.memory.prompt.context import history_budget, reading_budget
@@ -32,7 +32,7 @@ class ThreadSnapshot:
     """The messages before the question that the active agent's prompt may hold."""
     conversation: RunningConversation
     found: Found
-    """What is remembered about the message, and the main agent's skills that it matches."""
+    """What is remembered about the message, and the main agent's procedures that it matches."""
 
 
 async def read_thread(
@@ -92,19 +92,19 @@ async def _recall(
     asked = next((each for each in (question, *reversed(unfinished)) if each.role is Role.USER), None)
     if asked is None or agent.remote is not None:
         return NOTHING_FOUND
-    skills = partial(_skills, services, scope, thread, question)
-    return await services.agents.recall.recall(scope, agent, asked.text, skills=skills)
+    procedures = partial(_procedures, services, scope, thread, question)
+    return await services.agents.recall.recall(scope, agent, asked.text, procedures=procedures)
 
 
 async def _nothing_found() -> Found:
     return NOTHING_FOUND
 
 
-async def _skills(services: TurnServices, scope: Scope, thread: Thread, question: StoredMessage) -> Sequence[Skill]:
+async def _procedures(services: TurnServices, scope: Scope, thread: Thread, question: StoredMessage) -> ProcedureSet:
     if question.role is Role.ASSISTANT:  # an action: there is no question
-        return ()
+        return ProcedureSet()
     taught_at = thread.conversation.taught_at
     since = taught_at + CLOCK_SKEW if taught_at is not None else None
     if thread.is_new_session:
         since = services.agents.clock.now()
-    return await services.active_skills.of(scope, thread.agent_id, since=since)
+    return await services.approved_procedures.of(scope, thread.agent_id, since=since)

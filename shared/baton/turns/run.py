@@ -12,6 +12,7 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RunContext, Writes
 from baton.agents.transcript import Transcript
+from baton.catalog.agent_directory import AgentDirectory
 from baton.dialogue.dialogue import Dialogue, DialogueResult
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
@@ -58,8 +59,10 @@ class RunOutcome:
 class RunExecution:
     """Carries out the run that a lease was taken for."""
 
-    def __init__(self, services: TurnServices, lease: Lease, call: TurnCall, scope: Scope) -> None:
-        """``scope`` is the user's, with the permissions that the message came with."""
+    def __init__(
+        self, services: TurnServices, lease: Lease, call: TurnCall, scope: Scope, agents: AgentDirectory
+    ) -> None:
+        """``scope`` is the user's, with the permissions that the message came with; ``agents`` are the tenant's."""
         self._services = services
         self._scope = scope
         self._call = call
@@ -68,7 +71,8 @@ class RunExecution:
         self._holder = LeaseHolder(services.store, lease, services.agents.clock, call.record, times)
         self._thread = lease.thread
         self._run = run = _leased_run(lease)
-        self._agent = services.agents.registry.answering(lease.thread)
+        self._agents = agents
+        self._agent = agents.answering(lease.thread)
         stamp = RunStamp(lease.thread_id, run.run_id, run.attempt)
         delivery = Delivery(
             lease.scope,
@@ -311,6 +315,7 @@ class RunExecution:
         is_from_user = self._question.role is Role.USER
         context = RunContext(
             services=services.agents,
+            agents=self._agents,
             scope=self._scope,
             thread_id=self._thread.id,
             run=self._run,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from baton.agents.agent_services import AgentServices
 from baton.dialogue.dialogue_services import DialogueServices
 from baton.domain.lease_times import LeaseTimes
-from baton.handoffs.active_skills import ActiveSkills
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
 from baton.memory.inspection.inspector import Inspector
@@ -17,6 +16,7 @@ from baton.ports.live import LiveRegistry
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
+from baton.procedures.approved_procedures import ApprovedProcedures
 from baton.sessions.sessions import Sessions
 
 
@@ -32,7 +32,7 @@ class TurnServices:
     sessions: Sessions
     conversations: ConversationStates
     forks: Forks
-    active_skills: ActiveSkills
+    approved_procedures: ApprovedProcedures
     inspector: Inspector
     lease_times: LeaseTimes
     queue: Callable[[], TurnQueue]

@@ -143,9 +143,10 @@ class Turns:
 
     async def _run_call(self, call: TurnCall) -> FinishedRun:
         request, refusal = call.request, None
+        self._agents.begin(call.scope)  # beside the lease's request
         wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=call.delivery)
         try:
-            agent = self._agents.for_new_thread(call.scope, request.agent_id)
+            agent = await self._agents.for_new_thread(call.scope, request.agent_id)
         except UnknownAgent as unknown:
             refusal = unknown  # ignored if the thread exists, because its own agent answers then
         else:
@@ -246,7 +247,8 @@ class Turns:
         async def find_outcome(known: TurnRecord) -> FinishedRun | None:
             return await self._repeats.outcome(call, lease.thread_id, known, lease.thread)
 
-        return await RunExecution(self._services, lease, call, scope).execute(find_outcome)
+        agents = await self._agents.of(lease.scope)
+        return await RunExecution(self._services, lease, call, scope, agents).execute(find_outcome)
 
     async def _finish(self, lease: Lease, orphan: Orphan, deadline: float, record: HeldRecord | None) -> None:
         """Carry out a run whose worker died. Its caller gets the events over its connections and by replay."""

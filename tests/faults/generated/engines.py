@@ -13,8 +13,8 @@ from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
-from baton.adapters.dynamodb.skills import DynamoSkills
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
@@ -25,8 +25,8 @@ from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
 from baton.ports.handoffs import HandoffStore
 from baton.ports.live import LiveRegistry
+from baton.ports.procedures import ProcedureStore
 from baton.ports.run_records import RunRecords
-from baton.ports.skills import SkillStore
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
 from baton.ports.workflows import WorkflowStore
@@ -59,7 +59,7 @@ class Stores:
     records: RunRecords
     handoffs: HandoffStore
     workflows: WorkflowStore
-    skills: SkillStore
+    procedures: ProcedureStore
 
 
 class Engines(Protocol):
@@ -114,7 +114,7 @@ class RealEngines:
             DynamoRunRecords(table, S3Bodies(self.s3, BUCKET)),
             DynamoHandoffs(table, S3Bodies(self.s3, BUCKET)),
             DynamoWorkflows(table, clock),
-            DynamoSkills(table),
+            DynamoProcedures(table, clock),
         )
 
     def close(self) -> None:

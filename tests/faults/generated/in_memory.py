@@ -19,8 +19,8 @@ from tests.fakes.audit import FakeAuditLog
 from tests.fakes.episodes import FakeEpisodes
 from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.procedures import FakeProcedures
 from tests.fakes.run_records import FakeRunRecords
-from tests.fakes.skills import FakeSkills
 from tests.fakes.stream_log import FakeStreamLog
 from tests.fakes.thread_store import FakeThreadStore
 from tests.fakes.workflows import FakeWorkflows
@@ -52,7 +52,7 @@ class InMemory:
             FakeRunRecords(),
             FakeHandoffs(audit),
             FakeWorkflows(clock),
-            FakeSkills(),
+            FakeProcedures(),
         )
         threads, log, live, episodes, *others = (cast("Any", Port(port, self.wire)) for port in ports)
         return Stores(threads, log, live, audit, episodes, *others)

@@ -38,7 +38,7 @@ class Product:
             records=stores.records,
             handoffs=stores.handoffs,
             workflows=stores.workflows,
-            skills=stores.skills,
+            procedures=stores.procedures,
             episodes=stores.episodes,
             search=cast("Any", case.searching(FakeSearchIndex(), "search", SearchUnavailable)),
             embedder=cast("Any", case.searching(FakeEmbedder(), "embedder", EmbedderUnavailable)),

@@ -41,11 +41,13 @@ async def eventually(look: Callable[[], T | None]) -> T:
 
 
 def management(cloud: LocalCloud) -> Any:
-    """Return boto3's client of the ``@connections`` API."""
+    """Return boto3's client of the ``@connections`` API. It retries nothing."""
     import boto3
+    from botocore.config import Config
 
     session = boto3.session.Session("key", "secret", region_name="us-east-1")
-    return session.client("apigatewaymanagementapi", endpoint_url=cloud.environment["BATON_CONNECTIONS_URL"])
+    url = cloud.environment["BATON_CONNECTIONS_URL"]
+    return session.client("apigatewaymanagementapi", endpoint_url=url, config=Config(retries={"total_max_attempts": 1}))
 
 
 def recorded(cloud: LocalCloud, connection_id: str, event_type: str) -> dict[str, Any] | None:

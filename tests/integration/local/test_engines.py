@@ -150,7 +150,7 @@ def test_opensearch_keeps_its_data_is_restarted_and_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def call(method: str, path: str) -> Any:
-        with urllib.request.urlopen(urllib.request.Request(url + path, method=method), timeout=30) as answer:  # noqa: S310
+        with urllib.request.urlopen(urllib.request.Request(url + path, method=method), timeout=120) as answer:  # noqa: S310
             return json.loads(answer.read())
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # engines of other runs stay out of it
@@ -162,7 +162,7 @@ def test_opensearch_keeps_its_data_is_restarted_and_leaves_nothing_behind(
         call("PUT", "/kept")  # an index builds every analyzer there is
         [java] = [each for each in psutil.Process().children(recursive=True) if _serves(each, tmp_path)]
         java.kill()
-        assert restarted.wait(60)
+        assert restarted.wait(120)
         assert list(call("GET", "/kept")) == ["kept"]
     finally:
         engine.stop()

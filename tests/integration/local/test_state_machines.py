@@ -4,9 +4,11 @@ import json
 import time
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from moto.stepfunctions.parser.asl.component.common.retry import retrier_decl
 
 from local.cloud import LocalCloud
 from local.engines.clients import client
@@ -15,7 +17,14 @@ from local.stack import StateMachineDefinition
 from tests.driven_cloud import DrivenCloud
 
 SECONDS = 40
-"""A task that fails every time is tried again for some seven seconds."""
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds between the attempts at a task, which take no time."""
+    waited: list[float] = []
+    monkeypatch.setattr(retrier_decl, "time", SimpleNamespace(sleep=waited.append))
+    return waited
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +84,15 @@ def test_a_task_calls_the_function_with_the_executions_input(cloud: LocalCloud, 
     assert calls(cloud, ended, "fail") == (0, {})
 
 
-def test_a_task_that_fails_is_tried_again(cloud: LocalCloud, stepfunctions: Any) -> None:
+def test_a_task_that_fails_is_tried_again(cloud: LocalCloud, stepfunctions: Any, pauses: list[float]) -> None:
     ended = session(failures=1)
     assert outcome(stepfunctions, cloud, ended)["status"] == "SUCCEEDED"
     assert calls(cloud, ended, "store") == (2, {"step": "store", "session": ended})
 
 
-def test_a_task_that_keeps_failing_is_marked_and_fails_the_execution(cloud: LocalCloud, stepfunctions: Any) -> None:
+def test_a_task_that_keeps_failing_is_marked_and_fails_the_execution(
+    cloud: LocalCloud, stepfunctions: Any, pauses: list[float]
+) -> None:
     ended = session(failures=99)
     found = outcome(stepfunctions, cloud, ended)
     assert (found["status"], found["error"]) == ("FAILED", "NotStored")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
+from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.erasure import DynamoErasure
@@ -17,9 +18,9 @@ from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.retentions import DynamoRetentions
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
-from baton.adapters.dynamodb.skills import DynamoSkills
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table, deserialize
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
@@ -71,8 +72,9 @@ class World:
             DynamoRunRecords(table, bodies),
             DynamoHandoffs(table, bodies),
             DynamoWorkflows(table, clock),
-            DynamoSkills(table),
             DynamoA2ATasks(table),
+            DynamoProcedures(table, clock),
+            DynamoAgentDefinitions(table),
             clock,
             no_records,
         )

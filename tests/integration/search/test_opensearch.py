@@ -18,6 +18,7 @@ from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.domain.errors import SearchUnavailable
 from baton.domain.search import IndexedText
 from baton.ports.clock import SystemClock
+from tests.contracts.knowledge import KnowledgeContract
 from tests.contracts.search import (
     EMBEDDER,
     EPISODES,
@@ -46,6 +47,12 @@ async def index(engine: Engine) -> AsyncIterator[OpenSearchIndex]:
 
 class TestOpenSearch(SearchContract):
     """It does what every search index does."""
+
+
+class TestKnowledgeInOpenSearch(KnowledgeContract):
+    """Documents in it are found as in every other."""
+
+    examples = 8
 
 
 async def test_vectors_are_not_in_the_stored_documents(engine: Engine, index: OpenSearchIndex) -> None:

@@ -16,6 +16,7 @@ from baton.adapters.sqlite_index.owner_file import OwnerFile
 from baton.adapters.sqlite_index.vectors import VectorCache
 from baton.domain.errors import SearchUnavailable
 from baton.domain.search import SearchFilter
+from tests.contracts.knowledge import KnowledgeContract
 from tests.contracts.search import (
     EPISODES,
     EVERYTHING,
@@ -39,6 +40,10 @@ def index(tmp_path: Path) -> SqliteIndex:
 
 class TestSqliteIndex(SearchContract):
     """The contract of every search index."""
+
+
+class TestKnowledgeInSqliteIndex(KnowledgeContract):
+    """Documents in it are found as in every other."""
 
 
 async def test_what_was_put_is_there_after_a_restart(index: SqliteIndex, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Stores to check contracts against: in memory, on moto, on DynamoDB Local (large bodies on moto's S3)."""
+"""Stores to check contracts against: in memory, and on DynamoDB Local (large bodies on moto's S3)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import pytest
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
+from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.shards import newest_first
-from baton.adapters.dynamodb.skills import DynamoSkills
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
@@ -68,8 +69,9 @@ class Engine:
             DynamoRunRecords(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoHandoffs(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoWorkflows(self.table, clock),
-            DynamoSkills(self.table),
             DynamoA2ATasks(self.table),
+            DynamoProcedures(self.table, clock),
+            DynamoAgentDefinitions(self.table),
             clock,
             audit_records,
         )
@@ -97,7 +99,7 @@ def s3(moto_server: str) -> Iterator[S3Client]:
 
 @pytest.fixture(scope="session")
 def on_moto(moto_server: str, new_table: Callable[[str], TableAt], s3: S3Client) -> Iterator[Engine]:
-    """A table in moto."""
+    """A table in moto, for generated cases of the fault suites."""
     yield from _engine(new_table(moto_server), s3)
 
 
@@ -107,7 +109,7 @@ def on_dynamodb_local(dynamodb_local: str, new_table: Callable[[str], TableAt], 
     yield from _engine(new_table(dynamodb_local), s3)
 
 
-@pytest.fixture(params=["in_memory", "on_moto", "on_dynamodb_local"])
+@pytest.fixture(params=["in_memory", "on_dynamodb_local"])
 def stores(request: pytest.FixtureRequest) -> Stores:
     """A tenant of its own in each store in turn."""
     if request.param == "in_memory":

@@ -1,9 +1,10 @@
-"""Every store of handoffs, workflows and skills keeps its contract."""
+"""Every store of handoffs, workflows, procedures and tenants' agents keeps its contract."""
 
 from __future__ import annotations
 
+from tests.contracts.agent_definitions import AgentDefinitionsContract
 from tests.contracts.handoffs import HandoffContract
-from tests.contracts.skills import SkillContract
+from tests.contracts.procedures import ProcedureContract
 from tests.contracts.workflows import WorkflowContract
 
 
@@ -15,5 +16,9 @@ class TestWorkflows(WorkflowContract):
     pass
 
 
-class TestSkills(SkillContract):
+class TestAgentDefinitions(AgentDefinitionsContract):
+    pass
+
+
+class TestProcedures(ProcedureContract):
     pass

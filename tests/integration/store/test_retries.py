@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
@@ -12,6 +14,12 @@ from baton.ports.thread_store import LeaseBusy
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
 from tests.integration.store.conftest import Engine
 from tests.integration.store.lost_answers import lost_answers
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK's pauses between its attempts, of up to eight seconds together, take no time."""
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
 
 
 @pytest.fixture

@@ -53,10 +53,8 @@ class TestChanges(ChangeContract):
     pass
 
 
-@pytest.mark.parametrize("engine", ["on_moto", "on_dynamodb_local"])
-async def test_an_existing_thread_becomes_nobodys_fork(request: pytest.FixtureRequest, engine: str) -> None:
-    at: Engine = request.getfixturevalue(engine)
-    stores = at.stores()
+async def test_an_existing_thread_becomes_nobodys_fork(on_dynamodb_local: Engine) -> None:
+    stores = on_dynamodb_local.stores()
     parent, other = [(await stores.turn(new_thread_id())).thread_id for _ in range(2)]
     with pytest.raises(ThreadUnavailable):
         await stores.store.acquire(stores.ada, fork_request(other, parent))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 
 from baton.agents.workflow_notes import MAX_TOLD
 from baton.domain.interrupt import InterruptAnswer
-from baton.domain.skill import Skill, SkillDraft, SkillStep
-from baton.memory.recall.selecting import MAX_SKILL_TOKENS
+from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance
 from tests.harness.harness import Harness
@@ -22,10 +23,9 @@ from tests.harness.wiki import answer, delete, interrupted, no, wiki, yes
 
 async def teach(harness: Harness, name: str, *steps: str) -> None:
     """The wiki's assistant has an active skill for wiping pages."""
-    draft = SkillDraft(name, "Wipes pages.", ("wipe it",), tuple(map(SkillStep, steps)))
-    made = Skill(draft, "acme", "assistant", "bob", harness.clock.now())
-    saved = await harness.skills.put(harness.ada, made)
-    await harness.skills.activate(harness.ada, "assistant", saved.slug, version=saved.version)
+    draft = ProcedureDraft(name, "Wipes pages.", ("wipe it",), tuple(map(ProcedureStep, steps)))
+    made = Procedure(draft, "acme", "assistant", "bob", harness.clock.now(), status=ProcedureStatus.APPROVED)
+    await harness.procedures.put(harness.ada, made)
 
 
 def notes(harness: Harness) -> list[str]:
@@ -62,23 +62,26 @@ async def test_an_approval_of_a_message_without_a_skill_brings_none_along() -> N
 @pytest.mark.parametrize(
     ("lengths", "told"),
     [
-        ([100, 100, 100], 3),
-        ([100, 100, 100, 100], 3),
-        ([MAX_SKILL_TOKENS - 500], 1),
-        ([MAX_SKILL_TOKENS], 0),
-        ([MAX_SKILL_TOKENS // 2, MAX_SKILL_TOKENS // 2], 1),
-        ([MAX_SKILL_TOKENS, 100], 1),
-        ([100, MAX_SKILL_TOKENS, 100], 2),
-        pytest.param([100, 100, MAX_SKILL_TOKENS], 2),
+        ([100], ["Wipe 0"]),
+        ([100, 100, 100], ["Wipe 2"]),
+        ([MAX_PROCEDURE_TOKENS - 500], ["Wipe 0"]),
+        ([MAX_PROCEDURE_TOKENS], []),
+        ([MAX_PROCEDURE_TOKENS, 100], ["Wipe 1"]),
+        ([100, MAX_PROCEDURE_TOKENS], []),
     ],
 )
-async def test_skills_whose_steps_are_too_long_together_are_left_out(lengths: list[int], told: int) -> None:
+async def test_the_steps_of_the_best_procedure_are_told_unless_they_are_too_long(
+    lengths: list[int], told: list[str]
+) -> None:
     harness = wiki()
     for number, length in enumerate(lengths):
         await teach(harness, f"Wipe {number}", "word " * length)
+        harness.clock.advance(1)
     await harness.say("m1", "Wipe it, please")
-    assert len(notes(harness)) == told
-    assert sum(len(note.split()) for note in notes(harness)) <= MAX_SKILL_TOKENS
+    assert [re.findall("Wipe [0-9]", note)[0] for note in notes(harness)] == told
+    assert sum(len(note.split()) for note in notes(harness)) <= MAX_PROCEDURE_TOKENS
+    assert harness.model.asked[-1].contents[-1] == ("user", "Wipe it, please")
+    assert sum(len(note.split()) for note in notes(harness)) <= MAX_PROCEDURE_TOKENS
     assert harness.model.asked[-1].contents[-1] == ("user", "Wipe it, please")
 
 

@@ -9,8 +9,8 @@ import pytest
 from baton.adapters.agent_files import AgentFiles
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode
+from baton.domain.procedure import collected_fields, draft_from
 from baton.domain.sentences import SENTENCES, sentence
-from baton.domain.skill import collected_fields, draft_from
 from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
 from baton.domain.triggers import exit_locale, matching
 from baton.domain.workflow import WorkflowStatus

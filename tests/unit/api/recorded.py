@@ -122,9 +122,22 @@ class RecordedHarness(HandoffHarness):
         await self.approvals()
         await self.handovers()
         await self.forks_made()
+        await self.agents_made()
         await self.sessions_ended()
         await self.denials()
         await self.unfinished()
+
+    async def agents_made(self) -> None:
+        """Own agents of the tenant: one in two versions, and one that is deleted."""
+        for prompt in ("Ask.", "Ask twice."):
+            await self.make_agent("tutor", prompt)
+        await self.make_agent("left", "Ask.")
+        await self.app.agent_editing.delete(self.ada, "left")
+
+    async def make_agent(self, agent_id: str, prompt: str) -> None:
+        """A version of an own agent."""
+        values = {"name": "Tutor", "description": "Helps.", "system_prompt": prompt}
+        await self.app.agent_editing.put(self.ada, agent_id, values, as_served=False, comment="Better")
 
     def begin_thread(self, name: str, thread_id: str | None = None) -> None:
         """A conversation begins."""

@@ -171,7 +171,11 @@ class Sweep:
                 begun = (await client.delete("/v1/users/me/memory")).json()
                 values = [(each,) for each in [begun["requestId"], *others]]
             case ["agent_id"]:
-                values = [(each.id,) for each in self.harness.catalog.all()] + [(each,) for each in others]
+                known = ["tutor", "left", *(each.id for each in self.harness.catalog.all())]
+                values = [(each,) for each in [*known, *others]]
+            case ["agent_id", "number"]:
+                numbers = ["1", "2", "3", *(["0", "-1", "x", "9" * 20] if wrong else [])]
+                values = [(agent_id, each) for agent_id in ("tutor", "left", "assistant", *others) for each in numbers]
             case ["episode_id"]:
                 episodes = (await client.get("/v1/episodes", params={"limit": 100})).json()["items"]
                 values = [(each["id"],) for each in episodes] + [(each,) for each in others]
@@ -229,6 +233,8 @@ class Sweep:
                 return ["denied", "closed", "refused"], [*TEXTS, "x" * 65]
             case "userId":
                 return ["ada", "bob"], [*TEXTS, "x" * 257]
+            case "If-None-Match":
+                return [], [*TEXTS, "x" * 100]
             case "last-event-id":
                 return ["0", "3"], ["999999999999", "x", "", "-1", "1" * 13]
             case "protocolVersion":
@@ -261,7 +267,7 @@ def _filled(route: str, values: Query) -> str:
 
 
 def _id(item: Json) -> str:
-    return str(item.get("id") or item.get("taskId") or item["runId"])
+    return str(item.get("id") or item.get("taskId") or item.get("runId") or item["version"])
 
 
 def _listed(answer: httpx.Response) -> list[Json]:

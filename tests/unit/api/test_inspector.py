@@ -82,7 +82,7 @@ async def test_a_record_holds_the_exact_messages_and_both_counts_of_their_tokens
 async def test_a_record_says_where_each_item_comes_from() -> None:
     harness = Harness(recalls=True)
     said = await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
-    taught = await learn(harness.search, harness.embedder, harness.ada, "assistant", "A cat called Miso lives here.")
+    taught = await learn(harness, harness.ada, "assistant", "A cat called Miso lives here.")
     served = Served(harness)
     await harness.say("m1", "Hello")
     await harness.say("m2", QUESTION)
@@ -92,6 +92,7 @@ async def test_a_record_says_where_each_item_comes_from() -> None:
     [cat] = block(record, "episodes")["items"]
     assert cat["id"] == said.fields["message_id"]
     nothing = {"threadId": None, "episodeId": None, "messageIds": [], "documentId": None, "agentId": None}
+    nothing |= {"section": None, "pages": None, "url": None}
     assert cat["source"] == nothing | {
         "threadId": said.thread_id,
         "episodeId": said.source_id,
@@ -100,7 +101,7 @@ async def test_a_record_says_where_each_item_comes_from() -> None:
     [chunk] = block(record, "knowledge")["items"]
     assert (chunk["id"], chunk["source"]) == (
         taught.id,
-        nothing | {"documentId": taught.source_id, "agentId": "assistant"},
+        nothing | {"documentId": taught.fields["document_id"], "agentId": "assistant"},
     )
     earlier = block(record, "history")["items"][0]
     assert earlier["source"] == nothing | {"messageIds": [earlier["id"]]}

@@ -101,7 +101,7 @@ class Demo:
 
     async def _state(self) -> dict[str, Any]:
         thread = await self.harness.store.get_thread(self.harness.ada, self.harness.thread_id)
-        state: dict[str, Any] = thread_state(self.harness.agents.describe, thread).wire()
+        state: dict[str, Any] = thread_state((await self.harness.agents.of(self.harness.ada)).describe, thread).wire()
         return state
 
 

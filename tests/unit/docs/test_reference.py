@@ -41,7 +41,7 @@ HTTP = REFERENCE / "http-api.md"
 DATA = REFERENCE / "data-model.md"
 DEPLOY = ROOT / "docs" / "how-to" / "deploy.md"
 
-AUDITED_NOUNS = "agent|audit|context|file|retention|run|skill|task|thread|tool|user"
+AUDITED_NOUNS = "agent|audit|context|file|procedure|retention|run|skill|task|thread|tool|user"
 """What audited actions begin with, as ``thread.close``; besides there is ``handoff``."""
 NOT_AUDITED = {"skill.name", "skill.steps"}
 """Names in requests to a model that look like actions."""
@@ -171,7 +171,8 @@ def test_every_field_of_an_agent_is_listed_with_its_default() -> None:
 def test_every_field_of_handoffs_and_workflows_is_listed_with_its_default(heading: str, kind: type[BaseModel]) -> None:
     listed = {name: row[0].strip("`") for name, row in table(AGENTS, heading).items()}
 
-    fields = {field.alias or name: field for name, field in kind.model_fields.items()}
+    # Files have the fields' names, but for one that is a word of Python.
+    fields = {"in" if field.alias == "in" else name: field for name, field in kind.model_fields.items()}
     assert set(listed) == set(fields)
     telling = {name: _default(field) for name, field in fields.items() if _default(field) not in ("none", "")}
     assert {name: listed[name] for name in telling} == telling
@@ -261,8 +262,11 @@ def test_every_kind_of_key_is_described() -> None:
         keys.task(scope, thread, 0, "t"),
         keys.task_place(scope, thread, "t"),
         keys.user_flow(scope, "w"),
-        keys.skill_version(scope, "assistant", "s", 1),
-        keys.active_skill(scope, "assistant", "s"),
+        keys.procedure_version(scope, "assistant", "s", 1),
+        keys.approved_procedure(scope, "assistant", "s"),
+        keys.procedure_source(scope, "assistant", "s"),
+        keys.procedure_uses(scope, "assistant", "s", 1),
+        keys.procedure_use(scope, "assistant", "s", "r"),
         keys.audit(scope, thread, "1#2"),
         keys.owner(thread),
         keys.connection("c", "p"),
@@ -272,7 +276,7 @@ def test_every_kind_of_key_is_described() -> None:
         keys.fork_listing(scope, thread),
         *keys.tenant_listings(scope),
         *keys.audit_listings(scope),
-        keys.skills(scope),
+        keys.procedures(scope, "assistant"),
     ]
 
     kinds = {re.findall(r"^(?:LIVE#)?[A-Z]+#?", key["SK"])[0] for key in made}
@@ -320,7 +324,8 @@ def _default(field: FieldInfo) -> str:
     if field.default_factory is not None or field.default is None:
         return "none"
     if field.default == ():
-        return "[]" if field.validation_alias else "none"
+        is_variable = field.validation_alias is not None and str(field.validation_alias).isupper()
+        return "[]" if is_variable else "none"
     if isinstance(field.default, bool):
         return str(field.default).lower()
     return str(field.default)

@@ -11,7 +11,14 @@ from baton.domain.conversation_state import ConversationChange, ConversationStat
 from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
-from baton.domain.skill import Skill, SkillDraft, SkillStatus, SkillStep
+from baton.domain.procedure import (
+    Procedure,
+    ProcedureDraft,
+    ProcedureScope,
+    ProcedureSource,
+    ProcedureStatus,
+    ProcedureStep,
+)
 from baton.domain.task import Task, TaskMessage, TaskStatus
 from baton.domain.times import from_millis
 from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
@@ -168,14 +175,14 @@ tasks = st.builds(
         st.builds(TaskMessage, st.sampled_from(["user", "assistant", "tool"]), names, moments, maybe_text), max_size=3
     ).map(tuple),
 )
-skills = st.builds(
-    Skill,
+procedures = st.builds(
+    Procedure,
     st.builds(
-        SkillDraft,
+        ProcedureDraft,
         name=names,
         description=names,
         triggers=st.lists(names, max_size=3).map(tuple),
-        steps=st.lists(st.builds(SkillStep, names, maybe_text), max_size=3).map(tuple),
+        steps=st.lists(st.builds(ProcedureStep, names, maybe_text), max_size=3).map(tuple),
         allowed_tools=st.lists(names, max_size=3).map(tuple),
     ),
     tenant_id=names,
@@ -183,5 +190,13 @@ skills = st.builds(
     created_by=names,
     created_at=moments,
     version=st.integers(0, 999),
-    status=st.sampled_from(SkillStatus),
+    status=st.sampled_from(ProcedureStatus),
+    scope=st.sampled_from(ProcedureScope),
+    source=st.none()
+    | st.builds(ProcedureSource, names, maybe_text, maybe_text, st.lists(names, max_size=3).map(tuple)),
+    decided_by=maybe_text,
+    decided_at=st.none() | moments,
+    reason=maybe_text,
+    used=counts,
+    went_well=counts,
 )

@@ -24,7 +24,7 @@ def test_two_tenants_never_share_a_partition(one: str, other: str, first: str, s
     assume(one != other)
     here, there = Scope(one, first[:256]), Scope(other, second[:256])
     ours, theirs = (
-        {keys.user_listing(of), keys.skills(of), *keys.tenant_listings(of), *keys.audit_listings(of)}
+        {keys.user_listing(of), keys.procedures(of, "assistant"), *keys.tenant_listings(of), *keys.audit_listings(of)}
         for of in (here, there)
     )
     assert not ours & theirs
@@ -70,12 +70,11 @@ def test_every_skill_has_versions_of_its_own(
     agent: str, other_agent: str, slug: str, other_slug: str, version: int, later: int
 ) -> None:
     scope = Scope("acme", "ada")
-    ours, theirs = keys.skill_versions(agent, slug), keys.skill_versions(other_agent, other_slug)
-    assert theirs.startswith(ours) == ((agent, slug) == (other_agent, other_slug))
-    assert keys.active_skill(scope, agent, slug)["SK"].startswith(keys.active_skills(other_agent)) == (
-        agent == other_agent
-    )
-    one, other = (keys.skill_version(scope, agent, slug, number)["SK"] for number in (version, later))
+    ours, theirs = keys.procedure_versions(slug), keys.procedure_versions(other_slug)
+    assert theirs.startswith(ours) == (slug == other_slug)
+    assert (keys.procedures(scope, agent) == keys.procedures(scope, other_agent)) == (agent == other_agent)
+    assert keys.procedures(scope, agent) != keys.procedures(scope, "")
+    one, other = (keys.procedure_version(scope, agent, slug, number)["SK"] for number in (version, later))
     assert (one < other) == (version < later)
 
 

@@ -15,7 +15,7 @@ from baton.adapters.dynamodb.shapes import (
     HANDOFF,
     MESSAGE,
     PENDING,
-    SKILL,
+    PROCEDURE,
     TASK,
     TOOL_CALL,
     WORKFLOW,
@@ -29,7 +29,7 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.handoff import HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
-from baton.domain.skill import Skill
+from baton.domain.procedure import Procedure
 from baton.domain.task import Task
 from baton.domain.times import from_millis
 from baton.domain.tool_call import ToolCallRecord
@@ -42,7 +42,7 @@ from tests.unit.dynamodb.strategies import (
     handoffs,
     messages,
     pending,
-    skills,
+    procedures,
     tasks,
     workflows,
 )
@@ -106,16 +106,20 @@ def test_any_workflow_comes_back(workflow: Workflow) -> None:
     assert WORKFLOW.unpack(WORKFLOW.pack(workflow), id=workflow.id, thread_id=workflow.thread_id) == workflow
 
 
-@given(skills)
-def test_any_skill_comes_back(skill: Skill) -> None:
-    again = SKILL.unpack(
-        SKILL.pack(skill),
-        tenant_id=skill.tenant_id,
-        agent_id=skill.agent_id,
-        version=skill.version,
-        status=skill.status,
+@given(procedures)
+def test_any_skill_comes_back(procedure: Procedure) -> None:
+    again = PROCEDURE.unpack(
+        PROCEDURE.pack(procedure),
+        tenant_id=procedure.tenant_id,
+        version=procedure.version,
+        status=procedure.status,
+        decided_by=procedure.decided_by,
+        decided_at=procedure.decided_at,
+        reason=procedure.reason,
+        used=procedure.used,
+        went_well=procedure.went_well,
     )
-    assert again == skill
+    assert again == procedure
 
 
 @given(calls)

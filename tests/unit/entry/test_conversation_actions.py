@@ -51,7 +51,7 @@ async def left(name: str = "Box") -> tuple[Socketed, str]:
 
 async def state(socket: Socketed) -> dict[str, Any]:
     thread = await socket.harness.store.get_thread(socket.harness.ada, socket.harness.thread_id)
-    shown: dict[str, Any] = thread_state(socket.harness.agents.describe, thread).wire()
+    shown: dict[str, Any] = thread_state((await socket.harness.agents.of(socket.harness.ada)).describe, thread).wire()
     return shown
 
 

@@ -51,8 +51,8 @@ async def test_a_skill_is_made_tried_saved_and_answers_later_messages() -> None:
     ]
     steps = [event.body["stepName"] for event in said.events if event.type == "STEP_STARTED"]
     assert steps == ["GATHERING_REQUIREMENTS", "DEFINING_TRIGGERS", "GENERATING_SKILL", "TESTING", "COMPLETE"]
-    [skill] = await harness.skills.active(harness.ada, "assistant")
-    assert (skill.draft.name, skill.version, skill.created_by) == ("Slack Alert", 1, "ada")
+    [procedure] = await harness.procedures.approved(harness.ada, "assistant")
+    assert (procedure.draft.name, procedure.version, procedure.created_by) == ("Slack Alert", 1, "ada")
     for thread_id in (harness.thread_id, str(uuid.uuid4())):
         harness.thread_id = thread_id
         await harness.say(str(uuid.uuid4()), "send a Slack alert to ops")
@@ -87,7 +87,7 @@ async def test_the_model_is_shown_the_skill_md_and_which_samples_start_it() -> N
 async def test_a_skill_that_is_not_ready_is_not_saved(last: Answer, reason: str) -> None:
     harness = SkillHarness(*drafting(last, Answer(("Not yet.",))))
     await harness.say("m1", "create a skill")
-    assert await harness.skills.active(harness.ada, "assistant") == []
+    assert await harness.procedures.approved(harness.ada, "assistant") == []
 
 
 async def test_triggers_that_match_everything_go_back_to_the_model() -> None:
@@ -121,8 +121,8 @@ async def test_a_skill_of_the_same_name_is_its_next_version() -> None:
     second = drafting(*done)
     assert json.loads(second[3].calls[0].arguments)["data"]["steps"] == STEPS
     await harness.say("m2", "create a new skill")
-    [skill] = await harness.skills.active(harness.ada, "assistant")
-    assert skill.version == 1  # the same words are the same version
+    [procedure] = await harness.procedures.approved(harness.ada, "assistant")
+    assert procedure.version == 1  # the same words are the same version
 
 
 async def test_a_trigger_that_would_hand_the_user_over_is_refused() -> None:

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.agent import MemorySettings
-from baton.domain.skill import Skill, SkillDraft, SkillStatus, SkillStep
-from baton.memory.prompt.quoting import MAX_ITEM_CHARS, excerpt, quoted
-from baton.memory.recall.selecting import MAX_SKILLS, SentHistory, select
-from baton.memory.recalled import Found, FoundItem, Recalled, Retrieval, SkillMatch, SkillRetrieval
+from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.memory.prompt.quoting import excerpt, quoted
+from baton.memory.recall.selecting import SentHistory, select
+from baton.memory.recalled import Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
 from tests.fakes.clock import NOON
 from tests.fakes.token_counter import WordCounter
 
@@ -266,9 +266,9 @@ def test_a_question_that_was_asked_before_does_not_answer_itself() -> None:
 
 def test_a_long_text_is_told_by_the_part_that_has_the_words() -> None:
     text = "nothing " * 500 + "the cat is called Miso " + "nothing " * 500
-    shown = excerpt(text, frozenset({"cat", "called"}))
+    shown = excerpt(text, frozenset({"cat", "called"}), 1_000)
     assert "the cat is called Miso" in shown
-    assert len(shown) <= MAX_ITEM_CHARS
+    assert len(shown) <= 1_000
 
 
 @given(st.text(max_size=3000), st.frozensets(st.text(min_size=1, max_size=5), max_size=3), st.integers(20, 200))
@@ -281,42 +281,75 @@ def test_an_excerpt_keeps_within_its_limit(text: str, words: frozenset[str], lim
 # Skills
 
 
-def skill(name: str) -> Skill:
-    draft = SkillDraft(name, f"Does {name}.", (f"do {name}",), (SkillStep("Do it."),))
-    return Skill(draft, "acme", "assistant", "bob", NOON, 1, SkillStatus.ACTIVE)
+def procedure(name: str) -> Procedure:
+    draft = ProcedureDraft(name, f"Does {name}.", (f"do {name}",), (ProcedureStep("Do it."),))
+    return Procedure(draft, "acme", "assistant", "bob", NOON, 1, ProcedureStatus.APPROVED)
 
 
-def followed(*matches: SkillMatch, memory: MemorySettings = MEMORY, follows: bool = True) -> Recalled:
-    found = Found("do it", procedure=SkillRetrieval(tuple(matches)))
-    return select(found, memory, COUNTER, today=TODAY, follows_skills=follows)
+def followed(*matches: ProcedureMatch, memory: MemorySettings = MEMORY, follows: bool = True) -> Recalled:
+    found = Found("do it", procedure=ProcedureRetrieval(tuple(matches)))
+    return select(found, memory, COUNTER, today=TODAY, follows_procedures=follows)
 
 
-def names(skills: Sequence[Skill]) -> list[str]:
-    return [each.draft.name for each in skills]
+def names(procedures: Sequence[Procedure]) -> list[str]:
+    return [each.draft.name for each in procedures]
 
 
-def test_skills_whose_triggers_match_come_before_similar_ones() -> None:
-    made = followed(SkillMatch(skill("a"), "do a"), SkillMatch(skill("b"), None, 0.99))
-    assert names(made.skills) == ["a"]
+def test_a_procedure_whose_trigger_matches_comes_before_similar_ones() -> None:
+    made = followed(ProcedureMatch(procedure("a"), "do a"), ProcedureMatch(procedure("b"), None, 0.99))
+    assert names(made.procedures) == ["a"]
+    assert [item.ambiguous for item in made.procedure.items] == [False, False]
 
 
-def test_without_a_matching_trigger_the_most_similar_skill_above_the_floor_is_followed() -> None:
-    matches = (SkillMatch(skill("a"), None, 0.7), SkillMatch(skill("b"), None, 0.6), SkillMatch(skill("c"), None, 0.1))
+def test_without_a_matching_trigger_the_most_similar_procedure_above_the_floor_is_followed() -> None:
+    matches = (
+        ProcedureMatch(procedure("a"), None, 0.7),
+        ProcedureMatch(procedure("b"), None, 0.6),
+        ProcedureMatch(procedure("c"), None, 0.1),
+    )
     made = followed(*matches)
-    assert names(made.skills) == ["a"]
+    assert names(made.procedures) == ["a"]
     assert [item.reason for item in made.procedure.items] == [
         None,
-        "another skill fits better",
+        "a fits better",
         "below the floor for procedures: 0.100 < 0.5",
     ]
+    assert not any(item.ambiguous for item in made.procedure.items)
     assert "by its meaning" in str(made.procedure.prompts[0].content)
     assert followed(*matches, memory=MemorySettings(procedural_floor=0.8)).prompts == ()
 
 
-def test_no_more_skills_are_followed_than_allowed() -> None:
-    made = followed(*(SkillMatch(skill(name), "do it") for name in "abcde"))
-    assert len(made.skills) == MAX_SKILLS
+def test_of_several_procedures_whose_triggers_match_the_first_is_followed_and_all_are_ambiguous() -> None:
+    made = followed(*(ProcedureMatch(procedure(name), "do it") for name in "abc"))
+    assert names(made.procedures) == ["a"]
+    assert len(made.procedure.prompts) == 1
+    assert [(item.ambiguous, item.reason) for item in made.procedure.items] == [
+        (True, None),
+        (True, "its trigger matches too, but that of a comes first"),
+        (True, "its trigger matches too, but that of a comes first"),
+    ]
 
 
-def test_a_specialist_follows_no_skills() -> None:
-    assert followed(SkillMatch(skill("a"), "do a"), follows=False).prompts == ()
+def test_procedures_that_are_nearly_as_similar_are_ambiguous() -> None:
+    made = followed(
+        ProcedureMatch(procedure("a"), None, 0.70),
+        ProcedureMatch(procedure("b"), None, 0.69),
+        ProcedureMatch(procedure("c"), None, 0.60),
+    )
+    assert [(item.ambiguous, item.reason) for item in made.procedure.items] == [
+        (True, None),
+        (True, "nearly as similar as a"),
+        (False, "a fits better"),
+    ]
+
+
+def test_a_procedure_that_is_too_long_is_left_out() -> None:
+    long = procedure("a")
+    steps = tuple(ProcedureStep("word " * 200) for _ in range(50))
+    made = followed(ProcedureMatch(replace(long, draft=replace(long.draft, steps=steps)), "do a"))
+    assert (made.prompts, made.procedure.tokens) == ((), 0)
+    assert made.procedure.items[0].reason == "over the cap of 4000 tokens"
+
+
+def test_a_specialist_follows_no_procedures() -> None:
+    assert followed(ProcedureMatch(procedure("a"), "do a"), follows=False).prompts == ()

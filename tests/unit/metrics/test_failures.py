@@ -35,9 +35,9 @@ from baton.domain.events import custom, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.metrics import Metric, counting
+from baton.domain.procedure import InvalidProcedure
 from baton.domain.queued import RecordDelivery
 from baton.domain.search import IndexName, SearchFilter
-from baton.domain.skill import InvalidSkill
 from baton.outbox.delivery import send_to
 from baton.ports.agent_client import AgentFailed
 from baton.ports.chat_model import ModelSettings, Prompt
@@ -245,7 +245,7 @@ async def a_skill_that_is_not_valid_any_more(monkeypatch: pytest.MonkeyPatch) ->
     )
     # The rules have changed between the review and now.
     monkeypatch.setattr(
-        "baton.handoffs.conversation_states.publish_skill", Failing(InvalidSkill(["new rules"])).publish
+        "baton.handoffs.conversation_states.publish_skill", Failing(InvalidProcedure(["new rules"])).publish
     )
     await harness.say("m1", "create a skill")
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from baton.adapters.opensearch.bulk import MAX_BYTES
 from baton.adapters.opensearch.engine import REFUSALS, Engine, EngineError, region_of
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.domain.errors import SearchUnavailable, WrongDimension
@@ -36,6 +37,8 @@ class Scripted:
         self.answers: dict[str, list[tuple[int, Any]]] = {"/baton-episodes-v*": [(200, VERSION)]}
         self.asked: list[str] = []
         self.bodies: list[str] = []
+        self.refreshes: list[str] = []
+        """What each bulk request asks for."""
         self.authorization = ""
         self.seconds = 0.0
         """How long each answer takes."""
@@ -45,6 +48,8 @@ class Scripted:
 
     async def handle(self, request: web.Request) -> web.Response:
         self.asked.append(request.path)
+        if "refresh" in request.query:
+            self.refreshes.append(request.query["refresh"])
         self.authorization = request.headers.get("authorization", "")
         await asyncio.sleep(self.seconds)
         self.bodies.append(await request.text())
@@ -124,6 +129,14 @@ async def test_a_refused_request_is_repeated_within_a_bound(engine: tuple[Script
     with pytest.raises(SearchUnavailable):
         await index.search(new_scope(), EPISODES, query("green", WORDS))
     assert scripted.asked == ["/_msearch"] * REFUSALS
+
+
+async def test_a_put_in_several_requests_waits_for_one_refresh(engine: tuple[Scripted, OpenSearchIndex]) -> None:
+    scripted, index = engine
+    scripted.on("/_bulk", (200, {"items": [{"index": {"status": 201}}]}))
+    large = "green " * (MAX_BYTES // 6)
+    await index.put(new_scope(), EPISODES, [document(name, large) for name in "abc"])
+    assert scripted.refreshes == ["false", "false", "wait_for"]
 
 
 async def test_only_refused_documents_are_sent_again(engine: tuple[Scripted, OpenSearchIndex]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from baton.adapters import tool_listings
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.tool_listings import RETRY_SECONDS
 from baton.adapters.tool_source import SourceTool, Unreachable
@@ -188,3 +190,38 @@ async def test_a_call_of_a_missing_tool_asks_nobody() -> None:
         await turns.toolbox.call(AGENT, "look", {}, context)
     assert failure.value.is_outage
     assert server.asked == 1
+
+
+async def test_a_tenants_failing_tools_open_no_circuit_of_others() -> None:
+    server, guarded = Server(), NotedGuards()
+    server.endpoint = lambda definition: "mcp:files.example.com"  # type: ignore[method-assign]
+    server.is_stale = True
+    tools = Toolbox({McpServer: lambda: server}, HeaderValues(NoSecrets(), NoSecrets(), "dev"), guards=guarded)
+    await tools.offered(AGENT, ADA)
+    for tenant in ("acme", "globex"):
+        await tools.offered(AGENT.model_copy(deep=True).of_tenant(tenant, 1), Scope(tenant, "ada"))
+    assert guarded.names == ["mcp:files.example.com", "acme mcp:files.example.com", "globex mcp:files.example.com"]
+
+
+async def test_the_tools_of_definitions_that_are_used_no_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_listings, "MAX_KNOWN", 2)
+    server = Server()
+    server.is_up = True
+    tools = Toolbox({McpServer: lambda: server}, HeaderValues(NoSecrets(), NoSecrets(), "dev"))
+    agents = [AGENT.model_copy(deep=True).of_tenant("acme", number) for number in range(3)]
+    for each in (agents[0], agents[1], agents[0], agents[2], agents[0]):
+        await tools.offered(each, ADA)
+    assert server.asked == 3
+    await tools.offered(agents[1], ADA)
+    assert server.asked == 4
+
+
+class NotedGuards:
+    """Circuit breakers that note the names of their circuits."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def guard(self, name: str) -> contextlib.AbstractAsyncContextManager[None]:
+        self.names.append(name)
+        return contextlib.nullcontext()

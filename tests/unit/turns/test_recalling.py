@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
+from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
+from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
+from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.domain.search import IndexName, Vector
-from baton.domain.skill import Skill, SkillDraft, SkillStep
 from baton.domain.tool_call import ToolCall
 from baton.memory.episodes.episode_documents import PAIR, WINDOW
 from baton.memory.prompt.quoting import MEMORY_RULES
 from tests.fakes.chat_model import Answer
 from tests.fakes.embedder import FakeEmbedder
 from tests.harness.handoffs import HandoffHarness, transfer
-from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.harness import ASSISTANT, Harness, Said
 from tests.harness.remembered import learn, remember
 
 QUESTION = "What is my cat called?"
@@ -69,7 +70,7 @@ async def test_the_answer_is_made_from_a_dated_snippet_of_the_past() -> None:
 async def test_the_blocks_stand_in_their_order() -> None:
     harness = await remembering()
     await teach(harness, "Cats", "what is my cat called")
-    await learn(harness.search, harness.embedder, harness.ada, "assistant", "A cat is called by its name.")
+    await learn(harness, harness.ada, "assistant", "A cat is called by its name.")
     await harness.say("m1", "Hello")
     await harness.say("m2", QUESTION)
     contents = [str(content) for _, content in prompts(harness)]
@@ -96,7 +97,7 @@ async def test_the_rules_for_what_is_remembered_are_the_same_in_every_turn() -> 
 
 async def test_a_message_embeds_once_whatever_it_is_compared_with() -> None:
     harness = await remembering()
-    await learn(harness.search, harness.embedder, harness.ada, "assistant", "Cats sleep.")
+    await learn(harness, harness.ada, "assistant", "Cats sleep.")
     await teach(harness, "Feeding", "feed the animals")
     harness.embedder.embedded.clear()
     await harness.say(content=QUESTION)
@@ -183,7 +184,7 @@ async def test_a_message_is_not_relevant_for_those_around_it() -> None:
 async def test_nobody_recalls_what_another_user_or_tenant_has_said(owner: Scope) -> None:
     harness = Harness(recalls=True)
     await remember(harness.search, harness.embedder, owner, "My cat is called Miso.")
-    await learn(harness.search, harness.embedder, Scope("rival", "ada"), "assistant", "The cat is called Miso.")
+    await learn(harness, Scope("rival", "ada"), "assistant", "The cat is called Miso.")
     await harness.say(content=QUESTION)
     assert "Miso" not in told(harness)
     assert harness.contexts.records
@@ -192,7 +193,7 @@ async def test_nobody_recalls_what_another_user_or_tenant_has_said(owner: Scope)
 
 async def test_agents_have_their_own_knowledge() -> None:
     harness = Harness(recalls=True)
-    await learn(harness.search, harness.embedder, harness.ada, "librarian", "The cat is called Miso.")
+    await learn(harness, harness.ada, "librarian", "The cat is called Miso.")
     await harness.say(content=QUESTION)
     assert "Miso" not in told(harness)
 
@@ -202,7 +203,7 @@ async def test_a_specialist_that_takes_over_uses_the_same_embedding_and_its_own_
     for name in ("maker", "assistant"):
         definition = harness.catalog.definitions[name]
         harness.catalog.definitions[name] = definition.model_copy(update={"memory": ASSISTANT.memory})
-        await learn(harness.search, harness.embedder, harness.ada, name, f"The {name} knows that the cat is Miso.")
+        await learn(harness, harness.ada, name, f"The {name} knows that the cat is Miso.")
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     harness.model.script(transfer(), "Miso it is.")
     await harness.say(content=QUESTION)
@@ -218,7 +219,7 @@ async def test_a_consulted_agent_gets_its_knowledge_and_nothing_of_the_users_con
     asking = ASSISTANT.model_copy(update={"sub_agents": ("expert",)})
     harness = Harness(recalls=True, assistant=asking, others=(expert,))
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
-    await learn(harness.search, harness.embedder, harness.ada, "expert", "What a cat is called is up to her.")
+    await learn(harness, harness.ada, "expert", "What a cat is called is up to her.")
     harness.model.script(Answer.calling(call("ask_expert", message=QUESTION)), "It comes.", "Miso comes.")
     await harness.say(content=QUESTION)
     consulted = harness.model.asked[1]
@@ -228,6 +229,78 @@ async def test_a_consulted_agent_gets_its_knowledge_and_nothing_of_the_users_con
     calls = (await context(harness))["calls"]
     assert [each["agentId"] for each in calls] == ["assistant", "expert", "assistant"]
     assert calls[1]["taskId"] is not None
+
+
+# What an answer rests on
+
+
+PUMP = Chunk(2, "A cat called Miso is let in by hand.", ("Cats", "Doors"), 3, 4)
+
+
+async def test_knowledge_stands_in_the_prompt_with_section_pages_and_link() -> None:
+    harness = Harness(recalls=True)
+    await learn(harness, harness.ada, "assistant", PUMP.text, chunk=PUMP, url="https://a.example/h")
+    await harness.say(content=QUESTION)
+    line = '- 2026-03-14: source "Handbook", section "Cats > Doors", pages 3-4, link "https://a.example/h": '
+    assert f'{line}"{PUMP.text}"' in told(harness)
+
+
+def sources(said: Said) -> list[dict[str, Any]]:
+    ends = [event.body for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    found: list[dict[str, Any]] = ends[-1]["metadata"]["sources"]
+    return found
+
+
+async def test_an_answer_names_the_chunks_that_it_was_given() -> None:
+    harness = Harness(recalls=True)
+    await learn(harness, harness.ada, "assistant", PUMP.text, chunk=PUMP, url="https://a.example/h")
+    await learn(harness, harness.ada, "assistant", "Cellos have strings.")
+    said = await harness.say(content=QUESTION)
+    [source] = sources(said)
+    assert said.finished is not None
+    assert said.finished.messages[-1].sources == (source,)
+    score = source["score"]
+    assert score > 0
+    assert source == {
+        "score": score,
+        "kind": "document",
+        "id": "document-0",
+        "title": "Handbook",
+        "agentId": "assistant",
+        "section": "Cats > Doors",
+        "page": 3,
+        "chunk": "document-0@1#2",
+        "url": "https://a.example/h",
+    }
+
+
+async def test_an_answer_names_the_documents_of_agents_that_were_consulted() -> None:
+    expert = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Be exact.")
+    harness = Harness(
+        recalls=True, assistant=ASSISTANT.model_copy(update={"sub_agents": ("expert",)}), others=(expert,)
+    )
+    await learn(harness, harness.ada, "expert", PUMP.text, chunk=PUMP)
+    harness.model.script(Answer.calling(call("ask_expert", message=QUESTION)), "It comes.", "Miso comes.")
+    said = await harness.say(content=QUESTION)
+    assert [(each["kind"], each["agentId" if each["kind"] == "document" else "id"]) for each in sources(said)] == [
+        ("agent", "expert"),
+        ("document", "expert"),
+    ]
+
+
+async def test_documents_that_cannot_be_checked_are_not_used_and_the_record_says_why() -> None:
+    harness = Harness(recalls=True)
+    await learn(harness, harness.ada, "assistant", PUMP.text)
+
+    async def fail(*_: object) -> Any:
+        raise StoreUnavailable
+
+    harness.documents.get_many = fail  # type: ignore[method-assign]
+    said = await harness.say(content=QUESTION)
+    assert said.text == "Hello there."
+    assert sources(said) == []
+    assert PUMP.text not in told(harness)
+    assert (await blocks(harness))["knowledge"]["error"].startswith("store_unavailable: ")
 
 
 # What fails or is slow
@@ -344,15 +417,15 @@ async def test_an_attempt_after_a_crash_recalls_again() -> None:
 
 
 async def teach(harness: Harness, name: str, trigger: str, description: str = "Says what cats are called.") -> None:
-    draft = SkillDraft(name, description, (trigger,), (SkillStep("Say the name."),))
-    made = await harness.skills.put(harness.ada, Skill(draft, "acme", "assistant", "bob", harness.clock.now()))
-    await harness.skills.activate(harness.ada, "assistant", made.slug, version=made.version)
+    draft = ProcedureDraft(name, description, (trigger,), (ProcedureStep("Say the name."),))
+    made = Procedure(draft, "acme", "assistant", "bob", harness.clock.now(), status=ProcedureStatus.APPROVED)
+    await harness.procedures.put(harness.ada, made)
 
 
 class Meanings(FakeEmbedder):
     """An embedder to which two texts mean the same."""
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
         return [self.vector("say names" if "name" in text or "called" in text else text) for text in texts]
 
 

@@ -76,7 +76,7 @@ class RemoteAgents:
         answer = Answer(task.remote_task_id)
         try:
             async with (
-                self._breakers.guard(f"a2a {remote.card_url}", is_failure=_is_outage),
+                self._breakers.guard(_circuit(agent, remote), is_failure=_is_outage),
                 aclosing(self._ask(agent, remote, credentials, task, answer)) as chunks,
             ):
                 async for chunk in chunks:
@@ -124,14 +124,15 @@ class RemoteAgents:
             peer: Peer | None = None
             to_be_stopped = True  # if the caller stops early
             try:
-                peer = Peer.behind(await self._cards.get(remote.card_url, http), http)
+                card = await self._cards.get(remote.card_url, http, tenant_id=agent.tenant_id)
+                peer = Peer.behind(card, http)
                 async with aclosing(peer.answers(task, answer, self._poll_seconds)) as chunks:
                     async for chunk in chunks:
                         yield chunk
             except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
                 # A task that waits for input keeps waiting if the message did not reach it.
                 to_be_stopped = answer.has_begun
-                self._cards.forget(remote.card_url)
+                self._cards.forget(remote.card_url, tenant_id=agent.tenant_id)
                 failure = agent_failed(error)
                 self._log(agent.id, error, failure)
                 raise failure from None
@@ -156,6 +157,11 @@ class RemoteAgents:
             details["text"] = self._redacted(str(error)[:500])
         self._logger.warning("A remote agent failed", extra=details)
         count(Metric.AGENT_FAILURES)
+
+
+def _circuit(agent: AgentDefinition, remote: RemoteAgent) -> str:
+    """Return the name of the agent's circuit. A tenant's own agent opens no other tenant's."""
+    return f"a2a {agent.tenant_id or ''} {remote.card_url}"
 
 
 def _is_outage(error: Exception) -> bool:

@@ -51,6 +51,8 @@ class DynamoEpisodes:
             "ended_at": to_millis(ref.ended_at),
             "episode_status": EpisodeStatus.PENDING.value,
         }
+        if ref.thread_created_at is not None:
+            item["thread_created_at"] = to_millis(ref.thread_created_at)
         place: Item = {
             **keys.episode_place(lease.scope, ref.id, ref.thread_id, ref.number),
             "user_id": lease.scope.user_id,
@@ -281,4 +283,5 @@ def _ref(thread_id: str, number: int, item: Item) -> EpisodeRef:
         end_ordinal=item["end_ordinal"],
         reason=EndReason(item["reason"]),
         ended_at=from_millis(item["ended_at"]),
+        thread_created_at=from_millis(item["thread_created_at"]) if "thread_created_at" in item else None,
     )

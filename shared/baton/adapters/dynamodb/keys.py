@@ -12,12 +12,16 @@ from baton.domain.identity import Scope
 Key = dict[str, str]
 
 A2A_TASK = "A2A#"
+APPROVED = "APPROVED#"
 AUDIT = "AUDIT#"
+DOCUMENT = "DOC#"
 FLOW = "FLOW#"
 UPLOAD = "UPLOAD#"
 _MAX_ENCODED_USER = 512
 IDLE_SHARDS = 8
 """Partitions of the idle index. It is written once a session, so eight take 8,000 new sessions a second."""
+INGESTION_SHARDS = 2
+"""Partitions of the idle index with documents. It is written a few times a document."""
 LISTING_SHARDS = 8
 """Partitions of a tenant's lists. One partition of an index takes 1,000 writes a second."""
 
@@ -155,29 +159,89 @@ def user_upload(scope: Scope, thread_id: str) -> Key:
     return {"PK": user_listing(scope), "SK": f"{UPLOAD}{thread_id}"}
 
 
-def skills(scope: Scope) -> str:
-    """Return the partition of a tenant's skills."""
-    return f"{scope.tenant_id}#~SKILLS"
+def own_agents(scope: Scope) -> str:
+    """Return the partition of a tenant's own agents."""
+    return f"{scope.tenant_id}#~AGENTS"
 
 
-def skill_version(scope: Scope, agent_id: str, slug: str, version: int) -> Key:
-    """Return the key of one version of a skill. The newest sorts last."""
-    return {"PK": skills(scope), "SK": f"{skill_versions(agent_id, slug)}{version:06d}"}
+def agent_list(scope: Scope) -> Key:
+    """Return the key of the list of a tenant's own agents."""
+    return {"PK": own_agents(scope), "SK": "LIST"}
 
 
-def skill_versions(agent_id: str, slug: str) -> str:
-    """Return the prefix of the sort keys of a skill's versions."""
-    return f"SKILL#{agent_id}#{slug}#"
+def agent_version(scope: Scope, agent_id: str, number: int) -> Key:
+    """Return the key of one version of a tenant's own agent."""
+    return {"PK": own_agents(scope), "SK": f"{agent_versions(agent_id)}{number:09d}"}
 
 
-def active_skill(scope: Scope, agent_id: str, slug: str) -> Key:
-    """Return the key of the active version of a skill."""
-    return {"PK": skills(scope), "SK": f"{active_skills(agent_id)}{slug}"}
+def agent_versions(agent_id: str) -> str:
+    """Return what the sort keys of an agent's versions begin with."""
+    return f"VERSION#{agent_id}#"
 
 
-def active_skills(agent_id: str) -> str:
-    """Return the prefix of the sort keys of an agent's active skills."""
-    return f"ACTIVE#{agent_id}#"
+def procedures(scope: Scope, owner: str) -> str:
+    """Return the partition of an agent's procedures, or of the tenant's, whose ``owner`` is empty."""
+    return f"{scope.tenant_id}#~PROCEDURES#{owner}"
+
+
+def procedure_version(scope: Scope, owner: str, slug: str, version: int) -> Key:
+    """Return the key of one version of a procedure. The newest sorts last."""
+    return {"PK": procedures(scope, owner), "SK": f"{procedure_versions(slug)}{version:06d}"}
+
+
+def procedure_versions(slug: str) -> str:
+    """Return the prefix of the sort keys of a procedure's versions."""
+    return f"VERSION#{slug}#"
+
+
+def approved_procedure(scope: Scope, owner: str, slug: str) -> Key:
+    """Return the key of the copy of a procedure's approved version."""
+    return {"PK": procedures(scope, owner), "SK": f"{APPROVED}{slug}"}
+
+
+def procedure_source(scope: Scope, owner: str, source: str) -> Key:
+    """Return the key of the note of which version was made of a source."""
+    return {"PK": procedures(scope, owner), "SK": f"SOURCE#{hashlib.sha256(source.encode()).hexdigest()}"}
+
+
+def procedure_uses(scope: Scope, owner: str, slug: str, version: int) -> Key:
+    """Return the key of how often a version was used."""
+    return {"PK": procedures(scope, owner), "SK": f"USES#{slug}#{version:06d}"}
+
+
+def procedure_use(scope: Scope, owner: str, slug: str, run_id: str) -> Key:
+    """Return the key of the note that a run's use was counted. Clients may choose the run's id."""
+    return {"PK": procedures(scope, owner), "SK": f"USED#{slug}#{hashlib.sha256(run_id.encode()).hexdigest()}"}
+
+
+def procedure_listing(scope: Scope, owner: str, status: str) -> str:
+    """Return the partition of the ``listing`` index with the versions in a status."""
+    return f"{procedures(scope, owner)}#{status}"
+
+
+def documents(scope: Scope, agent_id: str) -> str:
+    """Return the partition of an agent's documents. It is also the one of the ``listing`` index with them."""
+    return f"{scope.tenant_id}#~DOCUMENTS#{agent_id}"
+
+
+def document(scope: Scope, agent_id: str, document_id: str) -> Key:
+    return {"PK": documents(scope, agent_id), "SK": f"{DOCUMENT}{document_id}"}
+
+
+def document_place(key: Key) -> tuple[str, str, str]:
+    """Return tenant, agent and id of a document's key."""
+    tenant_id, _, agent_id = key["PK"].split("#")
+    return tenant_id, agent_id, key["SK"].removeprefix(DOCUMENT)
+
+
+def ingestion_shards() -> list[str]:
+    """Return every partition of the ``idle`` index with documents."""
+    return [f"~INGESTING#{number}" for number in range(INGESTION_SHARDS)]
+
+
+def ingestion_shard(document_id: str) -> str:
+    """Return the partition of the ``idle`` index for a document whose pipeline has not ended."""
+    return ingestion_shards()[_shard(document_id, INGESTION_SHARDS)]
 
 
 def audit(scope: Scope, thread_id: str | None, sortable_id: str) -> Key:

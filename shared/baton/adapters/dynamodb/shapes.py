@@ -11,12 +11,13 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from baton.adapters.dynamodb.codec import DAMAGED, pack, unpack
 from baton.domain.conversation_state import ConversationState
+from baton.domain.document import Document
 from baton.domain.episode import Fact
 from baton.domain.errors import StoreUnavailable
 from baton.domain.handoff import HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
-from baton.domain.skill import Skill
+from baton.domain.procedure import Procedure
 from baton.domain.task import Task, TaskMessage
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.workflow import Workflow
@@ -71,17 +72,20 @@ MESSAGE = Shape(StoredMessage, "id", "ordinal", "run_id", "tokens", "fence", "su
 PENDING = Shape(PendingInterrupts)
 HANDOFF = Shape(HandoffRequest, "thread_id", "tenant_id", "ordinal", "number", "started_at")
 WORKFLOW = Shape(Workflow, "id", "thread_id")
-SKILL = Shape(Skill, "tenant_id", "agent_id", "version", "status")
+PROCEDURE = Shape(
+    Procedure, "tenant_id", "version", "status", "decided_by", "decided_at", "reason", "used", "went_well"
+)
 TOOL_CALL = Shape(ToolCallRecord, "id", "run_id", "called_at")
 TASK = Shape(Task, "id", "run_id", "started_at", "messages")
 TASK_MESSAGE = Shape(TaskMessage)
 FACT = Shape(Fact)
+DOCUMENT = Shape(Document, "id", "agent_id", "revision")
 CONVERSATION = Shape(ConversationState, "agent_id")
 
 
 def load() -> None:
     """Load what a turn reads before its first word; the others take a millisecond each when they are first used."""
-    for shape in (MESSAGE, CONVERSATION, WORKFLOW, SKILL):
+    for shape in (MESSAGE, CONVERSATION, WORKFLOW, PROCEDURE):
         shape.load()
 
 

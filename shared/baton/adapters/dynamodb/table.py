@@ -33,6 +33,36 @@ class ConditionFailed(Exception):
         super().__init__("condition failed")
 
 
+class TransactionFailed(Exception):
+    """A transaction wrote nothing: the condition of one of its writes failed, or another one wrote the same items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write of a transaction: an item to put, or a key to update by ``expression``, or to delete without one."""
+
+    target: Mapping[str, Any]
+    condition: str
+    expression: str | None = None
+    values: Mapping[str, Any] | None = None
+    puts: bool = False
+
+    @classmethod
+    def put(cls, item: Item, *, condition: str, values: Item | None = None) -> Write:
+        return cls(item, condition, values=values, puts=True)
+
+    def request(self, table_name: str) -> dict[str, Any]:
+        """Return it as an element of ``TransactItems``."""
+        request: dict[str, Any] = {"TableName": table_name, "ConditionExpression": self.condition}
+        request["Item" if self.puts else "Key"] = serialize(self.target)
+        if self.expression is not None:
+            request["UpdateExpression"] = self.expression
+        if self.values:
+            request["ExpressionAttributeValues"] = serialize(self.values)
+        kind = "Put" if self.puts else "Update" if self.expression is not None else "Delete"
+        return {kind: request}
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table and the client to reach it with."""
@@ -103,6 +133,16 @@ class Table:
     async def delete(self, key: Mapping[str, str], *, condition: str | None = None, values: Item | None = None) -> None:
         """Delete an item. A missing item is no error. Raises ``ConditionFailed``."""
         await self._write(self.client.delete_item, {"TableName": self.name, "Key": serialize(key)}, condition, values)
+
+    async def transact(self, *writes: Write) -> None:
+        """Do all of up to 100 writes, or none of them. Raises ``TransactionFailed``."""
+        items = [write.request(self.name) for write in writes]
+        try:
+            await self._ask(self.client.transact_write_items, TransactItems=items)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "TransactionCanceledException":
+                raise
+            raise TransactionFailed(error.response["Error"].get("Message", "")) from None
 
     async def query(
         self,

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import httpx2 as httpx
 from aws_lambda_powertools import Logger
 from openai import APIStatusError, OpenAIError, omit
 
@@ -57,7 +58,9 @@ class OpenAIEmbedder:
 
     A 429, 408, 5xx, a connection error and an answer that holds no embeddings are retried ``max_retries`` times, with
     back-off and ``Retry-After``, within ``timeout_seconds`` for a batch. If several batches in a row fail, the circuit
-    opens, and ``embed`` raises at once for a while.
+    opens, and ``embed`` raises at once for a while. Callers with little time have a circuit of their own, because an
+    endpoint that is too slow for them may be fast enough for others. ``transport`` carries the requests in place of the
+    SDK's own.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class OpenAIEmbedder:
         max_retries: int = 2,
         backoff_seconds: float = 0.5,
         breakers: CircuitBreakers | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._model = model
         self._dimensions = dimensions
@@ -81,7 +85,7 @@ class OpenAIEmbedder:
         self._max_retries = max_retries
         self._backoff = Backoff(backoff_seconds)
         self._breakers = breakers or CircuitBreakers()
-        self._clients = OpenAIClients(api_key, base_url, timeout_seconds, EMBEDDING_LIMITS)
+        self._clients = OpenAIClients(api_key, base_url, timeout_seconds, EMBEDDING_LIMITS, transport)
         self._logger = Logger(child=True)
 
     @property
@@ -94,15 +98,16 @@ class OpenAIEmbedder:
         """See ``Embedder``."""
         return self._dimensions
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
         """See ``Embedder``."""
+        deadline = asyncio.get_running_loop().time() + seconds if seconds is not None else None
         vectors: list[Vector] = [()] * len(texts)
         batches = await off_loop(sum(map(len, texts)), self._batches, texts)
         places = asyncio.Semaphore(PARALLEL_BATCHES)
 
         async def fill(batch: Sequence[_Text]) -> None:
             async with places:
-                for text, vector in zip(batch, await self._guarded(batch), strict=True):
+                for text, vector in zip(batch, await self._guarded(batch, seconds, deadline), strict=True):
                     vectors[text.place] = vector
 
         try:
@@ -138,18 +143,23 @@ class OpenAIEmbedder:
                 tokens = self._counter.count(text)
             yield _Text(place, text, tokens)
 
-    async def _guarded(self, batch: Sequence[_Text]) -> list[Vector]:
+    async def _guarded(self, batch: Sequence[_Text], seconds: float | None, deadline: float | None) -> list[Vector]:
+        circuit = f"{self._base_url or 'OpenAI'} {self._model}"
+        if seconds is not None:
+            circuit += f" within {seconds:g} s"
         try:
-            async with self._breakers.guard(f"{self._base_url or 'OpenAI'} {self._model}"):
-                return await self._attempts([text.text for text in batch])
+            async with self._breakers.guard(circuit):
+                return await self._attempts([text.text for text in batch], deadline)
         except CircuitOpen as left_alone:
             self._logger.warning("The embedder is not asked", extra={"model": self._model, "text": str(left_alone)})
             count(Metric.MODEL_CALLS_FAILED)
             raise EmbedderUnavailable from None
 
-    async def _attempts(self, texts: list[str]) -> list[Vector]:
+    async def _attempts(self, texts: list[str], callers_deadline: float | None) -> list[Vector]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._timeout_seconds
+        if callers_deadline is not None:
+            deadline = min(deadline, callers_deadline)
         attempt = cuts = 0
         while True:
             try:

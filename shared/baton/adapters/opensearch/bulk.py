@@ -35,12 +35,14 @@ async def bulk(
 ) -> list[int]:
     """Execute the operations and return the status of each.
 
+    ``refresh`` is that of the last request only. It makes all operations visible that go to the same shard.
     Operations that a full queue refuses are repeated within a bound. Raises ``EngineError`` for the first other failure
     whose status is not in ``accepted``; the other operations have been executed then.
     """
     statuses: list[int] = []
-    for part in _parts(operations):
-        statuses += await _execute(engine, part, accepted, refresh)
+    parts = list(_parts(operations))
+    for number, part in enumerate(parts, start=1):
+        statuses += await _execute(engine, part, accepted, refresh if number == len(parts) else "false")
     return statuses
 
 

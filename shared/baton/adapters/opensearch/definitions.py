@@ -12,7 +12,7 @@ MAPPING_VERSION = 1
 """Counted up with every change of this module that needs a new index."""
 VIEWS: Mapping[IndexName, tuple[str, ...]] = {
     IndexName.EPISODES: ("turn", "pair", "window", "digest"),
-    IndexName.KNOWLEDGE: ("chunk",),
+    IndexName.KNOWLEDGE: ("chunk", *(f"passage{number}" for number in range(1, 7))),
     IndexName.PROCEDURES: ("procedure",),
 }
 """The views that an index has from the start. Others are added by the first document that has them."""

@@ -77,8 +77,8 @@ class OpenSearchIndex:
 
     async def _put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
         now = self._clock.now()
-        operations = []
         for version in await self._versions.written(index):
+            operations = []
             await self._add_views(version, documents)
             alias = self.layout.write_alias(index, version.number)
             for document in documents:
@@ -93,12 +93,12 @@ class OpenSearchIndex:
                     "version_type": "external_gte",
                 }
                 operations.append(Operation({"index": place}, source))
-        try:
-            await bulk(self.engine, operations, refresh="wait_for", accepted=NEWER_IS_THERE)
-        except EngineError as problem:
-            if "dimension" in problem.reason.lower():
-                raise WrongDimension from problem
-            raise
+            try:
+                await bulk(self.engine, operations, refresh="wait_for", accepted=NEWER_IS_THERE)
+            except EngineError as problem:
+                if "dimension" in problem.reason.lower():
+                    raise WrongDimension from problem
+                raise
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
         """See ``SearchIndex``. The clauses are one request, and their documents are fetched once by another."""

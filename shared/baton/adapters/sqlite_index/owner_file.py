@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,14 @@ CREATE TABLE IF NOT EXISTS views (number INTEGER PRIMARY KEY, name TEXT NOT NULL
 CREATE TABLE IF NOT EXISTS state (version INTEGER NOT NULL);
 INSERT INTO state SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM state);
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A document, and the digest of what is stored under its id as it was read."""
+
+    digest: bytes
+    document: IndexDocument
 
 
 class OwnerFile:
@@ -89,6 +98,28 @@ class OwnerFile:
         if rows:
             self._forget()
         return len(rows)
+
+    def outdated(self, model: str | None, after: str, limit: int) -> list[Revision]:
+        """Return the next documents that have no vectors of ``model``, in the order of their ids.
+
+        None stands for documents without vectors.
+        """
+        rows = self._all(
+            f"SELECT digest, {_COLUMNS} FROM documents WHERE embedder IS NOT ? AND id > ? ORDER BY id LIMIT ?",
+            (model, after, limit),
+        )
+        return [Revision(digest, _document(row)) for digest, *row in rows]
+
+    def revise(self, revisions: Sequence[Revision]) -> int:
+        """Replace documents that nobody has written or deleted since they were read, and return their number."""
+        replaced = 0
+        with self._transaction("BEGIN IMMEDIATE"):
+            for each in revisions:
+                if self._all("SELECT 1 FROM documents WHERE id = ? AND digest = ?", (each.document.id, each.digest)):
+                    replaced += self._put(each.document)
+        if replaced:
+            self._forget()
+        return replaced
 
     def page(self, chosen: SearchFilter, after: str, limit: int) -> list[IndexDocument]:
         """Return the next chosen documents, in the order of their ids."""

@@ -9,6 +9,7 @@ from a2a.server.context import ServerCallContext
 from baton.api.a2a.access import A2AAccess
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
+from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 
@@ -23,6 +24,8 @@ class A2ACaller:
     scope: Scope
     services: ApiServices
     timing: Timing
+    agents: AgentDirectory
+    """The agents of the caller's tenant."""
     agent: AgentDefinition | None
     """The agent of the address; None for the address of the deployment, whose default agent answers."""
     request_id: str

@@ -13,6 +13,7 @@ from baton.api.a2a.cards import CardedAgent, agent_card, card_bytes, entity_tag
 from baton.api.authentication import bearer, caller
 from baton.api.problems import responses
 from baton.api.services import ApiServices, Services
+from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import NotFound, TokenExpired, Unauthorized, UnknownAgent
 from baton.domain.identity import Scope
@@ -42,7 +43,7 @@ async def default_card(
     request: Request, services: Services, reader: Reader, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return the card of the agent at `/a2a`, valid by A2A 0.3 and 1.0. It has an `ETag`."""
-    return _served(request, services, reader, None, if_none_match)
+    return await _served(request, services, reader, None, if_none_match)
 
 
 @router.get("/.well-known/agent.json", summary="Read the card at its older address", responses=ERRORS)
@@ -50,7 +51,7 @@ async def default_card_before(
     request: Request, services: Services, reader: Reader, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return the same card, for clients of A2A before 0.3."""
-    return _served(request, services, reader, None, if_none_match)
+    return await _served(request, services, reader, None, if_none_match)
 
 
 @router.get("/a2a/{agent_id}/.well-known/agent-card.json", summary="Read an agent's card", responses=ERRORS)
@@ -62,12 +63,11 @@ async def agents_card(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Return the card of the agent at `/a2a/{agent_id}`."""
-    return _served(request, services, reader, agent_id, if_none_match)
+    return await _served(request, services, reader, agent_id, if_none_match)
 
 
-def carded(services: ApiServices, scope: Scope, agent_id: str | None) -> CardedAgent:
+def carded(agents: AgentDirectory, scope: Scope, agent_id: str | None) -> CardedAgent:
     """Return an agent that conversations can begin with or be handed over to. Raises ``UnknownAgent``."""
-    agents = services.agents
     agent = agents.get(scope, agent_id) if agent_id is not None else agents.for_new_thread(scope, None)
     visible = {each.id: each for each in agents.visible(scope)}
     is_target = any(handoff.agent == agent.id for each in visible.values() for handoff in each.handoffs)
@@ -77,19 +77,21 @@ def carded(services: ApiServices, scope: Scope, agent_id: str | None) -> CardedA
     return CardedAgent(agent, specialists, agents.sub_agents(scope, agent))
 
 
-def card_of(services: ApiServices, scope: Scope, agent: AgentDefinition | None, base: str, access: A2AAccess) -> Any:
+def card_of(agents: AgentDirectory, scope: Scope, agent: AgentDefinition | None, base: str, access: A2AAccess) -> Any:
     """Return the card of an agent, or of the default one, as ``scope`` may see it. Raises ``UnknownAgent``."""
     url = f"{base}/a2a" if agent is None else f"{base}/a2a/{agent.id}"
-    return agent_card(carded(services, scope, agent.id if agent is not None else None), url, access)
+    return agent_card(carded(agents, scope, agent.id if agent is not None else None), url, access)
 
 
-def _served(
+async def _served(
     request: Request, services: ApiServices, reader: Scope | None, agent_id: str | None, known: str | None
 ) -> Response:
     scope, access = reader or NOBODY, request.app.state.a2a
     try:
-        agent = services.agents.get(scope, agent_id) if agent_id is not None else None
-        body = card_bytes(card_of(services, scope, agent, base_url(request, access), access))
+        # Without a token there is no tenant: only agents that ship have a public card.
+        agents = await services.agents.of(scope) if reader is not None else AgentDirectory(services.catalog, {})
+        agent = agents.get(scope, agent_id) if agent_id is not None else None
+        body = card_bytes(card_of(agents, scope, agent, base_url(request, access), access))
     except UnknownAgent:
         raise NotFound from None
     tag = entity_tag(body)

@@ -106,7 +106,7 @@ class A2AHandler(RequestHandler):
         if task is None:
             raise TaskNotFoundError
         if not is_told:
-            yield task_of(task, caller.services.agents.describe, history=history)
+            yield task_of(task, caller.agents.describe, history=history)
         for update in updates.rest(task, run_id):
             yield update
         yield updates.end(task)
@@ -117,7 +117,7 @@ class A2AHandler(RequestHandler):
             raise TaskNotFoundError
         if task.thread is None or (not task.messages and task.state is TaskState.SUBMITTED):
             return _begun(caller, sending, task.state, history)
-        return task_of(task, caller.services.agents.describe, history=history)
+        return task_of(task, caller.agents.describe, history=history)
 
     # Tasks
 
@@ -125,7 +125,7 @@ class A2AHandler(RequestHandler):
         caller = caller_of(context)
         history = _history_length(params)
         task = await _found(caller, params.id)
-        return task_of(task, caller.services.agents.describe, history=history)
+        return task_of(task, caller.agents.describe, history=history)
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         raise UnsupportedOperationError("Tasks cannot be listed. GET /v1/threads lists conversations.")
@@ -150,7 +150,7 @@ class A2AHandler(RequestHandler):
         await services.audit.record(
             scope, "task.cancel", thread_id=task.id.thread_id, outcome="allowed", detail={"taskId": str(task.id)}
         )
-        return task_of(cancelled, services.agents.describe)
+        return task_of(cancelled, caller.agents.describe)
 
     async def _stopped(self, caller: A2ACaller, task: A2ATask) -> A2ATask:
         """Stop the task's run and wait until it has ended."""
@@ -185,7 +185,7 @@ class A2AHandler(RequestHandler):
         if task is None:
             raise TaskNotFoundError
         services = caller.services
-        yield task_of(task, services.agents.describe, history=history)
+        yield task_of(task, caller.agents.describe, history=history)
         reader, until = TaskReader(services), asyncio.get_running_loop().time() + TURN_SECONDS
         while task.state in (TaskState.SUBMITTED, TaskState.WORKING):
             updates = Updates(task.id, services.clock)
@@ -260,7 +260,7 @@ class A2AHandler(RequestHandler):
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
         caller = caller_of(context)
-        card = card_of(caller.services, caller.scope, caller.agent, caller.base_url, caller.access)
+        card = card_of(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
         return parse_agent_card(card)
 
 
@@ -294,13 +294,13 @@ def _begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int |
             timestamp=task.at,
             tokens=0,
         )
-        shown = task_of(task, services.agents.describe, history=history)
+        shown = task_of(task, caller.agents.describe, history=history)
         if history != 0:
             shown.history.append(message_of(asked, sending.task_id))
             if history is not None and len(shown.history) > history:
                 del shown.history[0]
         return shown
-    return task_of(task, services.agents.describe, history=history)
+    return task_of(task, caller.agents.describe, history=history)
 
 
 def _history_length(params: object) -> int | None:

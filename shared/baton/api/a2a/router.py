@@ -64,7 +64,8 @@ async def _answered(request: Request, scope: Scope, services: ApiServices, agent
     from baton.api.a2a.dispatch import answer, too_large
 
     try:
-        agent = services.agents.get(scope, agent_id) if agent_id is not None else None
+        agents = await services.agents.of(scope)
+        agent = await services.agents.get(scope, agent_id) if agent_id is not None else None
     except UnknownAgent:
         raise NotFound from None
     timing = sse.timing(request)
@@ -73,6 +74,7 @@ async def _answered(request: Request, scope: Scope, services: ApiServices, agent
         scope=scope,
         services=services,
         timing=timing,
+        agents=agents,
         agent=agent,
         request_id=request_id(request),
         ends_at=_ends_at(request, services),

@@ -202,7 +202,7 @@ class Sender:
                 )
         else:
             if sending.task is None:
-                self._services.agents.for_new_thread(self._scope, request.agent_id)
+                self._caller.agents.for_new_thread(self._scope, request.agent_id)
             # The mark first: whoever asks for the task finds it.
             await self._mark(sending, MarkStatus.QUEUED)
             waiting = queued_message(

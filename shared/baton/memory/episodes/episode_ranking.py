@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from baton.domain.fusion import Ranked, by_score, clause_weights, fuse
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName, SearchFilter, SearchQuery, Vector
 from baton.memory.episodes.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
-from baton.memory.episodes.fusion import Ranked, by_score, clause_weights, fuse
 from baton.ports.search_index import SearchIndex
 
 MAX_QUERY = 8_000

@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 from aws_lambda_powertools import Logger
 
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
+from baton.domain.fusion import Ranked
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.search import SearchFilter, Vector
@@ -21,7 +22,6 @@ from baton.memory.episodes.episode_ranking import (
     EpisodeWeights,
     rank_episodes,
 )
-from baton.memory.episodes.fusion import Ranked
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 
@@ -30,6 +30,8 @@ MAX_MATCHES = 20
 MAX_FACTS = 20
 EMBEDDING_DEADLINE = timedelta(seconds=5)
 """After this time, words decide alone. A request over HTTP is given up long after it."""
+EMBEDDER_SHARE = 0.95
+"""The part of it which the embedder has, so that its circuit breaker counts an endpoint that does not answer."""
 
 logger = Logger(child=True)
 
@@ -132,8 +134,9 @@ class EpisodeSearch:
         if not self.embedder.dimensions:
             return None
         try:
-            async with asyncio.timeout(self.embedding_deadline.total_seconds()):
-                [vector] = await self.embedder.embed([query[:MAX_QUERY]])
+            seconds = self.embedding_deadline.total_seconds()
+            async with asyncio.timeout(seconds):
+                [vector] = await self.embedder.embed([query[:MAX_QUERY]], seconds=EMBEDDER_SHARE * seconds)
         except (EmbedderUnavailable, TimeoutError):
             count(Metric.RECALLS_INCOMPLETE)
             logger.warning("The query could not be embedded in time; words decide alone")

@@ -119,11 +119,12 @@ def _block(block: RecalledBlock, begun: AgentContext) -> dict[str, Any]:
         "tokens": tokens,
         "durationMs": round(block.duration.total_seconds() * 1000) if block.duration is not None else None,
         "error": block.error,
-        "items": [_item(item) for item in block.items],
+        "items": [item_record(item) for item in block.items],
     }
 
 
-def _item(item: RecalledItem) -> dict[str, Any]:
+def item_record(item: RecalledItem) -> dict[str, Any]:
+    """Return an item of a block as JSON values."""
     return {
         "id": item.id,
         "kind": item.kind,
@@ -135,6 +136,7 @@ def _item(item: RecalledItem) -> dict[str, Any]:
         "tokens": item.tokens,
         "included": item.included,
         "reason": item.reason,
+        "ambiguous": item.ambiguous,
         "source": _source(item.source) if item.source is not None else None,
     }
 
@@ -146,6 +148,9 @@ def _source(source: ItemSource) -> dict[str, Any]:
         "messageIds": list(source.message_ids),
         "documentId": source.document_id,
         "agentId": source.agent_id,
+        "section": source.citation.section if source.citation is not None else None,
+        "pages": source.citation.pages if source.citation is not None else None,
+        "url": source.citation.url if source.citation is not None else None,
     }
 
 

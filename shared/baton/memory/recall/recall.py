@@ -14,11 +14,13 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, WrongDimension
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
+from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
-from baton.domain.skill import Skill
+from baton.knowledge.knowledge_search import KnowledgeSearch
+from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.retrievals import find_episodes, find_knowledge
-from baton.memory.recall.skill_matching import SkillVectors, by_trigger
-from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, Retrieval, SkillMatch, SkillRetrieval
+from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Retrieval
+from baton.off_loop import off_loop
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 
@@ -27,6 +29,11 @@ logger = Logger(child=True)
 DEADLINE = timedelta(milliseconds=800)
 EMBEDDING_SHARE = 0.6
 """The share of the deadline after which a slow embedding is given up, so that a search by words still has time."""
+EMBEDDED_SHARE = 0.9
+"""The share of the deadline after which procedures that are not embedded yet are left for later messages."""
+EMBEDDER_SHARE = 0.95
+"""The part of that time which the embedder has. An endpoint that does not answer fails there first, so that its
+circuit breaker counts it."""
 MAX_QUERY = 8_000
 """Characters of a message that are embedded and searched. What it is about stands at its beginning."""
 CANCELLING_SECONDS = 0.05
@@ -39,11 +46,14 @@ _Find = Callable[[Vector | None], Coroutine[Any, Any, tuple[FoundItem, ...]]]
 class Recall:
     """Retrieves what is remembered. A retrieval that fails or is late finds nothing and says why; it raises nothing."""
 
-    def __init__(self, search: SearchIndex, embedder: Embedder, *, deadline: timedelta = DEADLINE) -> None:
+    def __init__(
+        self, search: SearchIndex, knowledge: KnowledgeSearch, embedder: Embedder, *, deadline: timedelta = DEADLINE
+    ) -> None:
         self._search = search
+        self._knowledge = knowledge
         self._embedder = embedder
         self._deadline = deadline
-        self._skills = SkillVectors(embedder)
+        self._procedures = ProcedureVectors(embedder)
 
     async def recall(
         self,
@@ -51,21 +61,23 @@ class Recall:
         agent: AgentDefinition,
         text: str,
         *,
-        skills: Callable[[], Coroutine[Any, Any, Sequence[Skill]]] | None = None,
+        procedures: Callable[[], Coroutine[Any, Any, ProcedureSet]] | None = None,
         earlier: Found = NOTHING_FOUND,
         with_episodes: bool = True,
     ) -> Found:
         """Return what is found within the deadline for a message to ``agent``.
 
-        ``skills`` reads those that the agent may follow. It is waited for beyond the deadline, so that triggers match
-        whatever else is late. ``earlier`` is what was found for the same message before, for
-        another agent: its embedding and its episodes are used again. Raises only what reading ``skills`` raises.
+        ``procedures`` reads those that the agent may follow. It is waited for beyond the deadline, so that triggers
+        match whatever else is late. ``earlier`` is what was found for the same message before, for another agent: its
+        embedding and its episodes are used again. Raises only what reading ``procedures`` raises.
         """
         query = text.strip()[:MAX_QUERY]
         if not query:
             return NOTHING_FOUND
-        reading = asyncio.ensure_future(_read_skills(skills, text)) if skills is not None else None
-        work = _Work(self._search, self._embedder, self._skills, scope, agent, query, self._deadline)
+        reading = asyncio.ensure_future(_read_procedures(procedures, text)) if procedures is not None else None
+        work = _Work(
+            self._search, self._knowledge, self._embedder, self._procedures, scope, agent, query, self._deadline
+        )
         try:
             found = await work.find(earlier if earlier.query == query else Found(query), reading, with_episodes)
             if reading is None:
@@ -78,16 +90,17 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadSkills:
-    """The skills that an agent may follow, and those of them that the message asks for by a trigger."""
+class _ReadProcedures:
+    """The procedures that an agent may follow, and those of them that the message asks for by a trigger."""
 
-    skills: Sequence[Skill]
-    triggered: tuple[SkillMatch, ...]
+    procedures: ProcedureSet
+    triggered: tuple[ProcedureMatch, ...]
 
 
-async def _read_skills(read: Callable[[], Coroutine[Any, Any, Sequence[Skill]]], text: str) -> _ReadSkills:
-    skills = await read()
-    return _ReadSkills(skills, by_trigger(skills, text))
+async def _read_procedures(read: Callable[[], Coroutine[Any, Any, ProcedureSet]], text: str) -> _ReadProcedures:
+    procedures = await read()
+    found = await off_loop(len(text) * len(procedures.procedures), procedures.triggered, text)
+    return _ReadProcedures(procedures, tuple(ProcedureMatch(each.procedure, each.trigger) for each in found))
 
 
 class _Step(Generic[T]):
@@ -131,28 +144,35 @@ class _Work:
     def __init__(
         self,
         search: SearchIndex,
+        knowledge: KnowledgeSearch,
         embedder: Embedder,
-        skills: SkillVectors,
+        procedures: ProcedureVectors,
         scope: Scope,
         agent: AgentDefinition,
         query: str,
         deadline: timedelta,
     ) -> None:
         self._search = search
+        self._knowledge = knowledge
         self._embedder = embedder
-        self._skill_vectors = skills
+        self._procedure_vectors = procedures
         self._scope = scope
         self._agent = agent
         self._query = query
         self._deadline = deadline
+        self._began = asyncio.get_running_loop().time()
         self._vector: Vector | None = None
         """The message's embedding, once it is known."""
         self._embedding: asyncio.Future[Vector | None] | None = None
         """The embedding in progress, which the first retrieval that needs it begins."""
         self._words_only: str | None = None
         """Why the message was searched by its words only, if it was."""
+        self._is_meaning_missed = False
+        """Whether procedures should have been compared by meaning, and could not."""
 
-    async def find(self, earlier: Found, skills: asyncio.Future[_ReadSkills] | None, with_episodes: bool) -> Found:
+    async def find(
+        self, earlier: Found, procedures: asyncio.Future[_ReadProcedures] | None, with_episodes: bool
+    ) -> Found:
         """Run the retrievals, and return what they found before the deadline."""
         memory = self._agent.memory
         wants_episodes = with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
@@ -162,8 +182,8 @@ class _Work:
             knowledge = _Step(self._find(self._find_knowledge))
         if wants_episodes and not earlier.episodes.is_asked:
             episodes = _Step(self._find(self._find_episodes))
-        if skills is not None:
-            procedure = _Step(self._nearest_skills(skills))
+        if procedures is not None:
+            procedure = _Step(self._nearest_procedures(procedures))
         tasks: list[asyncio.Future[Any]] = [step.task for step in (knowledge, episodes, procedure) if step is not None]
         try:
             if tasks:
@@ -173,7 +193,7 @@ class _Work:
         return Found(
             query=self._query,
             vector=self._vector,
-            procedure=self._skill_retrieval(procedure) if procedure is not None else SkillRetrieval(),
+            procedure=self._procedure_retrieval(procedure) if procedure is not None else ProcedureRetrieval(),
             knowledge=self._retrieval(knowledge) if knowledge is not None else Retrieval(),
             episodes=self._retrieval(episodes)
             if episodes is not None
@@ -192,7 +212,7 @@ class _Work:
         seconds = EMBEDDING_SHARE * self._deadline.total_seconds()
         try:
             async with asyncio.timeout(seconds):
-                [self._vector] = await self._embedder.embed([self._query])
+                [self._vector] = await self._embedder.embed([self._query], seconds=EMBEDDER_SHARE * seconds)
             return self._vector
         except TimeoutError:
             self._words_only = f"the embedding took more than {seconds * 1000:g} ms: searched by words only"
@@ -218,27 +238,32 @@ class _Work:
             return await find(None)
 
     async def _find_knowledge(self, vector: Vector | None) -> tuple[FoundItem, ...]:
-        model = self._embedder.name
-        return await find_knowledge(self._search, self._scope, self._agent.id, self._query, vector, model)
+        return await find_knowledge(self._knowledge, self._scope, self._agent.id, self._query, vector)
 
     async def _find_episodes(self, vector: Vector | None) -> tuple[FoundItem, ...]:
         return await find_episodes(self._search, self._scope, self._query, vector, self._embedder.name)
 
-    async def _nearest_skills(self, reading: asyncio.Future[_ReadSkills]) -> tuple[SkillMatch, ...]:
-        """Return the skills nearest by meaning; none if a trigger matches, because that decides."""
+    async def _nearest_procedures(self, reading: asyncio.Future[_ReadProcedures]) -> tuple[ProcedureMatch, ...]:
+        """Return the procedures nearest by meaning; none if a trigger matches, because that decides."""
         read = await asyncio.shield(reading)
-        if not read.skills or read.triggered:
+        if not read.procedures.procedures or read.triggered:
             return ()
         vector = await self._embedded()
-        return await self._skill_vectors.nearest(read.skills, vector) if vector is not None else ()
+        if vector is None:
+            self._is_meaning_missed = True
+            return ()
+        left = self._began + EMBEDDED_SHARE * self._deadline.total_seconds() - asyncio.get_running_loop().time()
+        return await self._procedure_vectors.nearest(read.procedures, vector, seconds=max(0.0, left))
 
     def _retrieval(self, step: _Step[FoundItem]) -> Retrieval:
         items, error = step.outcome(self._deadline)
         return Retrieval(items, step.duration, error or self._words_only, is_asked=True)
 
-    def _skill_retrieval(self, step: _Step[SkillMatch]) -> SkillRetrieval:
+    def _procedure_retrieval(self, step: _Step[ProcedureMatch]) -> ProcedureRetrieval:
         matches, error = step.outcome(self._deadline)
-        return SkillRetrieval(matches, step.duration, error)
+        return ProcedureRetrieval(
+            matches, step.duration, error or (self._words_only if self._is_meaning_missed else None)
+        )
 
 
 async def _cancel(tasks: Sequence[asyncio.Future[Any]]) -> None:

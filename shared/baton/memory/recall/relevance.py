@@ -11,6 +11,8 @@ from baton.memory.recalled import FoundItem
 
 WORDS_FLOOR = 1 / 3
 """The share of the message's words that a text must have if it was found by words only."""
+MAX_QUERY_WORDS = 200
+"""Words of a message that are compared with found texts."""
 MAX_COMPARED = 20_000
 """Characters of a text that are compared."""
 

@@ -1,4 +1,4 @@
-"""Retrieve episodes and knowledge: search the index, fuse the signals, and name the hits by source and date."""
+"""Retrieve episodes and knowledge: search, and name the hits by source and date."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from baton.domain.fusion import Ranked
 from baton.domain.identity import Scope
 from baton.domain.message import Role
-from baton.domain.search import IndexDocument, IndexName, SearchFilter, SearchQuery, Signal, Vector
+from baton.domain.search import IndexDocument, Signal, Vector
+from baton.knowledge.chunk_documents import CHUNK
+from baton.knowledge.knowledge_search import FoundChunk, KnowledgeSearch
 from baton.memory.episodes.episode_documents import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
 from baton.memory.episodes.episode_ranking import rank_episodes
-from baton.memory.episodes.fusion import Ranked, clause_weights, fuse
 from baton.memory.recalled import FoundItem
 from baton.ports.search_index import SearchIndex
 
-KNOWLEDGE_VIEWS = {"chunk": 1.0}
-"""The views of a document's chunks, with their weights."""
 MAX_FOUND = 40
-"""Messages, facts with summaries, or chunks from which a prompt's items are chosen. The inspector shows them all."""
+"""Messages, or facts with summaries, from which a prompt's items are chosen. The inspector shows them all."""
 
 MAX_SHORT_CHARS = 25
 MAX_SHORT_WORDS = 4
@@ -38,13 +38,13 @@ async def find_episodes(
 
 
 async def find_knowledge(
-    search: SearchIndex, scope: Scope, agent_id: str, query: str, vector: Vector | None, embedder: str
+    search: KnowledgeSearch, scope: Scope, agent_id: str, query: str, vector: Vector | None
 ) -> tuple[FoundItem, ...]:
-    """Return what the agent's documents say about the message. Raises ``SearchUnavailable``."""
-    chosen = SearchFilter(agent_id=agent_id)
-    weights = clause_weights(KNOWLEDGE_VIEWS)
-    result = await search.search(scope, IndexName.KNOWLEDGE, SearchQuery(query, vector, tuple(weights), chosen))
-    return tuple(_knowledge_item(each, embedder) for each in fuse(result, weights)[:MAX_FOUND])
+    """Return what the agent's documents say about the message.
+
+    Raises ``SearchUnavailable``, and ``StoreUnavailable`` if the documents' records cannot be read.
+    """
+    return tuple(knowledge_item(each) for each in await search.find(scope, agent_id, query, vector))
 
 
 def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
@@ -70,19 +70,21 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
     )
 
 
-def _knowledge_item(ranked: Ranked, embedder: str) -> FoundItem:
-    document = ranked.document
+def knowledge_item(found: FoundChunk) -> FoundItem:
+    """Return a chunk as an item that is chosen for a prompt."""
+    citation = found.citation
     return FoundItem(
-        id=document.id,
-        kind=document.kind,
-        title=str(document.fields.get("title") or document.source_id),
-        text=_text(document),
-        at=document.at,
-        score=ranked.score,
-        signals=ranked.signals,
-        cosine=_cosine(ranked) if document.embedder == embedder else None,
-        source_id=document.source_id,
-        agent_id=document.agent_id,
+        id=citation.chunk_id,
+        kind=CHUNK,
+        title=citation.title,
+        text=found.text,
+        at=found.at,
+        score=found.score,
+        signals=found.signals,
+        cosine=found.cosine,
+        source_id=citation.document_id,
+        agent_id=citation.agent_id,
+        citation=citation,
     )
 
 
@@ -96,7 +98,7 @@ def _cosine(ranked: Ranked) -> float | None:
     document = ranked.document
     is_users = document.kind == MESSAGE and document.fields.get("role") == Role.USER
     views = [PAIR] if is_users and _is_short(_text(document)) else []
-    names = [f"{view}.{Signal.MEANING}" for view in (TURN, DIGEST, *KNOWLEDGE_VIEWS, *views)]
+    names = [f"{view}.{Signal.MEANING}" for view in (TURN, DIGEST, *views)]
     return max((ranked.signals[name] for name in names if name in ranked.signals), default=None)
 
 

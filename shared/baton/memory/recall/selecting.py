@@ -8,38 +8,47 @@ from datetime import date, datetime
 
 from baton.domain.agent import MemorySettings
 from baton.domain.message import Role, StoredMessage
-from baton.domain.skill import Skill
+from baton.domain.procedure import Procedure
 from baton.memory.episodes.episode_documents import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt.quoting import (
     KNOWLEDGE_HEAD,
+    MAX_KNOWLEDGE_CHARS,
+    MAX_SNIPPET_CHARS,
     episode_line,
     episodes_head,
     excerpt,
     knowledge_line,
-    skill_steps,
+    procedure_steps,
 )
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS
-from baton.memory.recall.relevance import content_words, irrelevance, is_echo, quoted_key, quotes, same_text_key
+from baton.memory.recall.relevance import (
+    MAX_QUERY_WORDS,
+    content_words,
+    irrelevance,
+    is_echo,
+    quoted_key,
+    quotes,
+    same_text_key,
+)
 from baton.memory.recalled import (
     BlockKind,
     Found,
     FoundItem,
+    ItemSource,
+    ProcedureMatch,
+    ProcedureRetrieval,
     Recalled,
     RecalledBlock,
     RecalledItem,
     Retrieval,
-    SkillMatch,
-    SkillRetrieval,
 )
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
-MAX_SKILL_TOKENS = 4_000
-"""Tokens of all skills' steps together. A skill that does not fit is left out."""
-MAX_SKILLS = 3
-"""Skills in the prompt of one message."""
-MAX_QUERY_WORDS = 200
-"""Words of a message that are compared with found texts."""
+MAX_PROCEDURE_TOKENS = 4_000
+"""Tokens of a procedure's steps. A larger procedure is left out."""
+
+MAX_CHARS = {BlockKind.KNOWLEDGE: MAX_KNOWLEDGE_CHARS, BlockKind.EPISODES: MAX_SNIPPET_CHARS}
 
 _Line = Callable[[FoundItem, str], str]
 
@@ -104,7 +113,7 @@ def select(
     *,
     today: date,
     sent: SentHistory = SentHistory(),
-    follows_skills: bool = True,
+    follows_procedures: bool = True,
 ) -> Recalled:
     """Choose what a prompt gets of what was found, by the agent's settings.
 
@@ -120,12 +129,12 @@ def select(
     lines: dict[BlockKind, _Line] = {BlockKind.KNOWLEDGE: knowledge_line, BlockKind.EPISODES: episode_line}
     judged = {BlockKind.KNOWLEDGE: knowledge, BlockKind.EPISODES: episodes}
     _fit(judged, heads, lines, memory.retrieved_tokens, words, counter)
-    procedure, skills = _procedure(found.procedure, memory, counter, follows_skills=follows_skills)
+    procedure, procedures = _procedure(found.procedure, memory, counter, follows_procedures=follows_procedures)
     return Recalled(
         procedure=procedure,
         knowledge=_block(BlockKind.KNOWLEDGE, found.knowledge, knowledge, heads[BlockKind.KNOWLEDGE], counter),
         episodes=_block(BlockKind.EPISODES, found.episodes, episodes, heads[BlockKind.EPISODES], counter),
-        skills=skills,
+        procedures=procedures,
     )
 
 
@@ -214,7 +223,7 @@ def _fit(
     candidates.sort(key=lambda pair: -pair[1].item.score)
     used, opened = 0, set[BlockKind]()
     for kind, each in candidates:
-        each.line = lines[kind](each.item, excerpt(each.item.text, words))
+        each.line = lines[kind](each.item, excerpt(each.item.text, words, MAX_CHARS[kind]))
         # The newline before a line may be a token of its own.
         each.tokens = counter.count(each.line) + 1
         head = 0 if kind in opened else counter.count(heads[kind]) + MESSAGE_FRAME_TOKENS
@@ -228,7 +237,7 @@ def _fit(
 def _block(
     kind: BlockKind, retrieval: Retrieval, judged: Sequence[_Judged], head: str, counter: TokenCounter
 ) -> RecalledBlock:
-    kept = sorted((each for each in judged if each.reason is None), key=lambda each: (each.item.at, each.item.id))
+    kept = sorted((each for each in judged if each.reason is None), key=_by_date)
     prompts: tuple[Prompt, ...] = ()
     if kept:
         prompts = (Prompt(Role.SYSTEM, "\n".join([head, *(each.line for each in kept)])),)
@@ -242,52 +251,83 @@ def _block(
     )
 
 
+def _by_date(each: _Judged) -> tuple[datetime, int, str]:
+    # Ids of chunks end with their number: the shorter one is the earlier part of a document.
+    item = each.item
+    return item.at, len(item.id) if item.citation is not None else 0, item.id
+
+
 def _procedure(
-    retrieval: SkillRetrieval, memory: MemorySettings, counter: TokenCounter, *, follows_skills: bool
-) -> tuple[RecalledBlock, tuple[Skill, ...]]:
-    followed = set(map(id, retrieval.followed(memory.procedural_floor)[:MAX_SKILLS])) if follows_skills else set[int]()
-    room, items, prompts, skills = MAX_SKILL_TOKENS, [], [], []
+    retrieval: ProcedureRetrieval, memory: MemorySettings, counter: TokenCounter, *, follows_procedures: bool
+) -> tuple[RecalledBlock, tuple[Procedure, ...]]:
+    """Return the block with the procedure that fits best, and why the others are left out."""
+    rivals = retrieval.rivals(memory.procedural_floor) if follows_procedures else ()
+    items, prompts, procedures, used = [], [], [], 0
     for match in retrieval.matches:
-        prompt = Prompt(Role.SYSTEM, skill_steps(match.skill, match.trigger))
-        tokens = counter.count(str(prompt.content)) + MESSAGE_FRAME_TOKENS if id(match) in followed else 0
-        reason = None
-        if id(match) not in followed:
-            reason = _not_followed(match, memory, follows_skills=follows_skills)
-        elif tokens > room:
-            reason = f"over the cap of {MAX_SKILL_TOKENS} tokens"
+        tokens, reason = 0, None
+        if not follows_procedures:
+            reason = "a specialist follows no procedures of the main agent"
+        elif match is not next(iter(rivals), None):
+            reason = _not_followed(match, rivals, memory)
         else:
-            room -= tokens
-            prompts.append(prompt)
-            skills.append(match.skill)
-        items.append(_skill_item(match, tokens if reason is None else 0, reason))
+            prompt = Prompt(Role.SYSTEM, procedure_steps(match.procedure, match.trigger))
+            tokens = counter.count(str(prompt.content)) + MESSAGE_FRAME_TOKENS
+            if tokens > MAX_PROCEDURE_TOKENS:
+                tokens, reason = 0, f"over the cap of {MAX_PROCEDURE_TOKENS} tokens"
+            else:
+                used = tokens
+                prompts.append(prompt)
+                procedures.append(match.procedure)
+        is_rival = any(match is rival for rival in rivals)
+        items.append(_procedure_item(match, tokens, reason, ambiguous=is_rival and len(rivals) > 1))
     block = RecalledBlock(
         BlockKind.PROCEDURE,
         tuple(items),
         tuple(prompts),
-        tokens=MAX_SKILL_TOKENS - room,
+        tokens=used,
         duration=retrieval.duration,
         error=retrieval.error,
     )
-    return block, tuple(skills)
+    return block, tuple(procedures)
 
 
-def _not_followed(match: SkillMatch, memory: MemorySettings, *, follows_skills: bool) -> str:
-    if not follows_skills:
-        return "a specialist follows no skills of the main agent"
+def _not_followed(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], memory: MemorySettings) -> str:
+    best = rivals[0].procedure.id if rivals else ""
     if match.trigger is not None:
-        return f"beyond the first {MAX_SKILLS}"
+        return f"its trigger matches too, but that of {best} comes first"
     if match.score < memory.procedural_floor:
         return f"below the floor for procedures: {match.score:.3f} < {memory.procedural_floor:g}"
-    return "another skill fits better"
+    if any(match is rival for rival in rivals):
+        return f"nearly as similar as {best}"
+    return f"{best} fits better"
 
 
-def _skill_item(match: SkillMatch, tokens: int, reason: str | None) -> RecalledItem:
-    skill = match.skill
+def _procedure_item(match: ProcedureMatch, tokens: int, reason: str | None, *, ambiguous: bool) -> RecalledItem:
+    procedure = match.procedure
     signals: dict[str, float] = {}
     if match.trigger is not None:
         signals["trigger"] = 1.0
     if match.cosine is not None:
         signals["meaning"] = match.cosine
-    name = f"{skill.draft.name} (version {skill.version})"
-    text = f"{skill.draft.description} Trigger: {match.trigger}" if match.trigger else skill.draft.description
-    return RecalledItem(skill.slug, name, text, None, match.score, signals, tokens, reason, "skill")
+    name = f"{procedure.draft.name} (version {procedure.version})"
+    text = procedure.draft.description
+    return RecalledItem(
+        procedure.id,
+        name,
+        f"{text} Trigger: {match.trigger}" if match.trigger else text,
+        None,
+        match.score,
+        signals,
+        tokens,
+        reason,
+        "procedure",
+        source=_made_of(procedure),
+        ambiguous=ambiguous,
+    )
+
+
+def _made_of(procedure: Procedure) -> ItemSource | None:
+    source = procedure.source
+    if source is None:
+        return None
+    return ItemSource(source.thread_id, message_ids=source.message_ids, agent_id=procedure.agent_id)

@@ -1,0 +1,141 @@
+"""How fast procedures are matched with messages: ``python -m benchmarks.procedures``.
+
+The procedures are made up: phrases, patterns of several kinds, and vectors of a model's dimensions. What is measured is
+a worker that knows them: matching by triggers, and where none matches by meaning, without the embedder. Times are those
+of the processor, so that other work on the machine does not count. Making the index, once a worker and change, is shown
+apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+import random
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.domain.procedure_set import ProcedureSet
+from baton.domain.search import Vector
+from baton.memory.recall.procedure_matching import ProcedureVectors
+from benchmarks.report import machine, table
+
+MESSAGES = 100
+WORDS = 1_500
+MODELS = (384, 1_536)
+"""Dimensions of the local cloud's encoder, and of the deployed default."""
+LENGTHS = (20, 2_500)
+"""Words of a usual message, and of one with pasted text."""
+
+
+class RandomEmbedder:
+    """Implements ``ports.embedder.Embedder``: a text's vector points anywhere, but always the same way."""
+
+    def __init__(self, dimensions: int) -> None:
+        self.name = f"random-{dimensions}"
+        self.dimensions = dimensions
+
+    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
+        """Return a vector of length 1 for each text."""
+        return [self.vector(text) for text in texts]
+
+    def vector(self, text: str) -> Vector:
+        """Return the vector of a text."""
+        chance = random.Random(text)  # noqa: S311 - the same in every run
+        places = [chance.gauss(0, 1) for _ in range(self.dimensions)]
+        length = math.hypot(*places)
+        return tuple(place / length for place in places)
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Milliseconds."""
+
+    p50: float
+    p95: float
+    most: float
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> Latency:
+        cuts = statistics.quantiles(seconds, n=20)
+        return cls(statistics.median(seconds) * 1000, cuts[18] * 1000, max(seconds) * 1000)
+
+
+def procedures(count: int, words: Sequence[str], chance: random.Random) -> list[Procedure]:
+    """Return approved procedures, each with two phrases and two patterns."""
+    return [
+        Procedure(
+            ProcedureDraft(
+                f"Procedure {number}",
+                " ".join(chance.choices(words, k=12)),
+                (
+                    " ".join(chance.choices(words, k=3)),
+                    " ".join(chance.choices(words, k=2)),
+                    rf"({chance.choice(words)}|{chance.choice(words)}) (the|my|a) {chance.choice(words)}( report)?",
+                    rf"{chance.choice(words)} \w+ (for|to) {chance.choice(words)}\b",
+                ),
+                (ProcedureStep("Do it."),),
+            ),
+            "acme",
+            "assistant",
+            "ada",
+            datetime(2026, 1, 1, tzinfo=UTC),
+            1,
+            ProcedureStatus.APPROVED,
+        )
+        for number in range(count)
+    ]
+
+
+async def measure(count: int, dimensions: int, length: int) -> tuple[float, Latency, Latency, float]:
+    """Return the time of the first index, and of matching by triggers and by meaning; and the share triggered."""
+    chance = random.Random(1)  # noqa: S311 - the same in every run
+    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(4, 9))) for _ in range(WORDS)]
+    made = procedures(count, words, chance)
+    began = time.process_time()
+    found = ProcedureSet(made)
+    first = time.process_time() - began
+    embedder = RandomEmbedder(dimensions)
+    vectors = ProcedureVectors(embedder)
+    await vectors.nearest(found, embedder.vector("warm"))
+    by_trigger, by_meaning, hits = [], [], 0
+    for number in range(MESSAGES):
+        text = " ".join(chance.choices(words, k=length))
+        if number % 3 == 0:
+            text = f"{made[number % count].draft.triggers[0]} {text}"
+        vector = embedder.vector(text)
+        began = time.process_time()
+        hits += bool(found.triggered(text))
+        by_trigger.append(time.process_time() - began)
+        began = time.process_time()
+        await vectors.nearest(found, vector)
+        by_meaning.append(time.process_time() - began)
+    return first, Latency.of(by_trigger), Latency.of(by_meaning), hits / MESSAGES
+
+
+async def _run(options: argparse.Namespace) -> None:
+    print(f"{machine()}\n")
+    rows: list[tuple[str, ...]] = []
+    for count in options.procedures:
+        for dimensions in MODELS:
+            for length in LENGTHS:
+                first, trigger, meaning, share = await measure(count, dimensions, length)
+                figures = (trigger.p50, trigger.p95, meaning.p50, meaning.p95, trigger.p95 + meaning.p95, first * 1000)
+                name = f"{count:,}, {dimensions} dimensions, {length} words"
+                rows.append((name, f"{share:.0%}", *(f"{figure:.2f}" for figure in figures)))
+    head = ["procedures", "triggered", "triggers p50, ms", "p95", "meaning p50, ms", "p95", "both p95", "index, ms"]
+    print(table(head, rows))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--procedures", type=lambda text: [int(each) for each in text.split(",")], default=[100, 1_000])
+    asyncio.run(_run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Records of documents on DynamoDB, in one partition for each agent of a tenant."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import datetime
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.shapes import DOCUMENT
+from baton.adapters.dynamodb.shards import newest_first
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.document import Document, DocumentRef, IngestionStep, VersionStatus
+from baton.domain.identity import Scope
+from baton.domain.times import from_millis, to_millis
+
+_INDEX = ("idle", "idle_shard", "idle_check_at")
+_AT_ONCE = 100
+"""DynamoDB's limit for BatchGetItem."""
+
+
+class DynamoDocuments:
+    """``DocumentStore`` on the conversation table.
+
+    Progress is in attributes of its own, so that steps that run at the same time do not repeat each other's writes. It
+    is no key of an index: only a save writes to those.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def create(self, scope: Scope, document: Document) -> Document:
+        try:
+            await self._table.put(_item(scope, document, revision=1), condition="attribute_not_exists(PK)")
+        except ConditionFailed as failure:
+            if failure.item is None:
+                raise
+            return _document(failure.item)
+        return replace(document, revision=1)
+
+    async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document | None:
+        item = await self._table.get(keys.document(scope, agent_id, document_id))
+        return _document(item) if item is not None else None
+
+    async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
+        wanted = [keys.document(scope, agent_id, document_id) for document_id in dict.fromkeys(document_ids)]
+        return {document.id: document for document in await self._load(wanted)}
+
+    async def save(self, scope: Scope, document: Document) -> Document | None:
+        revision = document.revision + 1
+        item = _item(scope, document, revision=revision)
+        try:
+            await self._table.put(item, condition="revision = :read", values={":read": document.revision})
+        except ConditionFailed as failure:
+            # Its own write, if the answer to it was lost.
+            if failure.item is None or failure.item["revision"] != revision or failure.item["body"] != item["body"]:
+                return None
+        return replace(document, revision=revision)
+
+    async def note_progress(
+        self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime
+    ) -> None:
+        with contextlib.suppress(ConditionFailed):
+            await self._table.change(
+                keys.document(scope, ref.agent_id, ref.document_id),
+                "SET progress = :percent, progress_step = :step, progress_at = :at",
+                {":percent": percent, ":step": step.value, ":at": to_millis(at), ":version": ref.version},
+                condition="in_progress = :version AND progress < :percent",
+            )
+
+    async def of_agent(
+        self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Document], str | None]:
+        before = decode_text(cursor) if cursor else None
+        entries: list[Item] = []
+        listed = newest_first(self._table, [keys.documents(scope, agent_id)], before=before, limit=limit + 1)
+        async with aclosing(listed):
+            async for entry in listed:
+                entries.append(entry)
+                if len(entries) > limit:
+                    break
+        loaded = await self._load({"PK": entry["PK"], "SK": entry["SK"]} for entry in entries[:limit])
+        found = {document.id: document for document in loaded if document.deleted_at is None}
+        ids = [keys.document_place(entry)[2] for entry in entries[:limit]]
+        more = encode_text(entries[limit - 1]["listed_at"]) if len(entries) > limit else None
+        return [found[document_id] for document_id in ids if document_id in found], more
+
+    async def remove(self, scope: Scope, document: Document) -> bool:
+        try:
+            await self._table.delete(
+                keys.document(scope, document.agent_id, document.id),
+                condition="attribute_not_exists(PK) OR revision = :read",
+                values={":read": document.revision},
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    async def due(self, before: datetime) -> AsyncIterator[DocumentRef]:
+        for shard in keys.ingestion_shards():
+            pages = self._table.query(shard, last=to_millis(before), limit=_AT_ONCE, index=_INDEX)
+            async with aclosing(pages):
+                async for page in pages:
+                    for document, tenant_id in await self._due(page, before):
+                        yield DocumentRef(tenant_id, document.agent_id, document.id, document.latest.number)
+
+    async def _due(self, entries: Sequence[Item], before: datetime) -> list[tuple[Document, str]]:
+        """Read the documents consistently, for the index may be behind."""
+        wanted = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
+        items = await self._table.get_many(wanted, consistent=True) if wanted else []
+        found = ((_document(item), keys.document_place(item)[0]) for item in items)
+        return [(each, tenant) for each, tenant in found if each.check_at is not None and each.check_at <= before]
+
+    async def _load(self, wanted: Iterable[keys.Key]) -> list[Document]:
+        """Return the documents that exist, as they are now: one that was deleted must not be used any more."""
+        keyed = list(wanted)
+        found: list[Document] = []
+        for start in range(0, len(keyed), _AT_ONCE):
+            items = await self._table.get_many(keyed[start : start + _AT_ONCE], consistent=True)
+            found += [_document(item) for item in items]
+        return found
+
+
+def _item(scope: Scope, document: Document, *, revision: int) -> Item:
+    item: Item = {
+        **keys.document(scope, document.agent_id, document.id),
+        "revision": revision,
+        "body": DOCUMENT.pack(document),
+    }
+    if document.deleted_at is None:
+        item["listing"] = keys.documents(scope, document.agent_id)
+        item["listed_at"] = f"{to_millis(document.created_at):015d}#{document.id}"
+    if document.check_at is not None:
+        item["idle_shard"] = keys.ingestion_shard(document.id)
+        item["idle_check_at"] = to_millis(document.check_at)
+    newest = document.next
+    if newest is not None and newest.status is VersionStatus.PROCESSING and document.deleted_at is None:
+        item["in_progress"] = newest.number
+        item["progress"] = newest.progress
+    return item
+
+
+def _document(item: Item) -> Document:
+    _, agent_id, document_id = keys.document_place(item)
+    document = DOCUMENT.unpack(item["body"], id=document_id, agent_id=agent_id, revision=item["revision"])
+    if "progress_at" not in item or document.next is None:
+        return document
+    version = replace(document.next, progress=item["progress"], step=IngestionStep(item["progress_step"]))
+    return replace(document, next=version, updated_at=max(document.updated_at, from_millis(item["progress_at"])))

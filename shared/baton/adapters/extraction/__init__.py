@@ -1,0 +1,1 @@
+"""Text of documents in the formats of offices and the web."""

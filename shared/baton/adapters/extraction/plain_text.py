@@ -1,0 +1,57 @@
+"""Plain text in any encoding."""
+
+from __future__ import annotations
+
+import codecs
+
+from baton.adapters.extraction import refusals
+from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""Byte order marks. That of UTF-32 begins like that of UTF-16."""
+_LEGACY = "cp1252"
+"""What text is read as that is no UTF: the commonest of the older encodings, as browsers do."""
+
+
+def decoded(body: bytes, declared: str | None = None) -> str:
+    """Return a file as text, with its lines ended by line feeds. Raises ``DocumentUnreadable`` for binary content."""
+    text = _decoded(body, declared)
+    if "\0" in text:
+        raise refusals.mislabelled("text", "binary")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def extract(body: bytes) -> ExtractedText:
+    """Return the paragraphs of a text, which blank lines part."""
+    return ExtractedText(tuple(paragraphs(decoded(body))))
+
+
+def paragraphs(text: str) -> list[TextBlock]:
+    """Return the paragraphs of a text, verbatim."""
+    found: list[TextBlock] = []
+    lines: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        if line.strip():
+            lines.append(line)
+        elif lines:
+            found.append(TextBlock(BlockKind.PARAGRAPH, "\n".join(lines).strip()))
+            lines = []
+    return found
+
+
+def _decoded(body: bytes, declared: str | None) -> str:
+    for mark, encoding in _MARKS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(encoding, "replace")
+    for encoding in filter(None, (declared, "utf-8")):
+        try:
+            return body.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return body.decode(_LEGACY, "replace")

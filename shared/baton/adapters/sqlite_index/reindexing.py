@@ -1,0 +1,94 @@
+"""Embed the documents of the embedded index anew."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from baton.adapters.sqlite_index.index import FORMAT
+from baton.adapters.sqlite_index.owner_file import OwnerFile, Revision
+from baton.domain.errors import SearchUnavailable
+from baton.domain.search import IndexDocument, IndexedText, IndexName
+from baton.ports.embedder import Embedder
+from baton.ports.search_administration import Reindexed
+
+BATCH = 50
+"""Documents that are embedded and replaced together."""
+PASSES = 10
+"""Over a file that others write meanwhile."""
+
+
+class SqliteReindexing:
+    """``Reindexing`` of the files of a folder, which are searched and written meanwhile, by other processes too.
+
+    Each file is rebuilt in place. A document is replaced in one transaction, unless it has been written or deleted
+    since it was read: it is found by its words before, and by its new vectors after. A second copy of the files would
+    hide the new vectors until all are there, and would have to follow every write.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / FORMAT
+
+    async def reindex(self, index: IndexName, embedder: Embedder) -> Reindexed:
+        """See ``Reindexing``."""
+        embedded = 0
+        try:
+            for path in sorted(self._folder.glob(f"*/{index.value}*.sqlite")):
+                for _ in range(PASSES):
+                    found, replaced = await self._pass(path, embedder)
+                    embedded += replaced
+                    if not found:
+                        break
+        except (sqlite3.Error, OSError) as failure:
+            raise SearchUnavailable from failure
+        return Reindexed(index, f"{index.value} {FORMAT}", 0, embedded if embedder.dimensions else 0)
+
+    async def _pass(self, path: Path, embedder: Embedder) -> tuple[int, int]:
+        """Return how many documents of a file were of another model, and how many of them were replaced."""
+        model = embedder.name if embedder.dimensions else None
+        found = replaced = 0
+        after = ""
+        while outdated := await asyncio.to_thread(_outdated, path, model, after):
+            documents = await _embedded([each.document for each in outdated], embedder)
+            revisions = [Revision(each.digest, document) for each, document in zip(outdated, documents, strict=True)]
+            found += len(outdated)
+            replaced += await asyncio.to_thread(_revise, path, revisions)
+            after = outdated[-1].document.id
+        return found, replaced
+
+
+async def _embedded(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:
+    """Return the documents with vectors of the embedder, or without any if it is off."""
+    texts = [view.text for document in documents for view in document.views.values()]
+    vectors = iter(await embedder.embed(texts) if embedder.dimensions and texts else [])
+    return [
+        replace(
+            document,
+            views={name: IndexedText(view.text, next(vectors, None)) for name, view in document.views.items()},
+            embedder=embedder.name if embedder.dimensions else None,
+        )
+        for document in documents
+    ]
+
+
+def _outdated(path: Path, model: str | None, after: str) -> list[Revision]:
+    if not path.exists():  # its owner was forgotten
+        return []
+    file = OwnerFile(path)
+    try:
+        return file.outdated(model, after, BATCH)
+    finally:
+        file.connection.close()
+
+
+def _revise(path: Path, revisions: Sequence[Revision]) -> int:
+    if not path.exists():
+        return 0
+    file = OwnerFile(path)
+    try:
+        return file.revise(revisions)
+    finally:
+        file.connection.close()

@@ -1,0 +1,145 @@
+"""Try what an agent finds in its documents."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import ConfigDict, Field
+
+from baton.api.agents import agent_of
+from baton.api.authentication import Caller
+from baton.api.problems import responses
+from baton.api.schemas import Asked
+from baton.api.services import Services
+from baton.domain.errors import (
+    InvalidRequest,
+    MalformedJson,
+    SearchUnavailable,
+    StoreUnavailable,
+    TokenExpired,
+    Unauthorized,
+    UnknownAgent,
+)
+from baton.domain.served import TIMESTAMP, Served, Timestamp
+from baton.knowledge.knowledge_search import MAX_FOUND, FoundChunk
+from baton.memory.recall.knowledge_trial import try_knowledge
+
+router = APIRouter(prefix="/agents", tags=["knowledge"])
+
+MAX_QUERY = 20_000
+"""Characters of a query. The first 8,000 are searched."""
+
+
+class KnowledgeRequest(Asked):
+    """A question to an agent's documents."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str = Field(
+        description="Words, or a question; not blank. Operators mean nothing.", examples=["How is the pump started?"]
+    )
+    limit: int = Field(default=5, ge=1, le=MAX_FOUND, description="Items that are returned at most.")
+
+
+class KnowledgeSource(Served):
+    """Where a text stands."""
+
+    kind: str = Field(examples=["document"])
+    document_id: str = Field(examples=["doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"])
+    version: int = Field(description="Of the document.", examples=[1])
+    agent_id: str = Field(examples=["knowledge"])
+    title: str = Field(examples=["Pumps"])
+    section: str | None = Field(description="The headings above the text.", examples=["Pumps > Starting"])
+    page: int | None = Field(description="Of its beginning; null in formats without pages.", examples=[3])
+    last_page: int | None = Field(examples=[4])
+    url: str | None = Field(description="Where readers find the document.", examples=["https://example.com/pumps.pdf"])
+
+
+class KnowledgeItem(Served):
+    """A chunk of a document."""
+
+    id: str = Field(
+        description="The chunk's, as in `metadata.sources`.", examples=["doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c@1#7"]
+    )
+    text: str = Field(description="Verbatim.", examples=["Open the valve by hand before the pump starts."])
+    score: float = Field(description="Fused, from 0 to 1; it ranks the items.", examples=[0.83])
+    signals: dict[str, float] = Field(
+        description="Raw scores: cosine similarity for `meaning`, BM25 for `words`, by view.",
+        examples=[{"chunk.meaning": 0.61, "chunk.words": 4.2}],
+    )
+    date: Timestamp = Field(description="When this version of the document was made.", examples=[TIMESTAMP])
+    included: bool = Field(description="Whether it is relevant enough for a prompt.")
+    reason: str | None = Field(
+        description="Why a prompt would not get it.", examples=["below the relevance floor: 0.130 < 0.2"]
+    )
+    source: KnowledgeSource
+
+    @classmethod
+    def shown(cls, found: FoundChunk, reason: str | None) -> KnowledgeItem:
+        """Return the served form of a chunk."""
+        citation = found.citation
+        return cls(
+            id=citation.chunk_id,
+            text=found.text,
+            score=found.score,
+            signals=dict(found.signals),
+            date=found.at,
+            included=reason is None,
+            reason=reason,
+            source=KnowledgeSource(
+                kind="document",
+                document_id=citation.document_id,
+                version=citation.version,
+                agent_id=citation.agent_id,
+                title=citation.title,
+                section=citation.section,
+                page=citation.first_page,
+                last_page=citation.last_page,
+                url=citation.url,
+            ),
+        )
+
+
+class FoundKnowledge(Served):
+    """What an agent's documents say about a question."""
+
+    items: list[KnowledgeItem] = Field(description="Best first.")
+    next_cursor: str | None = Field(description="Always null: there is one page.", examples=[None])
+    note: str | None = Field(description="Why words decided alone, if they did.", examples=[None])
+
+
+@router.post(
+    "/{agent_id}/knowledge/search",
+    summary="Search an agent's documents",
+    responses=responses(
+        MalformedJson,
+        Unauthorized,
+        TokenExpired,
+        UnknownAgent,
+        InvalidRequest,
+        SearchUnavailable,
+        StoreUnavailable,
+    ),
+)
+async def search_knowledge(
+    agent_id: Annotated[str, Path(description="The agent's id.", max_length=64, examples=["knowledge"])],
+    caller: Caller,
+    services: Services,
+    asked: KnowledgeRequest,
+) -> FoundKnowledge:
+    """Return what a turn of the caller's would find in the agent's documents, without a turn.
+
+    The caller must have the agent's permissions, and gets only documents whose permission they hold.
+    """
+    agent = await agent_of(caller, services, agent_id, action="knowledge.search")
+    if not asked.query.strip():
+        raise InvalidRequest("query must hold words: it is empty or blank.")
+    if len(asked.query) > MAX_QUERY:
+        raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
+    found = await try_knowledge(services.knowledge_search, caller, agent, asked.query, limit=asked.limit)
+    return FoundKnowledge(
+        items=[KnowledgeItem.shown(each.chunk, each.reason) for each in found.items],
+        next_cursor=None,
+        note=found.words_only,
+    )

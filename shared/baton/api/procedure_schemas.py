@@ -1,0 +1,179 @@
+"""The shapes of procedures."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from baton.api.schemas import Asked
+from baton.api.turn_schemas import ContextItem
+from baton.domain.procedure import Procedure as ProcedureRecord
+from baton.domain.procedure import ProcedureScope, ProcedureStatus
+from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Served, Timestamp
+from baton.domain.triggers import MAX_TRIGGER
+
+MAX_REASON = 500
+
+STEP = {"text": "Ask which channel the alert goes to.", "condition": "skip if the user has named one"}
+CONTENT: dict[str, Any] = {
+    "name": "Slack Alert",
+    "description": "Posts an alert to a Slack channel.",
+    "triggers": ["send slack alert"],
+    "steps": [STEP, {"text": "Post the alert."}],
+    "allowedTools": ["slack_post"],
+}
+
+
+class ProcedureStep(Served):
+    """One step."""
+
+    text: str = Field(examples=[STEP["text"]])
+    condition: str | None = Field(description="When it is (not) taken.", examples=[STEP["condition"]])
+
+
+class ProcedureSource(Served):
+    """What a procedure was made of."""
+
+    thread_id: str = Field(examples=[THREAD_ID])
+    run_id: str | None = Field(description="The run that completed the task.", examples=[RUN_ID])
+    workflow_id: str | None = Field(description="The workflow that made it.", examples=[None])
+    message_ids: tuple[str, ...] = Field(examples=[["m-1"]])
+
+
+class Procedure(Served):
+    """A version of a procedure."""
+
+    id: str = Field(description="The same in all versions; made of its name.", examples=["slack-alert"])
+    agent_id: str = Field(
+        description="The agent that follows it; of one for all agents, the agent that it was made for.",
+        examples=["assistant"],
+    )
+    scope: ProcedureScope = Field(description="`tenant`: all agents of the tenant follow it.")
+    version: int = Field(description="From 1.", examples=[2])
+    status: ProcedureStatus = Field(description="Turns follow `approved` versions only.")
+    name: str = Field(examples=[CONTENT["name"]])
+    description: str = Field(examples=[CONTENT["description"]])
+    triggers: tuple[str, ...] = Field(examples=[CONTENT["triggers"]])
+    steps: tuple[ProcedureStep, ...]
+    allowed_tools: tuple[str, ...] = Field(
+        description="The tools that its steps may use; empty for all of the agent.", examples=[["slack_post"]]
+    )
+    source: ProcedureSource | None = Field(
+        description="Null if it was written by hand, and for callers without `procedure:approve`."
+    )
+    created_by: str = Field(examples=["alice"])
+    created_at: Timestamp = Field(examples=[TIMESTAMP])
+    decided_by: str | None = Field(description="Who approved, rejected or retired it last.", examples=["bob"])
+    decided_at: Timestamp | None = Field(examples=[TIMESTAMP])
+    reason: str | None = Field(description="Why it was rejected or retired.", examples=[None])
+    used: int = Field(description="Turns that followed this version.", examples=[12])
+    went_well: int = Field(description="Those of them that went well.", examples=[11])
+
+    @classmethod
+    def shown(cls, record: ProcedureRecord, **more: Any) -> Any:
+        """Return the served form of a version."""
+        draft = record.draft
+        return cls.of(
+            record,
+            name=draft.name,
+            description=draft.description,
+            triggers=draft.triggers,
+            steps=draft.steps,
+            allowed_tools=draft.allowed_tools,
+            **more,
+        )
+
+
+class ProcedureWithVersions(Procedure):
+    """A version of a procedure, and all of them, newest first."""
+
+    versions: list[Procedure]
+    next_cursor: str | None = Field(
+        description="Pass it as `cursor` to get older versions; null on the last page.", examples=[None]
+    )
+
+
+class StepRequest(Asked):
+    """One step."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(max_length=1000)
+    condition: str | None = Field(default=None, max_length=300)
+
+
+class _Content(Asked):
+    """What a procedure says."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [CONTENT]})
+
+    name: str = Field(max_length=64)
+    description: str = Field(max_length=1024)
+    triggers: list[str] = Field(
+        min_length=1,
+        max_length=20,
+        description=f"Phrases and patterns, each of at most {MAX_TRIGGER} characters.",
+        examples=[CONTENT["triggers"]],
+    )
+    steps: list[StepRequest] = Field(min_length=1, max_length=50)
+    allowed_tools: list[str] = Field(default_factory=list, max_length=50)
+
+    def fields(self) -> dict[str, Any]:
+        """Return the content by the names of ``domain.procedure.draft_from``."""
+        return self.model_dump(include=set(_Content.model_fields))
+
+
+class ProcedureRequest(_Content):
+    """A procedure to save as pending."""
+
+    scope: Literal["agent", "tenant"] = Field(default="agent", description="`tenant`: for all agents of the tenant.")
+
+
+class ProcedureChange(_Content):
+    """The whole content of a procedure's next version."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{**CONTENT, "version": 1}]})
+
+    version: int = Field(ge=1, description="The version that was changed, which must be the newest.", examples=[1])
+
+
+class Approval(Asked):
+    """A version to approve."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"version": 1}]})
+
+    version: int = Field(ge=1, description="The version that the caller has read.", examples=[1])
+
+
+class Rejection(Asked):
+    """A version to reject, and why."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"version": 1, "reason": "Ask for the channel first."}]}
+    )
+
+    version: int = Field(ge=1, description="The version that the caller has read.", examples=[1])
+    reason: str = Field(min_length=1, max_length=MAX_REASON, examples=["Ask for the channel first."])
+
+
+class MatchRequest(Asked):
+    """A message to try."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"query": "Send a Slack alert to the team", "limit": 5}]}
+    )
+
+    query: str = Field(description="As a user would say it; not blank.", examples=["Send a Slack alert to the team"])
+    limit: int = Field(default=10, ge=1, le=50, description="Procedures that are returned at most.")
+
+
+class ProcedureMatches(Served):
+    """What a turn would find for a message, best first."""
+
+    items: list[ContextItem] = Field(
+        description="As in the record of a turn: `included` is the one that would be followed; `signals` are `trigger` "
+        "(1) and `meaning` (cosine similarity)."
+    )
+    next_cursor: None = None
+    error: str | None = Field(description="Why meaning was not compared.", examples=[None])

@@ -1,0 +1,83 @@
+"""The agents that exist for one tenant at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import UnknownAgent
+from baton.domain.identity import Scope
+from baton.domain.thread import Thread
+from baton.ports.agent_catalog import AgentCatalog
+
+
+class AgentDirectory:
+    """The agents that ship with the deployment and a tenant's own. It never changes, so a run sees one state of them.
+
+    For a caller who lacks a permission of an agent, that agent does not exist. Where both have an id, the agent that
+    ships has it.
+    """
+
+    def __init__(self, shipped: AgentCatalog, own: Mapping[str, AgentDefinition]) -> None:
+        self._shipped = shipped
+        self._own = own
+
+    def describe(self, agent_id: str) -> AgentDefinition | None:
+        """Return the definition for display in a thread, whatever the caller's permissions."""
+        return self._shipped.get(agent_id) or self._own.get(agent_id)
+
+    def all(self) -> list[AgentDefinition]:
+        """Return every agent, by id."""
+        found = self._shipped.all()
+        if not self._own:
+            return found
+        taken = {agent.id for agent in found}
+        own = [agent for agent in self._own.values() if agent.id not in taken]
+        return sorted([*found, *own], key=lambda agent: agent.id)
+
+    def visible(self, scope: Scope) -> list[AgentDefinition]:
+        """Return every agent the caller may talk to, by id."""
+        return [agent for agent in self.all() if not missing_permissions(scope, agent)]
+
+    def get(self, scope: Scope, agent_id: str) -> AgentDefinition:
+        """Return one agent. Raises ``UnknownAgent`` if there is none or the caller lacks a permission."""
+        agent = self.describe(agent_id)
+        if agent is None:
+            raise UnknownAgent
+        for permission in missing_permissions(scope, agent):
+            raise UnknownAgent(permission=permission)
+        return agent
+
+    def for_new_thread(self, scope: Scope, agent_id: str | None) -> AgentDefinition:
+        """Return the main agent of a new conversation. Raises ``UnknownAgent``."""
+        agent = self.get(scope, agent_id or self._shipped.default_main().id)
+        if not agent.main:
+            raise UnknownAgent("A conversation cannot begin with this agent.")
+        return agent
+
+    def check_main(self, scope: Scope, thread: Thread) -> None:
+        """Raise ``UnknownAgent`` unless the caller may talk to the thread's main agent."""
+        self.get(scope, thread.agent_id)
+
+    def main(self, thread: Thread) -> AgentDefinition:
+        """Return the thread's main agent, or the default one if it is there no more."""
+        return self.describe(thread.agent_id) or self._shipped.default_main()
+
+    def answering(self, thread: Thread) -> AgentDefinition:
+        """Return the active agent of a thread, or the default one if it is there no more."""
+        return self.describe(thread.active_agent_id) or self._shipped.default_main()
+
+    def sub_agents(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
+        """Return the agents that ``agent`` may ask on behalf of the caller."""
+        asked = (self.describe(agent_id) for agent_id in agent.sub_agents if agent_id != agent.id)
+        return [other for other in asked if other is not None and not missing_permissions(scope, other)]
+
+
+def gone(agent_id: str) -> AgentDefinition:
+    """Return a placeholder for an agent that is there no more, for messages about it."""
+    return AgentDefinition(id=agent_id, name=agent_id, description="No longer here.", system_prompt="-")
+
+
+def missing_permissions(scope: Scope, agent: AgentDefinition) -> list[str]:
+    """Return the permissions of an agent that the caller lacks."""
+    return [permission for permission in agent.required_permissions if not scope.has(permission)]

@@ -1,0 +1,56 @@
+"""A tenant's own agents: every change is a version, and one list says which version of each agent is the newest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+MAX_COMMENT = 300
+"""Characters of the comment on a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentVersion:
+    """One state of a tenant's agent. It never changes."""
+
+    agent_id: str
+    number: int
+    """From 1. A deletion has a number too, and numbers go on where a deleted agent is made again."""
+    values: Mapping[str, Any] | None
+    """The definition's fields, as an agent's file has them; None: the agent was deleted."""
+    created_by: str
+    created_at: datetime
+    comment: str | None = None
+    restores: int | None = None
+    """The older version that this one repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEntry:
+    """The newest version of one agent."""
+
+    number: int
+    size: int
+    """Characters of its definition as JSON; 0 if it is deleted."""
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the agent is there no more. Its versions are kept."""
+        return self.size == 0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentList:
+    """The newest version of each of a tenant's agents, at one moment."""
+
+    revision: int = 0
+    """Grows with every change; 0 before the first."""
+    entries: Mapping[str, AgentEntry] = field(default_factory=dict)
+    """By the agent's id, deleted agents included."""
+
+    @property
+    def present(self) -> Mapping[str, AgentEntry]:
+        """The agents that are not deleted."""
+        return {agent_id: entry for agent_id, entry in self.entries.items() if not entry.is_deleted}

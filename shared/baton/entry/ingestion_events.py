@@ -1,0 +1,72 @@
+"""Events of the function that ingests documents: stored objects, and the steps of its state machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton.domain.document import DocumentFormat, DocumentRef
+from baton.knowledge.cleaning import Cleaning
+from baton.knowledge.ingestion import Ingestion, Part
+from baton.knowledge.ingestion_starts import IngestionStarts
+
+Event = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestionEvents:
+    """Carries out what events ask for. Answers contain no content: a state has at most 256 KB."""
+
+    starts: IngestionStarts
+    ingestion: Ingestion
+    cleaning: Cleaning
+
+    async def stored(self, event: Event) -> dict[str, Any]:
+        """Start the pipeline for the object of an "Object Created" event of S3."""
+        ref = await self.starts.uploaded(event["detail"]["object"]["key"])
+        return {"started": ref is not None}
+
+    async def step(self, event: Event) -> dict[str, Any]:
+        """Carry out a step of the state machine. Unknown ones raise ``ValueError``."""
+        ref = document_of(event)
+        match event["step"]:
+            case "check":
+                return await self._check(ref)
+            case "extract":
+                first, last = event["part"]
+                part = Part(DocumentFormat(event["format"]), (first, last), event["index"], event["count"])
+                await self.ingestion.extract(ref, part)
+                return {}
+            case "chunk":
+                batches = await self.ingestion.chunk(ref, event["parts"])
+                return {"next": "index" if batches else "clean", "batches": list(range(batches)), "count": batches}
+            case "index":
+                await self.ingestion.index(ref, event["batch"], event["count"])
+                return {}
+            case "activate":
+                await self.ingestion.activate(ref)
+                return {}
+            case "clean":
+                seconds = await self.cleaning.clean(ref)
+                # One second more, because states wait for whole ones.
+                return {"next": "wait" if seconds else "done", "waitSeconds": int(seconds) + 1}
+            case "fail":
+                await self.ingestion.fail(ref, event.get("error", ""))
+                return {}
+        raise ValueError(f"There is no step {event['step']!r}.")
+
+    async def _check(self, ref: DocumentRef) -> dict[str, Any]:
+        checked = await self.ingestion.check(ref)
+        if checked.is_waiting:
+            return {"next": "done"}
+        if checked.form is None:
+            return {"next": "clean"}
+        parts = [list(part) for part in checked.parts]
+        return {"next": "extract", "format": checked.form.value, "parts": parts, "count": len(parts)}
+
+
+def document_of(event: Event) -> DocumentRef:
+    """Return the version that a step's event is about: the input of its execution."""
+    given = event["document"]
+    return DocumentRef(given["tenantId"], given["agentId"], given["documentId"], given["version"])

@@ -1,0 +1,1 @@
+"""What agents know from documents: how documents are divided, indexed and found."""

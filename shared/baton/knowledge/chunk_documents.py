@@ -1,0 +1,87 @@
+"""The documents of the index that a document's chunks become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from baton.domain.document import Document, DocumentVersion, chunk_source_id
+from baton.domain.extracted import Chunk
+from baton.domain.search import IndexDocument, IndexedText, Vector
+from baton.knowledge.passages import MAX_PASSAGES, passages_of
+
+CHUNK = "chunk"
+"""The kind of the documents, and the name of the view with the whole chunk."""
+PASSAGES = tuple(f"passage{number}" for number in range(1, MAX_PASSAGES + 1))
+"""The views with its passages."""
+MAX_TITLE = 200
+"""Characters of a document's title in front of each text."""
+
+
+def chunk_texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
+    """Return the texts of chunks that are embedded, several a chunk: with title, headings and table header in front."""
+    return [text for chunk in chunks for text in _embedded(_views(document.title, chunk)).values()]
+
+
+def chunk_documents(
+    document: Document,
+    version: DocumentVersion,
+    chunks: Sequence[Chunk],
+    vectors: Sequence[Vector | None],
+    embedder: str | None,
+) -> list[IndexDocument]:
+    """Return what the index holds of the chunks of a version.
+
+    ``vectors`` are those of ``chunk_texts``, or none at all if texts are not embedded.
+    """
+    source_id = chunk_source_id(document.id, version.number)
+    views = [_views(document.title, chunk) for chunk in chunks]
+    names = [(place, name) for place, each in enumerate(views) for name in _embedded(each)]
+    given = dict(zip(names, vectors, strict=True)) if vectors else {}
+    indexed = [
+        {name: IndexedText(text, given.get((place, name))) for name, text in each.items()}
+        for place, each in enumerate(views)
+    ]
+    return [
+        IndexDocument(
+            id=f"{source_id}#{chunk.ordinal}",
+            source_id=source_id,
+            kind=CHUNK,
+            views=each,
+            at=version.created_at,
+            agent_id=document.agent_id,
+            required_permission=document.required_permission,
+            embedder=embedder if any(view.vector is not None for view in each.values()) else None,
+            fields=_fields(document, version, chunk),
+        )
+        for chunk, each in zip(chunks, indexed, strict=True)
+    ]
+
+
+def _views(title: str, chunk: Chunk) -> dict[str, str]:
+    """Return the searched texts of a chunk by view."""
+    # The heading of a file often repeats its title.
+    path = [heading for heading in chunk.headings if heading.casefold() != title.casefold()]
+    head = [" > ".join([title[:MAX_TITLE], *path]), *([chunk.table_header] if chunk.table_header else ())]
+    texts = {CHUNK: chunk.text} | dict(zip(PASSAGES, passages_of(chunk.text), strict=False))
+    return {name: "\n".join([*head, text]) for name, text in texts.items()}
+
+
+def _embedded(views: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the views that have vectors: the passages, or else the whole chunk."""
+    return {name: text for name, text in views.items() if name != CHUNK} or views
+
+
+def _fields(document: Document, version: DocumentVersion, chunk: Chunk) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "text": chunk.text,
+        "title": document.title,
+        "section": chunk.section,
+        "first_page": chunk.first_page,
+        "last_page": chunk.last_page,
+        "url": document.url,
+        "document_id": document.id,
+        "version": version.number,
+        "ordinal": chunk.ordinal,
+    }
+    return {name: value for name, value in fields.items() if value is not None}

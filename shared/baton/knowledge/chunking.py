@@ -1,0 +1,106 @@
+"""Dividing a document into chunks: along headings, paragraphs and sentences, within bounds of size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+from baton.domain.extracted import Chunk, ExtractedText
+from baton.knowledge.text_units import MAX_UNIT, MIN_UNIT, Border, Unit, units_of
+
+MIN_CHUNK = 800
+"""Characters that a chunk should have. Only a whole document may have less, and a chunk whose neighbours are full."""
+TARGET_CHUNK = 1_200
+MAX_CHUNK = 1_600
+"""Characters that no chunk exceeds."""
+MIN_BEFORE_HEADING = 8
+"""Characters after which a heading may begin a chunk."""
+
+CUT_COSTS: Mapping[Border, float] = {
+    Border.HEADING: 0.0,
+    Border.BLOCK: 0.1,
+    Border.ITEM: 0.15,
+    Border.SENTENCE: 0.25,
+    Border.LINE: 0.8,
+    Border.INSIDE: 1.0,
+    Border.AFTER_HEADING: 2.0,
+}
+"""What a cut costs at each border, beside what the sizes cost that it makes."""
+TOO_SHORT_COST = 4.0
+"""What a chunk costs that is shorter than ``MIN_CHUNK``, more the shorter it is."""
+
+
+def chunks_of(texts: Sequence[ExtractedText]) -> list[Chunk]:
+    """Divide the text of a document, given in the order of its parts, into chunks.
+
+    Every character of the text but white space is in exactly one chunk, in the order of reading. Of all divisions into
+    chunks of at most ``MAX_CHUNK`` characters the cheapest is chosen: cuts stand at headings rather than in paragraphs,
+    sentences stay whole where they can, and sizes are near ``TARGET_CHUNK``.
+    """
+    units = list(units_of(texts))
+    chunks: list[Chunk] = []
+    for start, end in _division(units):
+        chunk = _chunk(len(chunks), units[start:end])
+        if chunk.text:
+            chunks.append(chunk)
+    return chunks
+
+
+def _division(units: Sequence[Unit]) -> list[tuple[int, int]]:
+    """Return the ranges of units that make up the chunks: the shortest path over all cuts."""
+    ends = list(accumulate((len(unit.separator) + len(unit.text) for unit in units), initial=0))
+    cuts = _possible_cuts(units)
+    costs, begins = [0.0], [0]
+    for place, end in enumerate(cuts[1:], 1):
+        best, best_place = float("inf"), place - 1
+        for before in range(place - 1, -1, -1):
+            start = cuts[before]
+            size = ends[end] - ends[start] - len(units[start].separator)
+            if size > MAX_CHUNK:
+                break
+            cost = costs[before] + _size_cost(size) + (CUT_COSTS[units[start].border] if start else 0.0)
+            if cost < best:
+                best, best_place = cost, before
+        costs.append(best)
+        begins.append(best_place)
+    ranges, place = [], len(cuts) - 1
+    while place > 0:
+        ranges.append((cuts[begins[place]], cuts[place]))
+        place = begins[place]
+    return ranges[::-1]
+
+
+def _possible_cuts(units: Sequence[Unit]) -> list[int]:
+    """Return the places between units where cuts may be; at least a few characters apart, so that they are not many."""
+    cuts, size = [0], 0
+    for place, unit in enumerate(units):
+        least = MIN_BEFORE_HEADING if unit.border is Border.HEADING else MIN_UNIT
+        if place and (size >= least or size + len(unit.separator) + len(unit.text) > MAX_UNIT):
+            cuts.append(place)
+            size = 0
+        size += len(unit.separator) + len(unit.text)
+    return [*cuts, len(units)] if units else [0]
+
+
+def _size_cost(size: int) -> float:
+    # Each chunk costs something, so that two near the target are better than three.
+    cost = 0.2 + ((size - TARGET_CHUNK) / TARGET_CHUNK) ** 2
+    return cost + TOO_SHORT_COST * (MIN_CHUNK - size) / MIN_CHUNK if size < MIN_CHUNK else cost
+
+
+def _chunk(ordinal: int, units: Sequence[Unit]) -> Chunk:
+    text = "".join((unit.separator if index else "") + unit.text for index, unit in enumerate(units))
+    pages = [unit.page for unit in units if unit.page is not None]
+    characters: Counter[tuple[str, ...]] = Counter()
+    for unit in units:
+        characters[unit.headings] += len(unit.text)
+    headings = max(characters, key=lambda path: characters[path]) if characters else ()
+    return Chunk(
+        ordinal,
+        text.rstrip().lstrip("\r\n"),
+        headings,
+        min(pages, default=None),
+        max(pages, default=None),
+        units[0].table_header,
+    )

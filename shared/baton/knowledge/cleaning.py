@@ -1,0 +1,66 @@
+"""Removing what versions of documents leave behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from baton.domain.document import Document, DocumentRef, chunk_source_id
+from baton.domain.errors import StoreUnavailable
+from baton.domain.search import IndexName, SearchFilter
+from baton.knowledge.document_records import MAX_TRIES, DocumentRecords, scope_of
+from baton.ports.clock import Clock
+from baton.ports.documents import DocumentFiles
+from baton.ports.search_index import SearchIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """The last step of the state machine ``ingest_document``. It runs for a deleted document too."""
+
+    records: DocumentRecords
+    files: DocumentFiles
+    search: SearchIndex
+    clock: Clock
+    wait: timedelta
+    """How long a worker may live that still writes chunks of a version that is stale."""
+
+    async def clean(self, ref: DocumentRef) -> float:
+        """Remove the chunks and files of stale versions; return the seconds after which to do so again, or 0.
+
+        The second time is after every worker has ended that might have written more in the meantime. Only then are
+        the versions, and the record of a deleted document, forgotten.
+        """
+        for _ in range(MAX_TRIES):
+            document = await self.records.get(ref)
+            if document is None:
+                return 0
+            await self._remove(ref, document)
+            seconds = await self._settle(ref, document)
+            if seconds is not None:
+                return seconds
+        raise StoreUnavailable
+
+    async def _remove(self, ref: DocumentRef, document: Document) -> None:
+        scope = scope_of(ref)
+        for version in document.stale:
+            source = SearchFilter(agent_id=document.agent_id, source_id=chunk_source_id(document.id, version))
+            await self.search.delete(scope, IndexName.KNOWLEDGE, source)
+            await self.files.remove(scope, document, version, with_original=True)
+        if document.active is not None and document.deleted_at is None:
+            await self.files.remove(scope, document, document.active.number, with_original=False)
+
+    async def _settle(self, ref: DocumentRef, document: Document) -> float | None:
+        """Record what was done; None if the record was changed meanwhile."""
+        scope, now = scope_of(ref), self.clock.now()
+        if document.stale and document.cleaned_at is None:
+            saved = await self.records.documents.save(scope, replace(document, cleaned_at=now))
+            return self.wait.total_seconds() if saved is not None else None
+        if document.cleaned_at is not None and (left := document.cleaned_at + self.wait - now) > timedelta():
+            return left.total_seconds()
+        if document.deleted_at is not None:
+            return 0 if await self.records.documents.remove(scope, document) else None
+        cleaned = document.cleaned(document.stale)
+        if cleaned == document or await self.records.documents.save(scope, cleaned) is not None:
+            return 0
+        return None

@@ -1,0 +1,55 @@
+"""Changes of a document's record, each on condition that nobody else changed it in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from baton.domain.document import Document, DocumentRef, VersionStatus
+from baton.domain.errors import StoreUnavailable
+from baton.domain.identity import Scope
+from baton.ports.documents import DocumentStore
+
+MAX_TRIES = 8
+"""Attempts to change a record while others change it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecords:
+    """Reads and changes records for the pipeline, which acts in a document's tenant as no user in particular."""
+
+    documents: DocumentStore
+
+    async def get(self, ref: DocumentRef) -> Document | None:
+        return await self.documents.get(scope_of(ref), ref.agent_id, ref.document_id)
+
+    async def change(self, ref: DocumentRef, change: Callable[[Document], Document | None]) -> Document | None:
+        """Store what ``change`` makes of the record as it is now, and return it; None if it returned None.
+
+        Raises ``StoreUnavailable``, also if others change the record all the time.
+        """
+        for _ in range(MAX_TRIES):
+            document = await self.get(ref)
+            changed = change(document) if document is not None else None
+            if changed is None:
+                return None
+            saved = await self.documents.save(scope_of(ref), changed)
+            if saved is not None:
+                return saved
+        raise StoreUnavailable
+
+
+def scope_of(ref: DocumentRef) -> Scope:
+    """Return the scope in which the pipeline works."""
+    return Scope(ref.tenant_id, "~ingestion")
+
+
+def is_in_progress(document: Document | None, version: int, *statuses: VersionStatus) -> bool:
+    """Return whether the version is the newest one of a document that exists, with one of the statuses."""
+    return (
+        document is not None
+        and document.deleted_at is None
+        and document.next is not None
+        and document.next.number == version
+        and document.next.status in statuses
+    )

@@ -1,0 +1,287 @@
+"""The pipeline that makes an uploaded document part of an agent's knowledge, step by step.
+
+The record decides. A step does nothing for a version that is not in progress any more: it was deleted, has failed, or a
+newer one has come. Every step may run twice, in any order, and die at any write. What a version has left behind is in
+its document's list of stale versions from the moment on in which it cannot become active any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.document import (
+    MAX_DOCUMENT_BYTES,
+    MAX_PAGE_ERRORS,
+    UPLOAD_WAIT,
+    Document,
+    DocumentFormat,
+    DocumentRef,
+    DocumentVersion,
+    IngestionStep,
+    VersionStatus,
+    chunk_source_id,
+)
+from baton.domain.errors import DocumentUnreadable, EmbedderUnavailable, StoreUnavailable, error_classes
+from baton.domain.extracted import Chunk, ExtractedText
+from baton.domain.metrics import Metric, count
+from baton.domain.search import IndexName, SearchFilter, Vector
+from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+from baton.knowledge.chunking import chunks_of
+from baton.knowledge.document_records import DocumentRecords, is_in_progress, scope_of
+from baton.knowledge.ingestion_files import (
+    batch_name,
+    batches_of,
+    packed_chunks,
+    packed_text,
+    part_name,
+    unpacked_chunks,
+    unpacked_text,
+)
+from baton.off_loop import LARGE, off_loop
+from baton.ports.clock import Clock
+from baton.ports.documents import ORIGINAL, DocumentFiles, TextExtractor
+from baton.ports.embedder import Embedder
+from baton.ports.search_index import SearchIndex
+
+logger = Logger(child=True)
+
+CHECKED, EXTRACTED, CHUNKED, INDEXED = 2, 30, 35, 95
+"""Percent of the progress that are reached after these steps. The rest is the activation."""
+MAX_TITLE = 200
+"""Characters of a title that a document gives itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a document that is extracted on its own."""
+
+    form: DocumentFormat
+    pages: tuple[int, int]
+    """First and last."""
+    index: int
+    """From 0."""
+    count: int
+    """The number of all parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the first step found. No parts: there is nothing to ingest (any more)."""
+
+    form: DocumentFormat | None = None
+    parts: tuple[tuple[int, int], ...] = ()
+    is_waiting: bool = False
+    """Whether the content is still to be uploaded, so that nothing is to be cleaned either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingestion:
+    """The steps of the state machine ``ingest_document`` that lead to an active version.
+
+    They raise what their ports raise, to be repeated. What is wrong with a document is no exception: its version is
+    then failed, with the reason.
+    """
+
+    records: DocumentRecords
+    files: DocumentFiles
+    extractor: TextExtractor
+    search: SearchIndex
+    embedder: Embedder
+    clock: Clock
+
+    async def check(self, ref: DocumentRef) -> Checked:
+        """Find out whether the content is what was announced and can be read, and divide it into parts."""
+        document = await self.records.get(ref)
+        if document is None or not is_in_progress(
+            document, ref.version, VersionStatus.WAITING, VersionStatus.PROCESSING
+        ):
+            return Checked()
+        version = document.latest
+        body = await self.files.read(scope_of(ref), document, ref.version, ORIGINAL)
+        if body is None:
+            if version.status is VersionStatus.WAITING and self.clock.now() < version.created_at + UPLOAD_WAIT:
+                return Checked(is_waiting=True)
+            await self._fail(ref, "document_not_uploaded", "The content was not uploaded in time. Create it again.")
+            return Checked()
+        digest = hashlib.sha256(body).hexdigest()
+        try:
+            _check_content(version, body, digest)
+            form = await off_loop(LARGE, self.extractor.detect, body, version.name, version.content_type)
+            parts = await off_loop(LARGE, self.extractor.parts, body, form)
+        except DocumentUnreadable as problem:
+            await self._fail(ref, problem.reason, problem.detail)
+            return Checked()
+
+        def begin(document: Document) -> Document | None:
+            if not is_in_progress(document, ref.version, VersionStatus.WAITING):
+                return None
+            version = replace(
+                document.latest,
+                status=VersionStatus.PROCESSING,
+                sha256=digest,
+                size=len(body),
+                step=IngestionStep.CHECK,
+                progress=CHECKED,
+            )
+            return document.begun(version, self.clock.now())
+
+        await self.records.change(ref, begin)
+        return Checked(form, tuple(parts)) if await self._current(ref) is not None else Checked()
+
+    async def extract(self, ref: DocumentRef, part: Part) -> None:
+        """Keep the text of one part."""
+        document = await self._current(ref)
+        if document is None:
+            return
+        body = await self.files.read(scope_of(ref), document, ref.version, ORIGINAL)
+        if body is None or hashlib.sha256(body).hexdigest() != document.latest.sha256:
+            await self._fail(ref, "document_changed", "The content was changed while it was read. Upload it again.")
+            return
+        try:
+            text = await off_loop(LARGE, self.extractor.extract, body, part.form, part.pages)
+        except DocumentUnreadable as problem:
+            await self._fail(ref, problem.reason, problem.detail)
+            return
+        packed = await off_loop(LARGE, packed_text, text)
+        await self.files.write(scope_of(ref), document, ref.version, part_name(part.index), packed)
+        percent = CHECKED + (EXTRACTED - CHECKED) * (part.index + 1) // part.count
+        await self._note(ref, IngestionStep.EXTRACT, percent)
+
+    async def chunk(self, ref: DocumentRef, parts: int) -> int:
+        """Divide the text of all parts into chunks; return the number of batches, 0 if there is nothing to index."""
+        document = await self._current(ref)
+        if document is None:
+            return 0
+        texts = [await self._part(ref, document, index) for index in range(parts)]
+        chunks = await off_loop(LARGE, chunks_of, texts)
+        errors = [error for text in texts for error in text.page_errors]
+        if not chunks:
+            reason = errors[0].message if errors else "It may have been scanned: upload one with a text layer."
+            await self._fail(ref, "document_without_text", f"The document has no text that can be read. {reason}")
+            return 0
+        batches = batches_of(chunks)
+        for index, batch in enumerate(batches):
+            body = await off_loop(LARGE, packed_chunks, batch)
+            await self.files.write(scope_of(ref), document, ref.version, batch_name(index), body)
+
+        def describe(document: Document) -> Document | None:
+            if not is_in_progress(document, ref.version, VersionStatus.PROCESSING):
+                return None
+            version = replace(
+                document.latest,
+                pages=next((text.pages for text in texts if text.pages is not None), None),
+                chunks=len(chunks),
+                page_errors=tuple(errors[:MAX_PAGE_ERRORS]),
+                page_error_count=len(errors),
+                step=IngestionStep.CHUNK,
+                progress=max(CHUNKED, document.latest.progress),
+            )
+            titled = replace(document, title=_title(document, texts))
+            return titled.begun(version, self.clock.now())
+
+        return len(batches) if await self.records.change(ref, describe) is not None else 0
+
+    async def index(self, ref: DocumentRef, batch: int, batches: int) -> None:
+        """Embed one batch of chunks and put it into the index."""
+        document = await self._current(ref)
+        if document is None:
+            return
+        body = await self.files.read(scope_of(ref), document, ref.version, batch_name(batch))
+        if body is None:
+            raise StoreUnavailable("A step came before the one that it needs.")
+        chunks = await unpacked_chunks(body)
+        vectors = await self._embedded(document, chunks)
+        if await self._current(ref) is None:  # embedding takes long
+            return
+        embedder = self.embedder.name if self.embedder.dimensions else None
+        documents = chunk_documents(document, document.latest, chunks, vectors, embedder)
+        await self.search.put(scope_of(ref), IndexName.KNOWLEDGE, documents)
+        await self._note(ref, IngestionStep.INDEX, CHUNKED + (INDEXED - CHUNKED) * (batch + 1) // batches)
+
+    async def activate(self, ref: DocumentRef) -> None:
+        """Let turns use the version from now on, in place of the one before. All of it must be in the index."""
+        document = await self._current(ref)
+        if document is None:
+            return
+        source = SearchFilter(agent_id=ref.agent_id, source_id=chunk_source_id(ref.document_id, ref.version))
+        indexed = await self.search.count(scope_of(ref), IndexName.KNOWLEDGE, source)
+        if not document.latest.chunks or indexed != document.latest.chunks:
+            raise StoreUnavailable("A step came before the one that it needs.")
+
+        def swap(document: Document) -> Document | None:
+            if not is_in_progress(document, ref.version, VersionStatus.PROCESSING):
+                return None
+            now = self.clock.now()
+            version = replace(document.latest, status=VersionStatus.READY, step=None, progress=100, ended_at=now)
+            return document.activated(version, now)
+
+        await self.records.change(ref, swap)
+
+    async def fail(self, ref: DocumentRef, error: str) -> None:
+        """Fail the version because a step could not be carried out; ``error`` is the name of its last exception."""
+        known = {cls.__name__: cls for cls in error_classes() if cls.retryable}
+        if error in known:
+            await self._fail(ref, known[error].code, "It could not be processed at the moment. Upload it again later.")
+        else:
+            await self._fail(ref, "document_not_processed", "The document could not be processed in the time it has.")
+        logger.error("document not ingested", document_id=ref.document_id, version=ref.version, error=error)
+        count(Metric.DOCUMENTS_FAILED)
+
+    async def _fail(self, ref: DocumentRef, code: str, message: str) -> None:
+        def end(document: Document) -> Document | None:
+            if not is_in_progress(document, ref.version, VersionStatus.WAITING, VersionStatus.PROCESSING):
+                return None
+            now = self.clock.now()
+            failed = replace(
+                document.latest, status=VersionStatus.FAILED, error_code=code, error=message, step=None, ended_at=now
+            )
+            return document.failed(failed, now)
+
+        await self.records.change(ref, end)
+
+    async def _current(self, ref: DocumentRef) -> Document | None:
+        """Return the document if the version is still in progress."""
+        document = await self.records.get(ref)
+        return document if is_in_progress(document, ref.version, VersionStatus.PROCESSING) else None
+
+    async def _part(self, ref: DocumentRef, document: Document, index: int) -> ExtractedText:
+        body = await self.files.read(scope_of(ref), document, ref.version, part_name(index))
+        if body is None:
+            raise StoreUnavailable("A step came before the one that it needs.")
+        return await unpacked_text(body)
+
+    async def _embedded(self, document: Document, chunks: Sequence[Chunk]) -> Sequence[Vector | None]:
+        if not self.embedder.dimensions:  # switched off: texts are found by their words
+            return []
+        texts = chunk_texts(document, chunks)
+        vectors = await self.embedder.embed(texts)
+        if len(vectors) != len(texts):
+            raise EmbedderUnavailable
+        return vectors
+
+    async def _note(self, ref: DocumentRef, step: IngestionStep, percent: int) -> None:
+        await self.records.documents.note_progress(scope_of(ref), ref, step, percent, self.clock.now())
+
+
+def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:
+    if not body:
+        raise DocumentUnreadable("document_empty", "The file has no content. Upload one that has.")
+    if len(body) > MAX_DOCUMENT_BYTES:
+        limit = MAX_DOCUMENT_BYTES // (1024 * 1024)
+        raise DocumentUnreadable("document_too_large", f"A document may have at most {limit} MiB.")
+    if version.sha256 is not None and version.sha256.lower() != digest:
+        raise DocumentUnreadable(
+            "document_checksum", "The content has another checksum than the announced one. Upload it again."
+        )
+
+
+def _title(document: Document, texts: Sequence[ExtractedText]) -> str:
+    """Return the title that a document gives itself, if it has only the name of its file as yet."""
+    own = next((text.title for text in texts if text.title and text.title.strip()), None)
+    if own is None or document.title != document.latest.name:
+        return document.title
+    return " ".join(own.split())[:MAX_TITLE]

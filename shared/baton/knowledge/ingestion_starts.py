@@ -1,0 +1,98 @@
+"""Starting the pipeline: for an upload, and again for what has stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.document import (
+    MAX_ATTEMPTS,
+    STEP_WAIT,
+    Document,
+    DocumentRef,
+    VersionStatus,
+    original_of_key,
+)
+from baton.domain.metrics import Metric, count
+from baton.knowledge.document_records import DocumentRecords
+from baton.ports.clock import Clock
+from baton.ports.documents import Ingestions
+
+logger = Logger(child=True)
+
+
+@dataclass(frozen=True, slots=True)
+class IngestionStarts:
+    """Starts ``ingest_document``."""
+
+    records: DocumentRecords
+    ingestions: Ingestions
+    clock: Clock
+
+    async def uploaded(self, key: str) -> DocumentRef | None:
+        """Start the pipeline for the content that was stored under ``key``; do nothing for another object."""
+        ref = original_of_key(key)
+        if ref is not None:
+            await self.ingestions.start(ref, attempt=0)
+        return ref
+
+    async def resume(self, *, seconds: float) -> int:
+        """Start the pipeline again where it has stopped or was never started, for at most ``seconds``.
+
+        Return how often. A failure of one document does not stop the others; it stays due.
+        """
+        loop = asyncio.get_running_loop()
+        deadline, started = loop.time() + seconds, 0
+        async for ref in self.records.documents.due(self.clock.now()):
+            if loop.time() >= deadline:
+                count(Metric.SWEEPS_UNFINISHED)
+                break
+            try:
+                started += await self._resume(ref)
+            except Exception:
+                logger.exception("document not resumed", document_id=ref.document_id, version=ref.version)
+                count(Metric.SWEEP_FAILURES)
+        return started
+
+    async def _resume(self, ref: DocumentRef) -> bool:
+        starts = False
+
+        def looked_at(document: Document) -> Document | None:
+            nonlocal starts
+            now = self.clock.now()
+            if document.check_at is None or document.check_at > now:
+                return None  # another sweep was faster
+            progressed = _alive_until(document)
+            starts = progressed <= now
+            return _again(document, now) if starts else replace(document, check_at=progressed)
+
+        document = await self.records.change(ref, looked_at)
+        if document is None or not starts:
+            return False
+        await self.ingestions.start(replace(ref, version=document.latest.number), attempt=document.attempt)
+        return True
+
+
+def _alive_until(document: Document) -> datetime:
+    """Return until when the pipeline is taken to be running, by its progress."""
+    return document.updated_at + STEP_WAIT if document.is_processing else document.updated_at
+
+
+def _again(document: Document, now: datetime) -> Document:
+    """Return the document for another attempt. After too many, its version has failed, and what it left is removed."""
+    again = replace(document, attempt=document.attempt + 1, check_at=now + STEP_WAIT)
+    if not again.is_processing or again.attempt <= MAX_ATTEMPTS:
+        return again
+    count(Metric.DOCUMENTS_FAILED)
+    failed = replace(
+        again.latest,
+        status=VersionStatus.FAILED,
+        error_code="document_not_processed",
+        error="The document could not be processed. Upload it again later.",
+        step=None,
+        ended_at=now,
+    )
+    return again.failed(failed, now)

@@ -1,0 +1,217 @@
+"""Search the documents of one agent: by words and by meaning, and only in what the documents' records allow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.citation import Citation
+from baton.domain.document import Document, document_of_chunk
+from baton.domain.errors import EmbedderUnavailable, WrongDimension
+from baton.domain.fusion import Ranked, fuse
+from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
+from baton.domain.search import (
+    Candidate,
+    IndexName,
+    SearchClause,
+    SearchFilter,
+    SearchQuery,
+    SearchResult,
+    Signal,
+    Vector,
+)
+from baton.knowledge.chunk_documents import CHUNK, PASSAGES
+from baton.knowledge.near_duplicates import without_near_duplicates
+from baton.ports.documents import DocumentStore
+from baton.ports.embedder import Embedder
+from baton.ports.search_index import SearchIndex
+
+logger = Logger(child=True)
+
+WORDS, MEANING = SearchClause(CHUNK, Signal.WORDS), SearchClause(CHUNK, Signal.MEANING)
+PASSAGE_MEANINGS = tuple(SearchClause(view, Signal.MEANING) for view in PASSAGES)
+WEIGHTS: Mapping[SearchClause, float] = {WORDS: 0.4, MEANING: 0.6}
+"""By meaning, a chunk counts as much as the most similar of its passages."""
+CANDIDATES = 100
+"""Chunks that each signal finds."""
+MAX_FOUND = 40
+"""Chunks from which a prompt's items are chosen. The inspector shows them all."""
+MAX_CHECKED = 100
+"""Documents whose records are read at once, those of the best chunks."""
+MAX_QUERY = 8_000
+"""Characters of a query that are embedded and searched."""
+EMBEDDING_DEADLINE = timedelta(seconds=5)
+"""After this time, words decide alone. A request over HTTP is given up long after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChunk:
+    """A chunk that a turn may use."""
+
+    text: str
+    """Verbatim."""
+    citation: Citation
+    at: datetime
+    """When its version of the document was created."""
+    score: float
+    """The fused score, from 0 to 1. It ranks the chunks of one search and says nothing about relevance."""
+    signals: Mapping[str, float]
+    """Raw scores of the search by "view.signal"."""
+    cosine: float | None
+    """The cosine similarity to the query; None if it was found by its words only."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChunks:
+    """The answer to a search, best first."""
+
+    chunks: Sequence[FoundChunk] = ()
+    words_only: str | None = None
+    """Why the query was not compared by meaning, if it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeSearch:
+    """Searches the documents of one agent at a time.
+
+    The index proposes, and the documents' records decide: a chunk counts only if its version is the active one of a
+    document that is not deleted and whose permission the caller holds. The records are read in one request, and only if
+    anything was found.
+    """
+
+    index: SearchIndex
+    documents: DocumentStore
+    embedder: Embedder
+    embedding_deadline: timedelta = EMBEDDING_DEADLINE
+
+    async def find(
+        self, scope: Scope, agent_id: str, query: str, vector: Vector | None, *, limit: int = MAX_FOUND
+    ) -> tuple[FoundChunk, ...]:
+        """Return at most ``limit`` chunks, best first, each text once; ``vector`` is the query's embedding.
+
+        Raises ``SearchUnavailable``, ``StoreUnavailable``, and ``WrongDimension`` if the index was made for another
+        embedding model.
+        """
+        clauses = (WORDS, MEANING, *PASSAGE_MEANINGS) if vector is not None else (WORDS,)
+        asked = SearchQuery(query[:MAX_QUERY], vector, clauses, SearchFilter(agent_id=agent_id), CANDIDATES)
+        ranked = fuse(_one_meaning(await self.index.search(scope, IndexName.KNOWLEDGE, asked)), WEIGHTS)
+        if not ranked:
+            return ()
+        records = await self._records(scope, agent_id, ranked)
+        usable = [
+            self._found(each, records[document_id])
+            for each in ranked
+            if (document_id := _usable(scope, agent_id, each, records)) is not None
+        ]
+        return tuple(without_near_duplicates(usable[: 2 * limit], lambda each: each.text)[:limit])
+
+    async def search(self, scope: Scope, agent_id: str, query: str, *, limit: int) -> FoundChunks:
+        """Embed a query and return what is found, as for a turn.
+
+        If the query cannot be embedded in time, words decide alone. Raises ``SearchUnavailable`` and
+        ``StoreUnavailable``.
+        """
+        query = query.strip()[:MAX_QUERY]
+        if not query or limit < 1:
+            return FoundChunks()
+        vector, words_only = await self._embedded(query)
+        try:
+            found = await self.find(scope, agent_id, query, vector)
+        except WrongDimension as error:
+            if vector is None:
+                raise
+            words_only = f"{error.code}: searched by words only"
+            count(Metric.RECALLS_INCOMPLETE)
+            found = await self.find(scope, agent_id, query, None)
+        return FoundChunks(found[:limit], words_only)
+
+    async def _records(self, scope: Scope, agent_id: str, ranked: Sequence[Ranked]) -> Mapping[str, Document]:
+        ids = dict.fromkeys(_place(each)[0] for each in ranked)
+        return await self.documents.get_many(scope, agent_id, list(ids)[:MAX_CHECKED])
+
+    def _found(self, ranked: Ranked, record: Document) -> FoundChunk:
+        chunk = ranked.document
+        fields = chunk.fields
+        return FoundChunk(
+            text=_text(ranked),
+            citation=Citation(
+                document_id=record.id,
+                title=record.title,
+                agent_id=record.agent_id,
+                version=_place(ranked)[1],
+                chunk_id=chunk.id,
+                section=fields.get("section"),
+                first_page=fields.get("first_page"),
+                last_page=fields.get("last_page"),
+                url=record.url,
+            ),
+            at=chunk.at,
+            score=ranked.score,
+            signals=ranked.signals,
+            cosine=self._cosine(ranked),
+        )
+
+    def _cosine(self, ranked: Ranked) -> float | None:
+        """Return the cosine similarity. Vectors of another model are not comparable with the query's."""
+        if ranked.document.embedder != self.embedder.name:
+            return None
+        return ranked.signals.get(f"{CHUNK}.{Signal.MEANING}")
+
+    async def _embedded(self, query: str) -> tuple[Vector | None, str | None]:
+        if not self.embedder.dimensions:
+            return None, None
+        try:
+            async with asyncio.timeout(self.embedding_deadline.total_seconds()):
+                [vector] = await self.embedder.embed([query])
+            return vector, None
+        except TimeoutError:
+            reason = "the embedding took too long: searched by words only"
+        except EmbedderUnavailable as error:
+            logger.warning("a query could not be embedded", reason=error.detail)
+            reason = f"{error.code}: searched by words only"
+        count(Metric.RECALLS_INCOMPLETE)
+        return None, reason
+
+
+def _one_meaning(result: SearchResult) -> SearchResult:
+    """Return the result with one ranking by meaning, in which each chunk has the best similarity of its texts."""
+    best: dict[str, float] = {}
+    for clause in (MEANING, *PASSAGE_MEANINGS):
+        for candidate in result.candidates.get(clause, ()):
+            best[candidate.id] = max(best.get(candidate.id, candidate.score), candidate.score)
+    nearest = sorted(best, key=lambda id_: (-best[id_], id_))[:CANDIDATES]
+    meanings = [Candidate(id_, best[id_]) for id_ in nearest]
+    return SearchResult({WORDS: result.candidates.get(WORDS, ()), MEANING: meanings}, result.documents)
+
+
+def _usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str, Document]) -> str | None:
+    """Return the id of a chunk's document if its record allows the caller to use the chunk."""
+    document_id, version = _place(ranked)
+    record = records.get(document_id)
+    if record is None or record.agent_id != agent_id or record.deleted_at is not None:
+        return None
+    if record.active is None or record.active.number != version:
+        return None
+    if record.required_permission is not None and not scope.has(record.required_permission):
+        return None
+    return document_id
+
+
+def _place(ranked: Ranked) -> tuple[str, int]:
+    """Return the document and the version of a chunk; a version that does not exist if its id is not one of a chunk."""
+    try:
+        return document_of_chunk(ranked.document.source_id)
+    except ValueError:
+        return ranked.document.source_id, -1
+
+
+def _text(ranked: Ranked) -> str:
+    text = ranked.document.fields.get("text")
+    if isinstance(text, str) and text:
+        return text
+    return next((view.text for view in ranked.document.views.values()), "")

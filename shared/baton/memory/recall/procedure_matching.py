@@ -1,0 +1,146 @@
+"""Procedures that a message needs by their meaning, where none of their triggers matches."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from heapq import nsmallest
+from operator import mul
+
+from baton.domain.errors import EmbedderUnavailable
+from baton.domain.procedure import Procedure
+from baton.domain.procedure_set import ProcedureSet
+from baton.domain.search import Vector
+from baton.domain.triggers import is_phrase
+from baton.memory.recalled import ProcedureMatch
+from baton.off_loop import off_loop
+from baton.ports.embedder import Embedder
+
+MAX_KNOWN = 4_000
+"""Procedures whose vectors a worker keeps: about 40 MB at 1,536 dimensions and three texts each."""
+MAX_PHRASES = 8
+"""Trigger phrases of a procedure that are embedded."""
+BATCH = 96
+"""Texts that are embedded in one request. What a request has brought is kept, whatever becomes of the next."""
+CANDIDATES = 48
+"""Texts that are compared exactly: those whose vectors have the most signs in common with the message's."""
+SHOWN = 5
+"""Procedures, of those compared by meaning, that a retrieval returns."""
+
+_Key = tuple[str, str, str, int, str]
+"""Tenant, agent, id, version and embedding model."""
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The vector of one text, in half precision, and the signs of its components as the bits of a number."""
+
+    halves: bytes
+    signs: int
+
+    @classmethod
+    def of(cls, vector: Vector) -> _View:
+        return cls(struct.pack(f"{len(vector)}e", *vector), _signs(vector))
+
+    def cosine(self, vector: Vector) -> float:
+        """Return the similarity to a vector of length 1."""
+        if len(self.halves) != 2 * len(vector):
+            raise EmbedderUnavailable("The embedding model has changed the length of its vectors.")
+        own = struct.unpack(f"{len(vector)}e", self.halves)
+        return float(sum(map(mul, own, vector)))
+
+
+class ProcedureVectors:
+    """Embeds procedures, each version once, and compares messages with them."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: OrderedDict[_Key, tuple[_View, ...]] = OrderedDict()
+
+    async def nearest(
+        self, procedures: ProcedureSet, vector: Vector, *, seconds: float | None = None
+    ) -> tuple[ProcedureMatch, ...]:
+        """Return the procedures most similar to a message, best first.
+
+        Those that cannot be embedded within ``seconds`` are left out this time; the next message finds more of them
+        embedded. Raises ``EmbedderUnavailable``.
+        """
+        views = await self._views(procedures.procedures, seconds)
+        size = sum(map(len, views.values())) * len(vector)
+        return await off_loop(size, partial(_nearest, procedures.procedures, views, vector))
+
+    async def _views(self, procedures: Sequence[Procedure], seconds: float | None) -> dict[int, tuple[_View, ...]]:
+        """Return the views of the procedures, by their place."""
+        keys = [self._key(procedure) for procedure in procedures]
+        # Another message may push known vectors out while others are embedded.
+        found = {place: self._known[key] for place, key in enumerate(keys) if key in self._known}
+        missing = [place for place in range(len(keys)) if place not in found]
+        try:
+            async with asyncio.timeout(seconds):
+                for places in _batches(procedures, missing):
+                    texts = [_texts(procedures[place]) for place in places]
+                    embedded = list(await self._embedder.embed([text for each in texts for text in each]))
+                    for place, each in zip(places, texts, strict=True):
+                        found[place] = tuple(map(_View.of, embedded[: len(each)]))
+                        self._keep(keys[place], found[place])
+                        embedded = embedded[len(each) :]
+        except TimeoutError:
+            if not found:
+                raise EmbedderUnavailable("The procedures are not embedded yet.") from None
+        for place, views in found.items():
+            self._keep(keys[place], views)
+        return found
+
+    def _keep(self, key: _Key, views: tuple[_View, ...]) -> None:
+        self._known[key] = views
+        self._known.move_to_end(key)
+        while len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
+
+    def _key(self, procedure: Procedure) -> _Key:
+        return procedure.tenant_id, procedure.agent_id, procedure.id, procedure.version, self._embedder.name
+
+
+def _nearest(
+    procedures: Sequence[Procedure], views: dict[int, tuple[_View, ...]], vector: Vector
+) -> tuple[ProcedureMatch, ...]:
+    pairs: Iterable[tuple[int, _View]] = [(place, view) for place, own in views.items() for view in own]
+    if len(views) > CANDIDATES:
+        signs = _signs(vector)
+        pairs = nsmallest(CANDIDATES, pairs, key=lambda pair: (pair[1].signs ^ signs).bit_count())
+    best: dict[int, float] = {}
+    for place, view in pairs:
+        best[place] = max(best.get(place, -1.0), view.cosine(vector))
+    found = [ProcedureMatch(procedures[place], None, cosine) for place, cosine in best.items()]
+    return tuple(sorted(found, key=lambda match: (-match.score, match.procedure.id))[:SHOWN])
+
+
+def _batches(procedures: Sequence[Procedure], places: Sequence[int]) -> Iterable[list[int]]:
+    """Yield the places of procedures whose texts are embedded together."""
+    batch: list[int] = []
+    texts = 0
+    for place in places:
+        count = len(_texts(procedures[place]))
+        if batch and texts + count > BATCH:
+            yield batch
+            batch, texts = [], 0
+        batch.append(place)
+        texts += count
+    if batch:
+        yield batch
+
+
+def _texts(procedure: Procedure) -> list[str]:
+    """Return what is embedded of a procedure: name and description, and each trigger that is a phrase."""
+    draft = procedure.draft
+    phrases = [trigger for trigger in draft.triggers if is_phrase(trigger)]
+    return [f"{draft.name}: {draft.description}", *phrases[:MAX_PHRASES]]
+
+
+def _signs(vector: Vector) -> int:
+    """Return the signs of a vector's components as bits."""
+    return int("".join("1" if component > 0 else "0" for component in vector) or "0", 2)

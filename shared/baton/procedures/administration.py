@@ -1,0 +1,220 @@
+"""What people do with procedures: read, write, decide on them, and see what a message would match."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import InvalidRequest, ProcedureChanged, TooManyProcedures, UnknownProcedure
+from baton.domain.identity import Permission, Scope, derived_procedure_record_id
+from baton.domain.procedure import (
+    MAX_APPROVED,
+    Procedure,
+    ProcedureAction,
+    ProcedureDecision,
+    ProcedureDraft,
+    ProcedureScope,
+    ProcedureStatus,
+)
+from baton.memory.recall.recall import Recall
+from baton.memory.recall.selecting import select
+from baton.memory.recalled import RecalledBlock
+from baton.ports.audit import AuditLog, Once
+from baton.ports.clock import Clock
+from baton.ports.procedures import ProcedureStore
+from baton.ports.token_counter import TokenCounter
+from baton.procedures.approved_procedures import ApprovedProcedures
+
+DEADLINE = timedelta(seconds=5)
+"""How long a trial of a message may take: a person waits for it, no conversation."""
+
+
+_AUDITED = {
+    ProcedureAction.APPROVE: "procedure.approve",
+    ProcedureAction.REJECT: "procedure.reject",
+    ProcedureAction.RETIRE: "procedure.retire",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedureVersions:
+    """A version of a procedure, with a page of all."""
+
+    shown: Procedure
+    versions: Sequence[Procedure]
+    before: int | None
+    """The version after which the next page begins; None on the last page."""
+
+
+class ProcedureAdministration:
+    """Procedures for people. Who may see the agent reads what is approved; the rest is for those who decide."""
+
+    def __init__(
+        self,
+        store: ProcedureStore,
+        approved: ApprovedProcedures,
+        recall: Recall,
+        counter: TokenCounter,
+        audit: AuditLog,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._approved = approved
+        self._recall = recall
+        self._counter = counter
+        self._audit = audit
+        self._clock = clock
+
+    async def page(
+        self, scope: Scope, agent_id: str, statuses: Collection[ProcedureStatus], *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Procedure], str | None]:
+        """Return a page of the versions in these statuses, newest first. Raises ``Forbidden``."""
+        if set(statuses) != {ProcedureStatus.APPROVED}:
+            scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
+        found, after = await self._store.of_agent(scope, agent_id, statuses, limit=limit, cursor=cursor)
+        return [_for_reader(scope, each) for each in found], after
+
+    def statuses_for(self, scope: Scope) -> Sequence[ProcedureStatus]:
+        """Return the statuses of the versions that the caller may read."""
+        return tuple(ProcedureStatus) if scope.has(Permission.PROCEDURE_APPROVE) else (ProcedureStatus.APPROVED,)
+
+    async def read(
+        self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None, limit: int, before: int | None
+    ) -> ProcedureVersions:
+        """Return a version, or the newest, with others; who may not decide finds the approved one only.
+
+        Raises ``UnknownProcedure``.
+        """
+        if not scope.has(Permission.PROCEDURE_APPROVE):
+            approved = await self._store.get_approved(scope, agent_id, procedure_id)
+            if approved is None or version not in (None, approved.version):
+                raise UnknownProcedure
+            shown = _for_reader(scope, approved)
+            return ProcedureVersions(shown, [shown], None)
+        found = await self._store.get(scope, agent_id, procedure_id, version=version)
+        if found is None:
+            raise UnknownProcedure
+        versions = await self._store.versions(scope, agent_id, procedure_id, limit=limit + 1, before=before)
+        more = versions[limit - 1].version if len(versions) > limit else None
+        return ProcedureVersions(found, versions[:limit], more)
+
+    async def create(
+        self, scope: Scope, agent_id: str, draft: ProcedureDraft, of: ProcedureScope = ProcedureScope.AGENT
+    ) -> Procedure:
+        """Save a procedure, or a new version of the one with its name, as pending. Raises ``Forbidden``."""
+        if not scope.has(Permission.SKILL_CREATE):
+            scope.require(Permission.PROCEDURE_APPROVE, "procedure.create")
+        saved = await self._store.put(scope, self._pending(scope, agent_id, draft, of))
+        await self._record(scope, agent_id, saved, "procedure.create", "pending")
+        return saved
+
+    async def change(
+        self, scope: Scope, agent_id: str, procedure_id: str, draft: ProcedureDraft, *, version: int
+    ) -> Procedure:
+        """Save changed content as a new pending version; ``version`` is the one that was changed, the newest.
+
+        A pending version that was changed is retired. Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged``,
+        and ``InvalidRequest`` for a name that makes another id.
+        """
+        scope.require(Permission.PROCEDURE_APPROVE, "procedure.edit")
+        found = await self._store.get(scope, agent_id, procedure_id)
+        if found is None:
+            raise UnknownProcedure
+        if draft.slug != found.slug:
+            raise InvalidRequest(f"name: it must keep the id {found.id}; create another procedure for another name.")
+        if found.version == version + 1 and found.created_by == scope.user_id and found.draft == draft:
+            return found  # a repetition
+        made = self._pending(scope, found.agent_id, draft, found.scope)
+        saved = await self._store.put(scope, made, edited_from=version)
+        await self._record(scope, agent_id, saved, "procedure.edit", "pending")
+        return saved
+
+    async def decide(
+        self,
+        scope: Scope,
+        agent_id: str,
+        procedure_id: str,
+        action: ProcedureAction,
+        *,
+        version: int,
+        reason: str | None = None,
+    ) -> Procedure:
+        """Approve, reject or retire a version. A repetition changes nothing.
+
+        Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged`` and ``TooManyProcedures``.
+        """
+        audited = _AUDITED[action]
+        scope.require(Permission.PROCEDURE_APPROVE, audited)
+        if action is ProcedureAction.APPROVE:
+            await self._check_room(scope, agent_id, procedure_id)
+        decision = ProcedureDecision(action, scope.user_id, self._clock.now(), reason)
+        try:
+            decided = await self._store.decide(scope, agent_id, procedure_id, version, decision)
+        except ProcedureChanged:
+            found = await self._store.get(scope, agent_id, procedure_id, version=version)
+            if found is None or found.decided_by is None:
+                raise
+            raise ProcedureChanged(
+                f"Version {version} was {found.status.value} by {found.decided_by}. Read the procedure again."
+            ) from None
+        await self._record(scope, agent_id, decided, audited, decided.status.value, reason=decided.reason)
+        return decided
+
+    async def match(self, scope: Scope, agent: AgentDefinition, query: str) -> RecalledBlock:
+        """Return what a turn of the agent would find for a message and follow."""
+        quiet = agent.memory.model_copy(update={"semantic_top_k": 0, "episodic_top_k": 0})
+        procedures = partial(self._approved.of, scope, agent.id, since=self._clock.now())
+        asked = agent.model_copy(update={"memory": quiet})
+        found = await self._recall.recall(scope, asked, query, procedures=procedures, with_episodes=False)
+        block = select(found, agent.memory, self._counter, today=self._clock.now().date()).procedure
+        if scope.has(Permission.PROCEDURE_APPROVE):
+            return block
+        return replace(block, items=tuple(replace(item, source=None) for item in block.items))
+
+    async def usable(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
+        """Return the approved procedures of these agents, each followed by the tenant's, without their sources."""
+        found: list[Procedure] = []
+        for agent in agents:
+            found += await self._store.approved(scope, agent.id)
+        found += await self._store.approved(scope, "", of=ProcedureScope.TENANT)
+        return [_for_reader(scope, each) for each in found]
+
+    def _pending(self, scope: Scope, agent_id: str, draft: ProcedureDraft, of: ProcedureScope) -> Procedure:
+        return Procedure(draft, scope.tenant_id, agent_id, scope.user_id, self._clock.now(), scope=of)
+
+    async def _check_room(self, scope: Scope, agent_id: str, procedure_id: str) -> None:
+        found = await self._store.get(scope, agent_id, procedure_id)
+        if found is None:
+            raise UnknownProcedure
+        approved = await self._store.approved(
+            scope, "" if found.scope is ProcedureScope.TENANT else agent_id, of=found.scope
+        )
+        if len(approved) >= MAX_APPROVED and all(each.id != procedure_id for each in approved):
+            raise TooManyProcedures
+
+    async def _record(
+        self, scope: Scope, agent_id: str, procedure: Procedure, action: str, outcome: str, *, reason: str | None = None
+    ) -> None:
+        owner = "" if procedure.scope is ProcedureScope.TENANT else agent_id
+        about = f"{owner}\0{procedure.id}\0{procedure.version}\0{scope.user_id}"
+        detail = {"procedure": procedure.id, "version": procedure.version, "agentId": agent_id}
+        if reason is not None:
+            detail["reason"] = reason
+        await self._audit.record(
+            scope,
+            action,
+            thread_id=None,
+            outcome=outcome,
+            detail=detail,
+            once=Once(derived_procedure_record_id(scope, action, about), procedure.decided_at or procedure.created_at),
+        )
+
+
+def _for_reader(scope: Scope, procedure: Procedure) -> Procedure:
+    """Return the procedure without what it was made of, which is somebody's conversation, unless the caller decides."""
+    if scope.has(Permission.PROCEDURE_APPROVE):
+        return procedure
+    return replace(procedure, source=None)

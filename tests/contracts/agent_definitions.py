@@ -1,0 +1,86 @@
+"""Tenants' own agents: what every store does about them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from baton.domain.agent_version import AgentEntry, AgentList, AgentVersion
+from baton.ports.agent_definitions import AgentsChanged
+from tests.contracts.stores import Stores
+
+VALUES: dict[str, Any] = {"id": "tutor", "name": "Tütor 😀", "description": "Helps.", "system_prompt": "Ask."}
+
+
+class AgentDefinitionsContract:
+    """Versions of tenants' agents, and the list of the newest."""
+
+    async def test_a_tenant_without_agents_has_an_empty_list(self, stores: Stores) -> None:
+        assert await stores.agent_definitions.list(stores.ada) == AgentList()
+        assert list(await stores.agent_definitions.versions(stores.ada, "tutor", limit=10)) == []
+        assert list(await stores.agent_definitions.read(stores.ada, [("tutor", 1)])) == []
+        assert list(await stores.agent_definitions.read(stores.ada, [])) == []
+
+    async def test_a_version_comes_back_whole_and_is_listed(self, stores: Stores) -> None:
+        version = made(stores, 1, comment="The first.", restores=7)
+        listed = await stores.agent_definitions.append(stores.ada, version, 90, after=AgentList())
+        assert listed == await stores.agent_definitions.list(stores.bob)
+        assert listed == AgentList(1, {"tutor": AgentEntry(1, 90)})
+        assert list(await stores.agent_definitions.read(stores.bob, [("tutor", 1), ("tutor", 2)])) == [version]
+
+    async def test_a_deletion_is_a_version_without_fields(self, stores: Stores) -> None:
+        first = await stores.agent_definitions.append(stores.ada, made(stores, 1), 90, after=AgentList())
+        gone = AgentVersion("tutor", 2, None, "ada", stores.clock.now())
+        listed = await stores.agent_definitions.append(stores.ada, gone, 0, after=first)
+        assert listed.entries["tutor"].is_deleted
+        assert listed.present == {}
+        assert list(await stores.agent_definitions.read(stores.ada, [("tutor", 2)])) == [gone]
+
+    async def test_versions_are_listed_from_the_newest_page_by_page(self, stores: Stores) -> None:
+        listed = AgentList()
+        for number in range(1, 13):
+            listed = await stores.agent_definitions.append(stores.ada, made(stores, number), 90, after=listed)
+        page = await stores.agent_definitions.versions(stores.ada, "tutor", limit=5)
+        assert [each.number for each in page] == [12, 11, 10, 9, 8]
+        page = await stores.agent_definitions.versions(stores.ada, "tutor", limit=5, before=4)
+        assert [each.number for each in page] == [3, 2, 1]
+        assert list(await stores.agent_definitions.versions(stores.ada, "tutor", limit=5, before=1)) == []
+
+    async def test_of_changes_at_once_one_wins_and_nothing_of_the_others_is_kept(self, stores: Stores) -> None:
+        versions = [made(stores, 1, agent_id=f"tutor-{number}") for number in range(4)]
+        outcomes = await asyncio.gather(
+            *(stores.agent_definitions.append(stores.ada, each, 90, after=AgentList()) for each in versions),
+            return_exceptions=True,
+        )
+        won = [each for each in outcomes if isinstance(each, AgentList)]
+        assert [await stores.agent_definitions.list(stores.ada)] == won
+        assert all(isinstance(each, AgentList | AgentsChanged) for each in outcomes)
+        kept = await stores.agent_definitions.read(stores.ada, [(each.agent_id, 1) for each in versions])
+        assert [each.agent_id for each in kept] == list(won[0].entries)
+
+    async def test_a_change_of_an_older_list_is_refused(self, stores: Stores) -> None:
+        first = await stores.agent_definitions.append(stores.ada, made(stores, 1), 90, after=AgentList())
+        await stores.agent_definitions.append(stores.ada, made(stores, 2), 91, after=first)
+        for after in (AgentList(), first):
+            with pytest.raises(AgentsChanged):
+                await stores.agent_definitions.append(stores.ada, made(stores, 3), 92, after=after)
+        assert (await stores.agent_definitions.list(stores.ada)).entries["tutor"].number == 2
+
+    async def test_every_tenant_has_agents_of_its_own(self, stores: Stores) -> None:
+        await stores.agent_definitions.append(stores.ada, made(stores, 1), 90, after=AgentList())
+        await stores.agent_definitions.append(
+            stores.ada, made(stores, 1, agent_id="tutor-2"), 90, after=await stores.agent_definitions.list(stores.ada)
+        )
+        assert [each.agent_id for each in await stores.agent_definitions.versions(stores.ada, "tutor", limit=9)] == [
+            "tutor"
+        ]
+        assert await stores.agent_definitions.list(stores.stranger) == AgentList()
+        assert list(await stores.agent_definitions.versions(stores.stranger, "tutor", limit=10)) == []
+        assert list(await stores.agent_definitions.read(stores.stranger, [("tutor", 1)])) == []
+
+
+def made(stores: Stores, number: int, *, agent_id: str = "tutor", **more: Any) -> AgentVersion:
+    """A version that is not stored yet."""
+    return AgentVersion(agent_id, number, {**VALUES, "id": agent_id}, "ada", stores.clock.now(), **more)

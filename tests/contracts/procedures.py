@@ -1,0 +1,344 @@
+"""Procedures: what every store does about them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from baton.domain.errors import InvalidRequest, ProcedureChanged, UnknownProcedure
+from baton.domain.identity import Scope
+from baton.domain.procedure import (
+    Procedure,
+    ProcedureAction,
+    ProcedureDecision,
+    ProcedureDraft,
+    ProcedureScope,
+    ProcedureSource,
+    ProcedureStatus,
+    ProcedureStep,
+)
+from tests.contracts.stores import Stores
+
+DRAFT = ProcedureDraft(
+    name="Slack Alert",
+    description="Posts an alert, größer 😀.",
+    triggers=("send slack alert", r"alert (me|us)"),
+    steps=(ProcedureStep("Ask for the channel.", "skip if the user named one"), ProcedureStep("Post it.")),
+    allowed_tools=("slack_post",),
+)
+ID = "slack-alert"
+SOURCE = ProcedureSource("t-1", run_id="r-1", message_ids=("m-1", "m-2"))
+PENDING, APPROVED, REJECTED, RETIRED = ProcedureStatus
+
+
+class ProcedureContract:
+    """Versions of procedures, decisions on them, and how often they were used."""
+
+    async def test_a_procedure_comes_back_whole_with_its_version(self, stores: Stores) -> None:
+        kept = await stores.procedures.put(stores.ada, procedure(stores, source=SOURCE))
+        assert kept == replace(procedure(stores, source=SOURCE), version=1)
+        assert await stores.procedures.get(stores.ada, "assistant", ID) == kept
+        assert await stores.procedures.get(stores.bob, "assistant", ID, version=1) == kept
+
+    async def test_every_change_makes_a_version_and_all_are_kept(self, stores: Stores) -> None:
+        for number in range(1, 13):
+            kept = await stores.procedures.put(stores.ada, procedure(stores, f"Number {number}."))
+            assert kept.version == number
+        newest = await stores.procedures.get(stores.ada, "assistant", ID)
+        third = await stores.procedures.get(stores.ada, "assistant", ID, version=3)
+        assert newest is not None
+        assert newest.version == 12
+        assert third is not None
+        assert third.draft.description == "Number 3."
+        page = await stores.procedures.versions(stores.ada, "assistant", ID, limit=5)
+        assert [each.version for each in page] == [12, 11, 10, 9, 8]
+        page = await stores.procedures.versions(stores.ada, "assistant", ID, limit=9, before=4)
+        assert [each.version for each in page] == [3, 2, 1]
+
+    async def test_saving_the_same_again_makes_no_version(self, stores: Stores) -> None:
+        first = await stores.procedures.put(stores.ada, procedure(stores))
+        stores.clock.advance(60)
+        assert await stores.procedures.put(stores.bob, replace(procedure(stores), created_by="bob")) == first
+        assert await stores.procedures.get(stores.ada, "assistant", ID, version=2) is None
+
+    async def test_one_source_makes_one_version(self, stores: Stores) -> None:
+        first = await stores.procedures.put(stores.ada, procedure(stores, source=SOURCE))
+        await decide(stores, 1, ProcedureAction.REJECT)
+        again = await stores.procedures.put(
+            stores.ada, procedure(stores, "In other words.", source=replace(SOURCE, message_ids=("m-1",)))
+        )
+        assert (again.version, again.draft, again.status) == (first.version, first.draft, REJECTED)
+        other = await stores.procedures.put(
+            stores.ada, procedure(stores, "In other words.", source=replace(SOURCE, run_id="r-2"))
+        )
+        assert other.version == 2
+
+    async def test_only_an_approved_version_is_in_use(self, stores: Stores) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        assert await stores.procedures.approved(stores.ada, "assistant") == []
+        stores.clock.advance(1)
+        approved = await decide(stores, 1, ProcedureAction.APPROVE)
+        assert (approved.status, approved.decided_by, approved.decided_at) == (APPROVED, "bob", stores.clock.now())
+        assert await stores.procedures.approved(stores.bob, "assistant") == [approved]
+        assert await stores.procedures.get(stores.ada, "assistant", ID) == approved
+        await stores.procedures.put(stores.ada, procedure(stores, "Better."))
+        assert await stores.procedures.get_approved(stores.bob, "assistant", ID) == approved
+        assert await stores.procedures.get_approved(stores.stranger, "assistant", ID) is None
+
+    async def test_approving_a_version_retires_the_former(self, stores: Stores) -> None:
+        for number in (1, 2, 3):
+            await stores.procedures.put(stores.ada, procedure(stores, f"Number {number}."))
+        for number in (2, 1):
+            await decide(stores, number, ProcedureAction.APPROVE)
+            [approved] = await stores.procedures.approved(stores.ada, "assistant")
+            assert approved.version == number
+        assert await statuses(stores) == [PENDING, RETIRED, APPROVED]
+
+    async def test_an_approved_version_is_saved_and_replaces_the_former(self, stores: Stores) -> None:
+        made = procedure(stores, status=APPROVED, decided_by="ada", decided_at=stores.clock.now())
+        first = await stores.procedures.put(stores.ada, made)
+        assert await stores.procedures.approved(stores.ada, "assistant") == [first]
+        better = replace(made, draft=replace(DRAFT, description="Better."))
+        second = await stores.procedures.put(stores.ada, better)
+        assert await stores.procedures.approved(stores.ada, "assistant") == [second]
+        assert await stores.procedures.put(stores.ada, better) == second
+        assert await statuses(stores) == [APPROVED, RETIRED]
+
+    async def test_saving_a_pending_version_as_approved_approves_it(self, stores: Stores) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        approved = await stores.procedures.put(stores.bob, procedure(stores, status=APPROVED, decided_by="bob"))
+        assert (approved.version, approved.status) == (1, APPROVED)
+        assert [each.version for each in await stores.procedures.approved(stores.ada, "assistant")] == [1]
+
+    async def test_what_was_rejected_or_retired_is_not_in_use_and_stays_so(self, stores: Stores) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        rejected = await decide(stores, 1, ProcedureAction.REJECT, reason="Too vague.")
+        assert (rejected.status, rejected.reason) == (REJECTED, "Too vague.")
+        await stores.procedures.put(stores.ada, procedure(stores, "Better."))
+        await decide(stores, 2, ProcedureAction.APPROVE)
+        await decide(stores, 2, ProcedureAction.RETIRE)
+        assert await stores.procedures.approved(stores.ada, "assistant") == []
+        for number in (1, 2):
+            with pytest.raises(ProcedureChanged):
+                await decide(stores, number, ProcedureAction.APPROVE)
+        assert await statuses(stores) == [RETIRED, REJECTED]
+        again = await stores.procedures.put(stores.ada, procedure(stores))
+        assert (again.version, again.status) == (3, PENDING)
+
+    async def test_a_changed_pending_version_is_replaced_by_its_change(self, stores: Stores) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        second = await stores.procedures.put(stores.bob, procedure(stores, "Better."), edited_from=1)
+        assert (second.version, second.status) == (2, PENDING)
+        assert await statuses(stores) == [PENDING, RETIRED]
+        await decide(stores, 2, ProcedureAction.APPROVE)
+        await stores.procedures.put(stores.bob, procedure(stores, "Best."), edited_from=2)
+        assert await statuses(stores) == [PENDING, APPROVED, RETIRED]
+        assert [each.version for each in await stores.procedures.approved(stores.ada, "assistant")] == [2]
+
+    async def test_what_does_not_exist_is_not_decided_on(self, stores: Stores) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        for procedure_id, version in ((ID, 2), ("slack", 1), (f"tenant.{ID}", 1)):
+            with pytest.raises(UnknownProcedure):
+                await stores.procedures.decide(
+                    stores.ada, "assistant", procedure_id, version, decision(stores, ProcedureAction.APPROVE)
+                )
+        assert await stores.procedures.get(stores.ada, "assistant", "slack") is None
+        assert await stores.procedures.versions(stores.ada, "assistant", "slack", limit=5) == []
+        assert await stores.procedures.approved(stores.ada, "assistant") == []
+
+    async def test_every_agent_and_tenant_has_procedures_of_its_own(self, stores: Stores) -> None:
+        for agent_id in ("assistant", "assistant-2"):
+            await stores.procedures.put(stores.ada, replace(procedure(stores), agent_id=agent_id))
+            await decide(stores, 1, ProcedureAction.APPROVE, agent_id=agent_id)
+            [one] = await stores.procedures.approved(stores.ada, agent_id)
+            assert one.agent_id == agent_id
+        assert await stores.procedures.approved(stores.ada, "assist") == []
+        assert await stores.procedures.approved(stores.stranger, "assistant") == []
+        assert await stores.procedures.get(stores.stranger, "assistant", ID) is None
+        assert await listed(stores, stores.stranger, ProcedureStatus) == []
+        with pytest.raises(UnknownProcedure):
+            await stores.procedures.decide(
+                stores.stranger, "assistant", ID, 1, decision(stores, ProcedureAction.RETIRE)
+            )
+
+    async def test_the_tenants_procedures_are_those_of_all_its_agents(self, stores: Stores) -> None:
+        shared = await stores.procedures.put(stores.ada, procedure(stores, scope=ProcedureScope.TENANT))
+        own = await stores.procedures.put(stores.ada, procedure(stores))
+        assert (shared.id, own.id) == (f"tenant.{ID}", ID)
+        assert await stores.procedures.get(stores.ada, "assistant-2", shared.id) == shared
+        await stores.procedures.decide(
+            stores.ada, "assistant-2", shared.id, 1, decision(stores, ProcedureAction.APPROVE)
+        )
+        of_tenant = await stores.procedures.approved(stores.ada, "", of=ProcedureScope.TENANT)
+        assert [(each.id, each.agent_id) for each in of_tenant] == [(shared.id, "assistant")]
+        assert await stores.procedures.approved(stores.ada, "assistant") == []
+        assert await stores.procedures.approved(stores.stranger, "", of=ProcedureScope.TENANT) == []
+
+    async def test_versions_are_listed_by_status_newest_first_in_pages(self, stores: Stores) -> None:
+        for number in range(5):
+            stores.clock.advance(1)
+            await stores.procedures.put(stores.ada, procedure(stores, name=f"Alert {number}"))
+        stores.clock.advance(1)
+        await stores.procedures.put(stores.ada, procedure(stores, name="All", scope=ProcedureScope.TENANT))
+        await decide(stores, 1, ProcedureAction.APPROVE, procedure_id="alert-0")
+        await decide(stores, 1, ProcedureAction.REJECT, procedure_id="alert-2")
+        waiting = ["tenant.all", "alert-4", "alert-3", "alert-1"]
+        for limit in (1, 3, 4, 9):
+            assert await listed(stores, stores.bob, [PENDING], limit=limit) == waiting
+        assert await listed(stores, stores.bob, [REJECTED, APPROVED]) == ["alert-2", "alert-0"]
+        assert await listed(stores, stores.bob, [RETIRED]) == []
+        assert await listed(stores, stores.bob, [PENDING], agent_id="assistant-2") == ["tenant.all"]
+        assert sorted(await listed(stores, stores.bob, ProcedureStatus, limit=2)) == sorted(
+            [*waiting, "alert-0", "alert-2"]
+        )
+        with pytest.raises(InvalidRequest):
+            await stores.procedures.of_agent(stores.ada, "assistant", [PENDING], limit=5, cursor="x")
+
+    async def test_a_run_counts_once_as_a_use_of_a_version(self, stores: Stores) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        await stores.procedures.put(stores.ada, procedure(stores, "Better."))
+        await decide(stores, 1, ProcedureAction.APPROVE)
+        counted = [
+            await stores.procedures.record_use(stores.ada, "assistant", ID, 1, run_id=run_id, went_well=went_well)
+            for run_id, went_well in (("r1", True), ("r2", False), ("r1", True), ("r1", False))
+        ]
+        assert counted == [True, True, False, False]
+        first = await stores.procedures.get(stores.ada, "assistant", ID, version=1)
+        assert first is not None
+        assert (first.used, first.went_well) == (2, 1)
+        second = await stores.procedures.get(stores.ada, "assistant", ID)
+        assert second is not None
+        assert (second.used, second.went_well) == (0, 0)
+        [shown], _ = await stores.procedures.of_agent(stores.ada, "assistant", [APPROVED], limit=5, cursor=None)
+        assert (shown.used, shown.went_well) == (2, 1)
+
+
+class ProcedureRaces:
+    """What holds if several write at once."""
+
+    async def test_versions_saved_at_once_each_get_a_number(self, stores: Stores) -> None:
+        kept = await asyncio.gather(
+            *(stores.procedures.put(stores.ada, procedure(stores, f"By {number}.")) for number in range(3))
+        )
+        assert sorted(one.version for one in kept) == [1, 2, 3]
+
+    async def test_one_source_makes_one_version_at_once(self, stores: Stores) -> None:
+        made = await asyncio.gather(
+            *(stores.procedures.put(stores.ada, procedure(stores, f"By {each}.", source=SOURCE)) for each in range(3))
+        )
+        assert len({(each.version, each.draft) for each in made}) == 1
+
+    async def test_of_versions_approved_at_once_one_remains(self, stores: Stores) -> None:
+        for number in (1, 2, 3):
+            await stores.procedures.put(stores.ada, procedure(stores, f"Number {number}."))
+        await asyncio.gather(*(decide(stores, number, ProcedureAction.APPROVE) for number in (1, 2, 3)))
+        [approved] = await stores.procedures.approved(stores.ada, "assistant")
+        found = await statuses(stores)
+        assert sorted(found) == sorted([APPROVED, RETIRED, RETIRED])
+        assert found[3 - approved.version] is APPROVED
+
+    async def test_of_two_deciders_the_second_learns_of_it_and_a_repetition_does_not_matter(
+        self, stores: Stores
+    ) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        both = await asyncio.gather(
+            decide(stores, 1, ProcedureAction.APPROVE, by="bob"),
+            decide(stores, 1, ProcedureAction.REJECT, by="ada"),
+            return_exceptions=True,
+        )
+        assert [type(each) for each in both if isinstance(each, Exception)] == [ProcedureChanged]
+        [decided] = [each for each in both if isinstance(each, Procedure)]
+        assert decided.decided_by is not None
+        action = ProcedureAction.APPROVE if decided.status is APPROVED else ProcedureAction.REJECT
+        stores.clock.advance(60)
+        assert await decide(stores, 1, action, by=decided.decided_by) == decided
+        with pytest.raises(ProcedureChanged):
+            await decide(stores, 1, action, by="somebody else")
+
+    async def test_a_change_of_what_has_changed_is_refused(self, stores: Stores) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        both = await asyncio.gather(
+            *(stores.procedures.put(stores.ada, procedure(stores, f"By {each}."), edited_from=1) for each in range(2)),
+            return_exceptions=True,
+        )
+        assert [type(each) for each in both if isinstance(each, Exception)] == [ProcedureChanged]
+        assert await statuses(stores) == [PENDING, RETIRED]
+        with pytest.raises(UnknownProcedure):
+            await stores.procedures.put(
+                stores.ada, replace(procedure(stores), agent_id="assistant-2", status=PENDING), edited_from=1
+            )
+
+    async def test_uses_at_once_are_all_counted(self, stores: Stores) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        uses = [f"r{number % 4}" for number in range(8)]
+        counted = await asyncio.gather(
+            *(
+                stores.procedures.record_use(stores.ada, "assistant", ID, 1, run_id=each, went_well=True)
+                for each in uses
+            )
+        )
+        assert counted.count(True) == 4
+        found = await stores.procedures.get(stores.ada, "assistant", ID)
+        assert found is not None
+        assert (found.used, found.went_well) == (4, 4)
+
+
+def procedure(
+    stores: Stores,
+    description: str = DRAFT.description,
+    *,
+    name: str = DRAFT.name,
+    source: ProcedureSource | None = None,
+    **fields: object,
+) -> Procedure:
+    """A procedure that is not saved yet."""
+    draft = replace(DRAFT, name=name, description=description)
+    made = Procedure(draft, stores.tenant, "assistant", "ada", stores.clock.now(), source=source)
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def decision(
+    stores: Stores, action: ProcedureAction, *, by: str = "bob", reason: str | None = None
+) -> ProcedureDecision:
+    return ProcedureDecision(action, by, stores.clock.now(), reason)
+
+
+async def decide(
+    stores: Stores,
+    version: int,
+    action: ProcedureAction,
+    *,
+    by: str = "bob",
+    reason: str | None = None,
+    agent_id: str = "assistant",
+    procedure_id: str = ID,
+) -> Procedure:
+    """Decide on a version."""
+    made = decision(stores, action, by=by, reason=reason)
+    return await stores.procedures.decide(stores.ada, agent_id, procedure_id, version, made)
+
+
+async def statuses(stores: Stores) -> list[ProcedureStatus]:
+    """The statuses of all versions, newest first."""
+    return [each.status for each in await stores.procedures.versions(stores.ada, "assistant", ID, limit=100)]
+
+
+async def listed(
+    stores: Stores,
+    scope: Scope,
+    wanted: Iterable[ProcedureStatus],
+    *,
+    limit: int = 50,
+    agent_id: str = "assistant",
+) -> list[str]:
+    """The ids of all pages of a list."""
+    found: list[str] = []
+    cursor: str | None = None
+    while True:
+        page, cursor = await stores.procedures.of_agent(scope, agent_id, list(wanted), limit=limit, cursor=cursor)
+        found += [each.id for each in page]
+        if cursor is None:
+            return found

@@ -1,0 +1,177 @@
+"""Documents in memory: their records, their files, and the pipelines that were started."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from baton.adapters.dynamodb.shapes import DOCUMENT
+from baton.adapters.s3_files import VALID_FOR
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.document import Document, DocumentRef, IngestionStep, VersionStatus
+from baton.domain.errors import MessageTooLarge
+from baton.domain.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.documents import MAX_STORED_BYTES, ORIGINAL
+from baton.ports.files import Upload
+
+_Place = tuple[str, str, str]
+"""Tenant, agent and document."""
+
+
+class FakeDocuments:
+    """``ports.documents.DocumentStore``."""
+
+    def __init__(self) -> None:
+        self.records: dict[_Place, Document] = {}
+        self.before_write: Callable[[], Awaitable[None]] | None = None
+        """What happens before every write, such as a failure."""
+        self.after_write: Callable[[], Awaitable[None]] | None = None
+
+    async def create(self, scope: Scope, document: Document) -> Document:
+        await self._call(self.before_write)
+        place = scope.tenant_id, document.agent_id, document.id
+        created = self.records.setdefault(place, replace(_kept(document), revision=1))
+        await self._call(self.after_write)
+        return created
+
+    async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document | None:
+        return self.records.get((scope.tenant_id, agent_id, document_id))
+
+    async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
+        found = {document_id: await self.get(scope, agent_id, document_id) for document_id in document_ids}
+        return {document_id: document for document_id, document in found.items() if document is not None}
+
+    async def save(self, scope: Scope, document: Document) -> Document | None:
+        await self._call(self.before_write)
+        place = scope.tenant_id, document.agent_id, document.id
+        stored = self.records.get(place)
+        if stored is None or stored.revision != document.revision:
+            return None
+        self.records[place] = replace(_kept(document), revision=document.revision + 1)
+        await self._call(self.after_write)
+        return self.records[place]
+
+    async def note_progress(
+        self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime
+    ) -> None:
+        await self._call(self.before_write)
+        place = scope.tenant_id, ref.agent_id, ref.document_id
+        document = self.records.get(place)
+        if document is None or document.next is None or document.deleted_at is not None:
+            return
+        version = document.next
+        if (version.number, version.status) != (ref.version, VersionStatus.PROCESSING) or version.progress >= percent:
+            return
+        noted = replace(version, progress=percent, step=step)
+        updated_at = max(document.updated_at, from_millis(to_millis(at)))
+        self.records[place] = replace(document, next=noted, updated_at=updated_at)
+        await self._call(self.after_write)
+
+    async def of_agent(
+        self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Document], str | None]:
+        before = decode_text(cursor) if cursor else None
+        listed = sorted(
+            (
+                (f"{to_millis(document.created_at):015d}#{document.id}", document)
+                for (tenant, agent, _), document in self.records.items()
+                if (tenant, agent) == (scope.tenant_id, agent_id) and document.deleted_at is None
+            ),
+            key=lambda each: each[0],
+            reverse=True,
+        )
+        found = [each for each in listed if before is None or each[0] < before]
+        more = encode_text(found[limit - 1][0]) if len(found) > limit else None
+        return [document for _, document in found[:limit]], more
+
+    async def remove(self, scope: Scope, document: Document) -> bool:
+        await self._call(self.before_write)
+        place = scope.tenant_id, document.agent_id, document.id
+        stored = self.records.get(place)
+        if stored is not None and stored.revision != document.revision:
+            return False
+        self.records.pop(place, None)
+        await self._call(self.after_write)
+        return True
+
+    async def due(self, before: datetime) -> AsyncIterator[DocumentRef]:
+        for (tenant, agent, document_id), document in list(self.records.items()):
+            if document.check_at is not None and document.check_at <= before:
+                yield DocumentRef(tenant, agent, document_id, document.latest.number)
+
+    async def _call(self, happening: Callable[[], Awaitable[None]] | None) -> None:
+        if happening is not None:
+            await happening()
+
+
+class FakeDocumentFiles:
+    """``ports.documents.DocumentFiles``; ``put`` plays the client that uploads.
+
+    ``bodies``: (tenant, agent, document, version) -> name -> bytes.
+    """
+
+    def __init__(self) -> None:
+        self.bodies: dict[tuple[str, str, str, int], dict[str, bytes]] = {}
+        self.before_write: Callable[[], Awaitable[None]] | None = None
+        self._uploads: dict[str, tuple[tuple[str, str, str, int], int, str | None]] = {}
+
+    async def presign_upload(
+        self, scope: Scope, document: Document, version: int, content_type: str, size: int, sha256: str | None
+    ) -> Upload:
+        url = f"https://files.invalid/{scope.tenant_id}/{document.agent_id}/{document.id}/{version}"
+        self._uploads[url] = (scope.tenant_id, document.agent_id, document.id, version), size, sha256
+        headers = {"Content-Type": content_type, "Content-Length": str(size), "If-None-Match": "*"}
+        return Upload(document.id, url, "PUT", headers, datetime.now(UTC) + VALID_FOR)
+
+    async def put(self, upload: Upload, body: bytes) -> None:
+        """Send ``body`` as a client would. Other bytes than those announced, and a second upload, are refused."""
+        place, size, sha256 = self._uploads[upload.url]
+        if len(body) != size or sha256 not in (None, hashlib.sha256(body).hexdigest()):
+            raise ValueError("SignatureDoesNotMatch")
+        if ORIGINAL in self.bodies.get(place, {}):
+            raise ValueError("PreconditionFailed")
+        self.bodies.setdefault(place, {})[ORIGINAL] = body
+
+    async def write(self, scope: Scope, document: Document, version: int, name: str, body: bytes) -> None:
+        if self.before_write is not None:
+            await self.before_write()
+        self.bodies.setdefault((scope.tenant_id, document.agent_id, document.id, version), {})[name] = body
+
+    async def read(self, scope: Scope, document: Document, version: int, name: str) -> bytes | None:
+        body = self.bodies.get((scope.tenant_id, document.agent_id, document.id, version), {}).get(name)
+        if body is not None and len(body) > MAX_STORED_BYTES:
+            raise MessageTooLarge("A stored file is too large to be read.")
+        return body
+
+    async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
+        if self.before_write is not None:
+            await self.before_write()
+        place = scope.tenant_id, document.agent_id, document.id, version
+        files = self.bodies.pop(place, {})
+        if not with_original and ORIGINAL in files:
+            self.bodies[place] = {ORIGINAL: files.pop(ORIGINAL)}
+        return len(files)
+
+
+@dataclass
+class FakeIngestions:
+    """``ports.documents.Ingestions``: the pipelines that were started, each attempt once."""
+
+    started: list[tuple[DocumentRef, int]] = field(default_factory=list)
+    failure: Exception | None = None
+    """What starting comes to."""
+
+    async def start(self, ref: DocumentRef, *, attempt: int) -> None:
+        if self.failure is not None:
+            raise self.failure
+        if (ref, attempt) not in self.started:
+            self.started.append((ref, attempt))
+
+
+def _kept(document: Document) -> Document:
+    """Return what a store keeps: times to the millisecond."""
+    body = DOCUMENT.pack(document)
+    return DOCUMENT.unpack(body, id=document.id, agent_id=document.agent_id, revision=document.revision)

@@ -1,0 +1,49 @@
+"""Extraction without libraries: pages are parted by form feeds, headings begin with "#"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from baton.domain.document import MEDIA_TYPES, DocumentFormat, PageError
+from baton.domain.errors import DocumentUnreadable
+from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
+
+PAGES_AT_ONCE = 2
+UNREADABLE = "(unreadable)"
+"""A page with this text cannot be read."""
+
+
+class PlainTextExtractor:
+    """``ports.documents.TextExtractor`` for files that are UTF-8 text, whatever their content type says."""
+
+    def detect(self, body: bytes, name: str, content_type: str) -> DocumentFormat:
+        try:
+            text = body.decode()
+        except UnicodeDecodeError:
+            raise DocumentUnreadable("document_mislabelled", "The file is not what its content type says.") from None
+        if not text.strip():
+            raise DocumentUnreadable("document_empty", "The file is empty.")
+        return MEDIA_TYPES[content_type]
+
+    def parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
+        count = len(_pages(body))
+        return [(first, min(first + PAGES_AT_ONCE - 1, count)) for first in range(1, count + 1, PAGES_AT_ONCE)]
+
+    def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
+        pages = _pages(body)
+        blocks: list[TextBlock] = []
+        errors: list[PageError] = []
+        for number in range(part[0], part[1] + 1):
+            text = pages[number - 1].strip()
+            if text == UNREADABLE:
+                errors.append(PageError(number, "The page cannot be read."))
+                continue
+            for paragraph in filter(None, text.split("\n\n")):
+                is_heading = paragraph.startswith("#")
+                kind = BlockKind.HEADING if is_heading else BlockKind.PARAGRAPH
+                blocks.append(TextBlock(kind, paragraph.lstrip("# "), number, 1 if is_heading else None))
+        return ExtractedText(tuple(blocks), None, len(pages), tuple(errors))
+
+
+def _pages(body: bytes) -> list[str]:
+    return body.decode().split("\f")

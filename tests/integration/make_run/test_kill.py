@@ -1,0 +1,117 @@
+"""With BATON_DATA_DIR nothing that was acknowledged is lost, however often everything is killed."""
+
+import asyncio
+import json
+import subprocess
+import uuid
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from local.settings import ROOT
+from tests.frames import events_in
+from tests.integration.make_run.program import running
+
+PATIENCE_SECONDS = 180
+THREADS = [str(uuid.uuid4()) for _ in range(4)]
+
+
+def kill_everything(process: "subprocess.Popen[str]") -> None:
+    """As ``kill -9`` of the whole tree: nobody may end its children in good order."""
+    tree = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
+    for program in tree:
+        program.suspend()
+    for program in tree:
+        program.kill()
+
+
+def api(url: str) -> httpx.AsyncClient:
+    wanted = {"tenant": "demo", "user": "ada"}
+    token = httpx.post(f"{url}/local/token", json=wanted, trust_env=False).json()["token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx.AsyncClient(base_url=url, headers=headers, timeout=60, trust_env=False)
+
+
+def open_socket(url: str, http: httpx.AsyncClient) -> connect:
+    protocols = [Subprotocol("baton.v1"), Subprotocol(http.headers["Authorization"].removeprefix("Bearer "))]
+    return connect(url.replace("http", "ws", 1) + "/ws", subprotocols=protocols, proxy=None, max_queue=None)
+
+
+async def send(socket: ClientConnection, number: int, *parts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Send a message into every conversation; return (thread, message) once all of them are acknowledged."""
+    sent = [(thread, f"m-{number}-{position}") for position, thread in enumerate(THREADS)]
+    for thread, message in sent:
+        content = [{"type": "text", "text": f"What is {number} + 1?"}, *(parts if thread == THREADS[0] else ())]
+        frame = {"action": "message", "threadId": thread, "messageId": message, "content": content}
+        await socket.send(json.dumps(frame))
+    waiting = {message for _, message in sent}
+    while waiting:
+        for event in events_in(await socket.recv()):
+            if event.get("name") == "message_accepted":
+                waiting.discard(event["value"]["messageId"])
+    return sent
+
+
+async def upload(http: httpx.AsyncClient) -> dict[str, Any]:
+    """Upload a file to the first conversation and return the part of a message that refers to it."""
+    file = {"name": "note.txt", "contentType": "text/plain", "size": 4}
+    prepared = (await http.post(f"/v1/threads/{THREADS[0]}/files", json=file)).raise_for_status().json()
+    request = prepared["upload"]
+    async with httpx.AsyncClient(trust_env=False) as storage:
+        put = await storage.request(request["method"], request["url"], headers=request["headers"], content=b"note")
+        put.raise_for_status()
+    part: dict[str, Any] = prepared["part"]
+    return part
+
+
+async def messages(http: httpx.AsyncClient, thread: str) -> list[dict[str, Any]]:
+    answered = await http.get(f"/v1/threads/{thread}/messages", params={"limit": 100})
+    found: list[dict[str, Any]] = answered.json()["items"] if answered.is_success else []
+    return found
+
+
+async def all_answered(http: httpx.AsyncClient, acknowledged: list[tuple[str, str]]) -> None:
+    """Wait until every acknowledged message has an answer."""
+    expected = Counter(thread for thread, _ in acknowledged)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        for thread in THREADS:
+            while True:
+                answers = [message for message in await messages(http, thread) if message["role"] == "assistant"]
+                if len(answers) >= expected[thread]:
+                    break
+                await asyncio.sleep(0.5)
+
+
+async def test_every_acknowledged_message_is_answered_once_although_everything_is_killed_twice(tmp_path: Path) -> None:
+    settings = {"BATON_DATA_DIR": str(tmp_path), "BATON_DEMO_DELAY_MS": "20"}
+    acknowledged: list[tuple[str, str]] = []
+
+    with running(ROOT / "template.yaml", **settings) as (process, url):
+        async with api(url) as http, open_socket(url, http) as socket:
+            acknowledged += await send(socket, 1, await upload(http))
+            acknowledged += await send(socket, 2)  # queued behind those at work
+            kill_everything(process)
+
+    with running(ROOT / "template.yaml", **settings) as (process, url):
+        async with api(url) as http, open_socket(url, http) as socket:
+            await all_answered(http, acknowledged)  # a run that two kills had hit would be given up
+            acknowledged += await send(socket, 3)
+            await http.post("/v1/messages", json={"threadId": str(uuid.uuid4()), "messageId": "m", "message": "Hello"})
+            kill_everything(process)  # turns are at work, or about to be taken up
+
+    with running(ROOT / "template.yaml", **settings) as (process, url):
+        async with api(url) as http:
+            await all_answered(http, acknowledged)
+            for thread in THREADS:
+                said = [message for message in await messages(http, thread) if message["role"] in {"user", "assistant"}]
+                mine = [message for of, message in acknowledged if of == thread]
+                assert [message["id"] for message in said if message["role"] == "user"] == mine
+                assert [message["role"] for message in said] == ["user", "assistant"] * len(mine)
+            [_, part] = (await messages(http, THREADS[0]))[0]["content"]
+            async with httpx.AsyncClient(trust_env=False) as storage:
+                assert (await storage.get(part["metadata"]["downloadUrl"])).content == b"note"

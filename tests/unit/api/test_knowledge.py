@@ -1,0 +1,105 @@
+"""Trying an agent's documents over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import SearchUnavailable
+from baton.domain.extracted import Chunk
+from baton.domain.identity import Scope
+from tests.harness.harness import Harness
+from tests.harness.remembered import learn
+from tests.unit.api.served import Served
+
+PATH = "/agents/assistant/knowledge/search"
+QUESTION = {"query": "How is the pump started?"}
+VAULT = AgentDefinition(
+    id="vault", name="Vault", description="Keeps.", system_prompt="Keep.", required_permissions=("vault:open",)
+)
+
+
+@pytest.fixture
+def served() -> Served:
+    return Served(Harness(others=(VAULT,)))
+
+
+async def items(served: Served, *permissions: str, **asked: Any) -> list[dict[str, Any]]:
+    answer = await served.post(PATH, QUESTION | asked, *permissions)
+    found: list[dict[str, Any]] = answer.raise_for_status().json()["items"]
+    return found
+
+
+async def test_an_item_has_its_text_scores_and_place(served: Served) -> None:
+    chunk = Chunk(2, "The pump is started by hand.", ("Pumps", "Starting"), 3, 4)
+    await learn(served.harness, served.harness.ada, "assistant", chunk.text, url="https://a.example/h", chunk=chunk)
+    [item] = await items(served)
+    assert (item["id"], item["text"], item["score"]) == ("document-0@1#2", chunk.text, 1.0)
+    assert item["signals"].keys() == {"chunk.words", "chunk.meaning"}
+    assert (item["included"], item["reason"]) == (True, None)
+    assert item["source"] == {
+        "kind": "document",
+        "documentId": "document-0",
+        "version": 1,
+        "agentId": "assistant",
+        "title": "Handbook",
+        "section": "Pumps > Starting",
+        "page": 3,
+        "lastPage": 4,
+        "url": "https://a.example/h",
+    }
+
+
+async def test_an_item_below_the_floor_says_so(served: Served) -> None:
+    await learn(served.harness, served.harness.ada, "assistant", "Cellos have strings.")
+    [item] = await items(served)
+    assert not item["included"]
+    assert item["reason"].startswith("below the relevance floor")
+
+
+async def test_there_are_at_most_as_many_items_as_asked_for(served: Served) -> None:
+    for number in range(4):
+        await learn(served.harness, served.harness.ada, "assistant", f"The pump number {number} is started by hand.")
+    assert len(await items(served, limit=3)) == 3
+
+
+async def test_a_document_that_needs_a_permission_is_for_its_holders(served: Served) -> None:
+    await learn(served.harness, served.harness.ada, "assistant", "The pump is started by hand.", permission="pump:read")
+    assert await items(served) == []
+    assert len(await items(served, "pump:read")) == 1
+
+
+async def test_documents_of_other_agents_and_tenants_are_not_found(served: Served) -> None:
+    await learn(served.harness, served.harness.ada, "vault", "The pump is started by hand.")
+    await learn(served.harness, Scope("rival", "ada"), "assistant", "The pump is started by hand.")
+    assert await items(served) == []
+
+
+@pytest.mark.parametrize("agent", ["nobody", "vault"])
+async def test_an_agent_that_the_caller_may_not_talk_to_is_not_found(served: Served, agent: str) -> None:
+    answer = await served.post(f"/agents/{agent}/knowledge/search", QUESTION)
+    assert answer.json()["code"] == "unknown_agent"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"query": " "},
+        {"query": 1},
+        {"query": "x" * 20_001},
+        QUESTION | {"limit": 0},
+        QUESTION | {"limit": 41},
+        QUESTION | {"limits": 4},
+    ],
+)
+async def test_a_malformed_question_is_refused(served: Served, body: dict[str, Any]) -> None:
+    assert (await served.post(PATH, body)).status_code == 422
+
+
+async def test_a_search_engine_that_is_down_is_an_error(served: Served) -> None:
+    served.harness.search.failure = SearchUnavailable()
+    answer = await served.post(PATH, QUESTION)
+    assert (answer.status_code, answer.json()["code"]) == (503, "search_unavailable")

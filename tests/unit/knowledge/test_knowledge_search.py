@@ -1,0 +1,135 @@
+"""Searching an agent's documents: the index proposes, and the documents' records decide."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pytest
+
+from baton.domain.document import Document
+from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
+from baton.domain.extracted import Chunk
+from baton.domain.identity import Scope
+from baton.knowledge.knowledge_search import KnowledgeSearch
+from tests.contracts.knowledge import KnowledgeContract
+from tests.fakes.documents import FakeDocuments
+from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.search_index import FakeSearchIndex
+from tests.harness.remembered import MARCH, learn
+
+ADA = Scope("acme", "ada")
+QUESTION = "How is the pump started?"
+
+
+class TestFakeSearchIndex(KnowledgeContract):
+    """Over the double of the search index."""
+
+    @pytest.fixture
+    def index(self) -> FakeSearchIndex:
+        return FakeSearchIndex()
+
+
+class CountedDocuments(FakeDocuments):
+    """Records that can fail, and count how often they are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+        self.failure: Exception | None = None
+
+    async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
+        self.reads += 1
+        if self.failure is not None:
+            raise self.failure
+        return await super().get_many(scope, agent_id, document_ids)
+
+
+class Library:
+    """Documents, and a search in them."""
+
+    def __init__(self) -> None:
+        self.search, self.embedder, self.documents = FakeSearchIndex(), FakeEmbedder(), CountedDocuments()
+        self.knowledge = KnowledgeSearch(self.search, self.documents, self.embedder)
+
+    async def texts(self, query: str = QUESTION, *, limit: int = 10) -> list[str]:
+        found = await self.knowledge.search(ADA, "knowledge", query, limit=limit)
+        return [each.text for each in found.chunks]
+
+
+@pytest.fixture
+def library() -> Library:
+    return Library()
+
+
+async def test_a_chunk_is_found_with_its_place_in_the_document(library: Library) -> None:
+    chunk = Chunk(2, "The pump is started by hand.", ("Pumps", "Starting"), 3, 4)
+    await learn(library, ADA, "knowledge", chunk.text, title="Handbook", url="https://a.example/h", chunk=chunk)
+    [found] = (await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)).chunks
+    citation = found.citation
+    assert (citation.title, citation.section, citation.pages) == ("Handbook", "Pumps > Starting", "3-4")
+    assert (citation.url, citation.chunk_id) == ("https://a.example/h", "document-0@1#2")
+    assert found.text == chunk.text
+    assert found.cosine is not None
+
+
+async def test_records_are_read_once_and_only_if_something_was_found(library: Library) -> None:
+    assert await library.texts() == []
+    assert library.documents.reads == 0
+    for number in range(12):
+        await learn(library, ADA, "knowledge", f"The pump number {number} is started by hand.")
+    await library.texts()
+    assert library.documents.reads == 1
+
+
+async def test_a_deleted_document_is_not_used_while_its_chunks_are_still_there(library: Library) -> None:
+    await learn(library, ADA, "knowledge", "The pump is started by hand.", deleted_at=MARCH)
+    assert await library.texts() == []
+
+
+async def test_a_chunk_without_a_record_is_not_used(library: Library) -> None:
+    await learn(library, ADA, "knowledge", "The pump is started by hand.")
+    library.documents.records.clear()
+    assert await library.texts() == []
+
+
+async def test_nothing_is_used_while_the_records_cannot_be_read(library: Library) -> None:
+    await learn(library, ADA, "knowledge", "The pump is started by hand.")
+    library.documents.failure = StoreUnavailable()
+    with pytest.raises(StoreUnavailable):
+        await library.texts()
+
+
+async def test_a_text_that_was_uploaded_twice_is_found_once(library: Library) -> None:
+    text = "The pump is started by hand, after the valve was opened and the tank was filled with water from the well."
+    await learn(library, ADA, "knowledge", text)
+    await learn(library, ADA, "knowledge", f"{text} Really.")
+    await learn(library, ADA, "knowledge", "The pump is never started at night.")
+    assert len(await library.texts()) == 2
+
+
+async def test_texts_that_differ_in_a_number_are_both_found(library: Library) -> None:
+    for number in (4, 5):
+        await learn(library, ADA, "knowledge", f"Pump {number} is started with lever {number}.")
+    assert len(await library.texts()) == 2
+
+
+async def test_without_an_embedder_words_decide(library: Library) -> None:
+    await learn(library, ADA, "knowledge", "The pump is started by hand.")
+    library.embedder.failure = EmbedderUnavailable()
+    found = await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)
+    assert len(found.chunks) == 1
+    assert found.words_only == "embedder_unavailable: searched by words only"
+
+
+async def test_an_index_of_another_model_is_searched_by_words(library: Library) -> None:
+    await learn(library, ADA, "knowledge", "The pump is started by hand.")
+    library.embedder.dimensions = 8
+    found = await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)
+    assert len(found.chunks) == 1
+    assert found.words_only == "wrong_dimension: searched by words only"
+
+
+async def test_a_search_engine_that_fails_is_an_error(library: Library) -> None:
+    library.search.failure = SearchUnavailable()
+    with pytest.raises(SearchUnavailable):
+        await library.texts()

@@ -1,0 +1,81 @@
+"""What agents may follow is read once a minute, and belongs to one tenant."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from baton.domain.identity import Scope
+from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStatus, ProcedureStep
+from baton.procedures.approved_procedures import FRESH, ApprovedProcedures
+from tests.fakes.clock import FakeClock
+from tests.fakes.procedures import FakeProcedures
+
+
+class CountedProcedures(FakeProcedures):
+    """Procedures that count how often they are read."""
+
+    reads = 0
+
+    async def approved(self, scope, agent_id, *, of=ProcedureScope.AGENT):  # type: ignore[no-untyped-def]
+        self.reads += 1
+        return await super().approved(scope, agent_id, of=of)
+
+
+ADA, EVE = Scope("acme", "ada"), Scope("acme-2", "ada")
+
+
+class World:
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store = CountedProcedures()
+        self.approved = ApprovedProcedures(self.store, self.clock)
+
+    async def teach(self, scope: Scope, agent_id: str, name: str, of: ProcedureScope = ProcedureScope.AGENT) -> None:
+        draft = ProcedureDraft(name, "Does it.", ("do it",), (ProcedureStep("Do it."),))
+        made = Procedure(
+            draft, "", agent_id, "ada", self.clock.now(), status=ProcedureStatus.APPROVED, scope=of, decided_by="ada"
+        )
+        await self.store.put(scope, made)
+
+    async def names(self, scope: Scope, agent_id: str = "assistant", **when: object) -> list[str]:
+        found = await self.approved.of(scope, agent_id, **when)  # type: ignore[arg-type]
+        return [each.draft.name for each in found.procedures]
+
+
+async def test_an_agent_follows_its_own_and_the_tenants_procedures() -> None:
+    world = World()
+    await world.teach(ADA, "assistant", "own")
+    await world.teach(ADA, "assistant", "all", ProcedureScope.TENANT)
+    await world.teach(ADA, "other", "others")
+    await world.teach(EVE, "assistant", "foreign")
+    await world.teach(EVE, "assistant", "foreign to all", ProcedureScope.TENANT)
+    assert await world.names(ADA) == ["own", "all"]
+    assert await world.names(ADA, "other") == ["others", "all"]
+    assert await world.names(EVE) == ["foreign", "foreign to all"]
+    assert await world.names(Scope("acm", "ada")) == []
+
+
+async def test_they_are_read_once_a_minute_and_indexed_when_they_have_changed() -> None:
+    world = World()
+    await world.teach(ADA, "assistant", "own")
+    first = await world.approved.of(ADA, "assistant")
+    assert world.store.reads == 2
+    for _ in range(5):
+        assert await world.approved.of(ADA, "assistant") is first
+    assert world.store.reads == 2
+    world.clock.advance(FRESH.total_seconds())
+    assert await world.approved.of(ADA, "assistant") is first
+    assert world.store.reads == 4
+    await world.teach(ADA, "assistant", "new")
+    world.clock.advance(FRESH.total_seconds())
+    assert await world.names(ADA) == ["new", "own"]
+
+
+async def test_a_new_session_reads_the_agents_own_again_and_nothing_else() -> None:
+    world = World()
+    assert await world.names(ADA) == []
+    await world.teach(ADA, "assistant", "own")
+    world.clock.advance(1)
+    assert await world.names(ADA) == []
+    assert await world.names(ADA, since=world.clock.now() - timedelta(milliseconds=1)) == ["own"]
+    assert world.store.reads == 3
