@@ -234,7 +234,7 @@ class Sweep:
             case "userId":
                 return ["ada", "bob"], [*TEXTS, "x" * 257]
             case "If-None-Match":
-                return [], [*TEXTS, "x" * 100]
+                return ['"a card"'], ["", ",", "W/", "x" * 1_000]
             case "last-event-id":
                 return ["0", "3"], ["999999999999", "x", "", "-1", "1" * 13]
             case "protocolVersion":
