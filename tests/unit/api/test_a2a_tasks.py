@@ -84,6 +84,16 @@ async def test_a_message_in_the_context_without_a_task_begins_another(served: A2
     assert (await served.call("tasks/get", {"id": first["id"]}))["result"] == first
 
 
+async def test_a_task_is_found_however_much_was_said_since(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baton.api.a2a.tasks.MAX_HISTORY", 3)
+    task = await sent(served, message("One", "m-1"))
+    for number in range(2):
+        await sent(served, message("Elsewhere", f"e-{number}", contextId=task["contextId"]))
+    assert (await served.call("tasks/get", {"id": task["id"]}))["result"] == task
+    after = await sent(served, message("Two", "m-2", taskId=task["id"]))
+    assert [text_of(each) for each in after["history"]] == ["One", "Hello there.", "Two", "Hello there."]
+
+
 async def test_a_host_may_name_the_context_by_its_own_id(served: A2AServed) -> None:
     first = await sent(served, message("One", "m-1", contextId="ticket/42"))
     second = await sent(served, message("Two", "m-2", taskId=first["id"], contextId="ticket/42"))

@@ -51,6 +51,8 @@ from baton.requests.turn_requests import MessageRequest
 CANCEL_SECONDS = 10.0
 """How long a cancellation waits for the run to stop."""
 POLL_SECONDS = 0.2
+MAX_POLL_SECONDS = 2.0
+"""How long a stream waits at most before it looks again whether a queued message's turn has begun."""
 
 
 class A2AHandler(RequestHandler):
@@ -187,6 +189,7 @@ class A2AHandler(RequestHandler):
         services = caller.services
         yield task_of(task, caller.agents.describe, history=history)
         reader, until = TaskReader(services), asyncio.get_running_loop().time() + TURN_SECONDS
+        pause = POLL_SECONDS
         while task.state in (TaskState.SUBMITTED, TaskState.WORKING):
             updates = Updates(task.id, services.clock)
             run_id = task.run_id
@@ -195,7 +198,8 @@ class A2AHandler(RequestHandler):
                     yield update
             else:
                 _check_token(caller)
-                await asyncio.sleep(POLL_SECONDS)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, MAX_POLL_SECONDS)
             current = await reader.read(caller.scope, task.id)
             if current is None or asyncio.get_running_loop().time() >= until:
                 return

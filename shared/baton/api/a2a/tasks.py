@@ -16,7 +16,9 @@ from baton.gather_all import gather_all
 from baton.requests.thread_access import audit_read
 
 MAX_HISTORY = 200
-"""The newest messages of a thread that a task is read from."""
+"""The newest messages of a thread that a task is read from, beside those of its first turn."""
+MAX_PAGES = 3
+"""Pages in which they are read. A page of long messages ends after a megabyte (``ThreadStore.read_messages``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +117,23 @@ class TaskReader:
         return TaskId(thread_id, stored[0].a2a_task)
 
     async def _messages(self, scope: Scope, thread: Thread, first_ordinal: int) -> list[StoredMessage]:
-        """Return the committed messages from ``first_ordinal`` on, or the newest of them."""
+        """Return the committed messages from ``first_ordinal`` on; of many, the first run's and the newest."""
+        store = self._services.store
         found: list[StoredMessage] = []
         before: int | None = None
-        while thread.next_ordinal > first_ordinal and len(found) < MAX_HISTORY:
-            page = await self._services.store.read_messages(
-                scope, thread, limit=MAX_HISTORY - len(found), before=before
-            )
+        for _ in range(MAX_PAGES):
+            if thread.next_ordinal <= first_ordinal or len(found) >= MAX_HISTORY:
+                break
+            page = await store.read_messages(scope, thread, limit=MAX_HISTORY - len(found), before=before)
             found = [*page.messages, *found]
             before = page.next_before
             if before is None or before <= first_ordinal:
                 break
-        return [message for message in found if message.ordinal >= first_ordinal]
+        found = [message for message in found if message.ordinal >= first_ordinal]
+        if found and found[0].ordinal > first_ordinal:
+            first = await store.run_messages(scope, thread.id, first_ordinal=first_ordinal, below=found[0].ordinal)
+            found = [*first, *found]
+        return found
 
     async def _question(self, scope: Scope, thread: Thread) -> StoredMessage | None:
         """Return the question of the run in progress, if it is stored."""
