@@ -133,6 +133,22 @@ async def test_a_message_that_waits_in_the_queue_is_submitted(
     assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["status"]["state"] == "input-required"
 
 
+async def test_a_message_that_waits_for_another_is_in_the_answer(
+    served: A2AServed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("baton.api.a2a.sending.OPENED_SECONDS", 0.1)
+    gate = held_answer(served)
+    task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
+    await served.harness.model_is_asked()
+    follow_up = (await served.call("message/send", {"message": message("Two", "m-2", taskId=task["id"])}))["result"]
+    assert follow_up["status"]["state"] == "working"
+    assert [text_of(each) for each in follow_up["history"]] == ["One", "Two"]
+    gate.set()
+    await served.queue.settled()
+    after = (await served.call("tasks/get", {"id": task["id"], "historyLength": 2}))["result"]
+    assert [text_of(each) for each in after["history"]] == ["Two", "Hello there."]
+
+
 async def test_an_ended_session_completes_the_task(served: A2AServed) -> None:
     served.harness.model.script(Answer.calling(ToolCall("c1", "end_conversation", '{"reason": "Done."}'), text="Bye."))
     task = await sent(served, message("That is all", "m-1"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 from a2a.client.card_resolver import parse_agent_card
 from a2a.server.context import ServerCallContext
@@ -40,7 +41,7 @@ from baton.api.a2a.card_router import card_of
 from baton.api.a2a.sending import Sender, Sending
 from baton.api.a2a.tasks import A2ATask, TaskReader
 from baton.api.a2a.updates import ENDS, Updates
-from baton.api.a2a.wire import message_of, task_of
+from baton.api.a2a.wire import task_of
 from baton.api.runs import TURN_SECONDS
 from baton.domain.a2a_task import MarkStatus, TaskMark, TaskState
 from baton.domain.errors import TokenExpired
@@ -117,8 +118,8 @@ class A2AHandler(RequestHandler):
         task = await sender.reader.read(caller.scope, sending.task_id)
         if task is None:
             raise TaskNotFoundError
-        if task.thread is None or (not task.messages and task.state is TaskState.SUBMITTED):
-            return _begun(caller, sending, task.state, history)
+        if not sending.is_repeat and isinstance(sending.request, MessageRequest):
+            return _with_message(caller, sending, task, history)
         return task_of(task, caller.agents.describe, history=history)
 
     # Tasks
@@ -277,33 +278,27 @@ async def _found(caller: A2ACaller, text: str) -> A2ATask:
 
 def _begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> Task:
     """Return the task as it is when its message has been taken: what was said before, and the message."""
-    services = caller.services
-    before = sending.task
-    task = A2ATask(
-        sending.task_id,
-        caller.scope.user_id,
-        before.thread if before is not None else None,
-        None,
-        before.messages if before is not None else (),
-        state,
-        services.clock.now(),
-    )
-    if isinstance(sending.request, MessageRequest) and not task.has_message(sending.message_id):
+    before, now = sending.task, caller.services.clock.now()
+    thread, messages = (before.thread, before.messages) if before is not None else (None, ())
+    task = A2ATask(sending.task_id, caller.scope.user_id, thread, None, messages, state, now)
+    return _with_message(caller, sending, task, history)
+
+
+def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, history: int | None) -> Task:
+    """Return the task with the message that was sent to it, which may still be in the queue."""
+    request = sending.request
+    if isinstance(request, MessageRequest) and not task.has_message(sending.message_id):
         asked = StoredMessage(
             id=sending.message_id,
             role=Role.USER,
-            content=sending.request.content,
-            ordinal=0,
-            run_id=sending.request.run_id,
+            content=request.content,
+            ordinal=task.messages[-1].ordinal + 1 if task.messages else 0,
+            run_id=request.run_id,
             timestamp=task.at,
             tokens=0,
+            a2a_task=sending.task_id.root,
         )
-        shown = task_of(task, caller.agents.describe, history=history)
-        if history != 0:
-            shown.history.append(message_of(asked, sending.task_id))
-            if history is not None and len(shown.history) > history:
-                del shown.history[0]
-        return shown
+        task = replace(task, messages=(*task.messages, asked))
     return task_of(task, caller.agents.describe, history=history)
 
 
