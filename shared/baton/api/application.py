@@ -85,7 +85,7 @@ def create_app(
         CORSMiddleware,
         allow_origins=list(origins),
         allow_methods=["GET", "POST", "PUT", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", "Last-Event-ID"],
+        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", "Last-Event-ID", "A2A-Version"],
         expose_headers=["ETag"],
         max_age=3600,
     )

@@ -495,3 +495,53 @@ async def test_no_conversation_begins_with_a_specialist() -> None:
         told = blocking(message("Hi", "m-1"), blocking=is_blocking)
         refused = await served.call("message/send", told, path="/a2a/helper")
         assert refused["error"]["code"] == -32602
+
+
+# Streams of one task, and times
+
+
+async def test_two_streams_may_follow_one_task(served: A2AServed) -> None:
+    gate = held_answer(served)
+    task = (await served.call("message/send", {"message": message("Count", "m-1")}))["result"]
+    await served.harness.model_is_asked()
+    streams = [asyncio.ensure_future(served.calls("tasks/resubscribe", {"id": task["id"]})) for _ in range(2)]
+    await asyncio.sleep(0.2)
+    gate.set()
+    one, other = await asyncio.gather(*streams)
+    assert [each["result"]["kind"] for each in one] == [each["result"]["kind"] for each in other]
+    assert one[-1] == other[-1]
+    assert one[-1]["result"]["final"] is True
+
+
+async def test_two_messages_at_once_are_answered_in_their_order(served: A2AServed) -> None:
+    task = await sent(served, message("One", "m-1"))
+    said = [message(text, f"m-{text}", taskId=task["id"]) for text in ("Two", "Three")]
+    streams = await asyncio.gather(*(served.calls("message/stream", {"message": each}) for each in said))
+    assert {each[0]["result"]["id"] for each in streams} == {task["id"]}
+    assert all(each[-1]["result"]["status"]["state"] == "input-required" for each in streams)
+    after = (await served.call("tasks/get", {"id": task["id"]}))["result"]
+    assert sorted(text_of(each) for each in after["history"][2:]) == ["Hello there.", "Hello there.", "Three", "Two"]
+
+
+async def test_times_are_utc(served: A2AServed) -> None:
+    task = await sent(served, message("One", "m-1"))
+    assert task["status"]["timestamp"] == "2040-03-01T12:00:00Z"
+
+
+async def test_a_stream_ends_with_its_token_and_the_run_goes_on() -> None:
+    served = A2AServed(token_seconds=0.3)
+    gate = held_answer(served)
+    told = asyncio.ensure_future(served.calls("message/stream", {"message": message("Count", "m-1")}))
+    *_, last = await told
+    gate.set()
+    assert last["error"]["data"]["code"] == "token_expired"
+    served.token_seconds = 3600.0
+    task_id = (await _first(told))["id"]
+    async with asyncio.timeout(10):
+        while (await served.call("tasks/get", {"id": task_id}))["result"]["status"]["state"] != "input-required":  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+async def _first(told: asyncio.Future[list[Json]]) -> Json:
+    first: Json = (await told)[0]["result"]
+    return first

@@ -90,10 +90,9 @@ class A2AHandler(RequestHandler):
             return
         updates = Updates(sending.task_id, caller.services.clock)
         is_told, run_id = False, None
-        events = sender.run(sending)
+        events = sender.run(sending, until=caller.ends_at)
         async with contextlib.aclosing(events):
             async for event in events:
-                _check_token(caller)
                 if not is_told:
                     is_told = True
                     state = TaskState.SUBMITTED if event is None else TaskState.WORKING

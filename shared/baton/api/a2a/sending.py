@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,14 @@ from baton.api.a2a.incoming import check_message, content_of, context_of, decisi
 from baton.api.a2a.tasks import A2ATask, TaskReader
 from baton.api.runs import TURN_SECONDS
 from baton.domain.a2a_task import MarkStatus, TaskId, TaskMark
-from baton.domain.errors import AgentMismatch, BatonError, InternalError, MessageIdConflict, ThreadUnavailable
+from baton.domain.errors import (
+    AgentMismatch,
+    BatonError,
+    InternalError,
+    MessageIdConflict,
+    ThreadUnavailable,
+    TokenExpired,
+)
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
@@ -150,10 +158,11 @@ class Sender:
         elif agent.id not in (thread.agent_id, thread.active_agent_id):
             raise AgentMismatch
 
-    async def run(self, sending: Sending) -> AsyncGenerator[Event | None, None]:
+    async def run(self, sending: Sending, *, until: float = math.inf) -> AsyncGenerator[Event | None, None]:
         """Run the turn, which goes on if the caller disconnects, and yield its events.
 
-        Yields None once if there is no event for some seconds. Raises the ``BatonError`` that refuses the request.
+        Yields None once if there is no event for some seconds. Raises the ``BatonError`` that refuses the request, and
+        ``TokenExpired`` at ``until``, in event loop time.
         """
         await self._mark_answer(sending)
         events: asyncio.Queue[Event | BatonError | None] = asyncio.Queue()
@@ -162,12 +171,17 @@ class Sender:
             await self._services.turns.answer(sending.owner, sending.request, events.put_nowait, seconds=TURN_SECONDS)
 
         _in_background(_reporting(work(), events, self._caller.request_id))
+        loop = asyncio.get_running_loop()
+        first_by = loop.time() + self._caller.timing.first_event_seconds
         has_begun = False
         while True:
+            wait_until = until if has_begun else min(first_by, until)
             try:
-                async with asyncio.timeout(None if has_begun else self._caller.timing.first_event_seconds):
+                async with asyncio.timeout_at(wait_until if wait_until < math.inf else None):
                     event = await events.get()
             except TimeoutError:
+                if loop.time() >= until:
+                    raise TokenExpired from None
                 has_begun = True
                 yield None
                 continue
