@@ -113,6 +113,17 @@ async def test_messages_that_are_wrong(served: A2AServed, method: str, fields: J
     assert served.queue.sent == []
 
 
+@pytest.mark.parametrize(
+    "fields",
+    ['"metadata": {"x": 1e999}', '"parts": [{"kind": "data", "data": {"x": -1e999}}]'],
+    ids=["metadata", "data"],
+)
+async def test_numbers_that_are_too_large(served: A2AServed, fields: str) -> None:
+    said = f'{{"messageId": "m-1", "role": "user", "parts": [{{"kind": "text", "text": "x"}}], {fields}}}'
+    body = f'{{"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {{"message": {said}}}}}'
+    assert (await served.post_a2a(body.encode())).json()["error"]["code"] == -32602
+
+
 async def test_required_fields_that_are_missing(served: A2AServed) -> None:
     for name in ("messageId", "role", "parts"):
         said = message("Hello", "m-1")

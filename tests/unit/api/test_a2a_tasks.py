@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from typing import Any
 
 import pytest
@@ -82,6 +83,19 @@ async def test_a_message_in_the_context_without_a_task_begins_another(served: A2
     assert second["id"] != first["id"]
     assert [text_of(each) for each in second["history"]] == ["Two", "Hello there."]
     assert (await served.call("tasks/get", {"id": first["id"]}))["result"] == first
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+async def test_a_conversation_of_another_deployment_is_one_here_too(served: A2AServed, *, is_blocking: bool) -> None:
+    theirs = str(uuid.uuid5(uuid.NAMESPACE_DNS, "their conversation"))
+    told = message("One", "m-1", contextId=theirs, metadata={"thread_id": theirs, "tenant_id": "theirs"})
+    task = (await served.call("message/send", blocking(told, blocking=is_blocking)))["result"]
+    await served.queue.settled()
+    assert task["contextId"] != theirs
+    after = await sent(served, message("Two", "m-2", contextId=theirs))
+    assert after["contextId"] == task["contextId"]
+    again = await sent(served, message("Three", "m-3", contextId=theirs, taskId=task["id"]))
+    assert [text_of(each) for each in again["history"]] == ["One", "Hello there.", "Three", "Hello there."]
 
 
 async def test_a_task_is_found_however_much_was_said_since(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,6 +392,13 @@ async def test_other_words_go_on_without_the_call(wiki_served: A2AServed) -> Non
     assert text_of(after["status"]["message"]) == "I left it."
     assert [text_of(each) for each in after["history"]][-2:] == ["What does it say?", "I left it."]
     assert wiki_served.harness.tools.calls == []
+
+
+async def test_an_answer_names_its_interrupt_by_a_text(wiki_served: A2AServed) -> None:
+    task = await asked(wiki_served)
+    data = {"approved": True, "interruptId": ["no", "text"]}
+    answer = message("", "m-2", taskId=task["id"]) | {"parts": [{"kind": "data", "data": data}]}
+    assert (await wiki_served.call("message/send", blocking(answer)))["error"]["code"] == -32602
 
 
 async def test_an_answer_in_a_stream(wiki_served: A2AServed) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from a2a.types import Message, Part, Role
 from a2a.utils.errors import InvalidParamsError
-from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+from google.protobuf.json_format import Error as JsonError  # type: ignore[import-untyped]
+from google.protobuf.json_format import MessageToDict
 
 from baton.api.a2a.envelope import with_whole_numbers
 from baton.domain.a2a_task import EXTENSION_URI
@@ -45,7 +46,7 @@ def content_of(message: Message) -> str | list[dict[str, Any]]:
 
 def conversation_in(message: Message) -> dict[str, Any]:
     """Return the metadata of Baton's extension; the plain keys count where it is absent."""
-    metadata = MessageToDict(message.metadata) if message.HasField("metadata") else {}
+    metadata = _json(message.metadata) if message.HasField("metadata") else {}
     told = metadata.get(EXTENSION_URI, metadata)
     return told if isinstance(told, dict) else {}
 
@@ -78,11 +79,13 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
     everything = [interrupt.id for interrupt in pending.open]
     found: dict[str, tuple[str, str, Any]] = {}
     for part in message.parts:
-        told = MessageToDict(part.data) if part.HasField("data") else None
+        told = _json(part.data) if part.HasField("data") else None
         if not isinstance(told, dict) or not isinstance(told.get("approved"), bool):
             continue
         payload = {key: told[key] for key in ("approved", "comment") if key in told}
         named = told.get("interruptId", told.get("interrupt_id"))
+        if named is not None and not isinstance(named, str):
+            raise InvalidParamsError("interruptId must be the id of an interrupt.")
         for interrupt_id in [named] if named is not None else everything:
             found[interrupt_id] = (interrupt_id, AnswerStatus.RESOLVED.value, payload)
     if found:
@@ -96,12 +99,20 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
     return [(each, AnswerStatus.RESOLVED.value, {"approved": said in YES}) for each in everything]
 
 
+def _json(value: Any) -> Any:
+    """Return free-form data as JSON. Raises ``InvalidParamsError`` for numbers that are too large for JSON."""
+    try:
+        return MessageToDict(value)
+    except (JsonError, ValueError):
+        raise InvalidParamsError("A number is too large.") from None
+
+
 def _content_part(part: Part) -> dict[str, Any]:
     match part.WhichOneof("content"):
         case "text":
             return {"type": "text", "text": part.text}
         case "data":
-            value = with_whole_numbers(MessageToDict(part.data))
+            value = with_whole_numbers(_json(part.data))
             return {"type": "text", "text": json.dumps(value, ensure_ascii=False), "metadata": {DATA: True}}
         case "raw":
             mime_type = part.media_type or UNKNOWN_TYPE

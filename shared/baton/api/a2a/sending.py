@@ -26,7 +26,7 @@ from baton.domain.errors import (
     TokenExpired,
 )
 from baton.domain.events import Event
-from baton.domain.identity import Scope
+from baton.domain.identity import Scope, derived_run_id, imported_thread_ref
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
 from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
@@ -75,7 +75,7 @@ class Sender:
         thread: Thread | None = None
         root = message.message_id
         if context is not None:
-            thread = await self._thread(request)
+            request, thread = await self._in_context(request, context)
             known = await self.reader.task_of(self._scope, request.thread.id, root) if thread is not None else None
             root = known.root if known is not None else root  # a repeated message belongs where it was sent first
         self._check_agent(thread)
@@ -88,7 +88,7 @@ class Sender:
         task = await self.reader.find(self._scope, message.task_id)
         if task is None or task.user_id != self._scope.user_id:  # thread:read_all grants reading only
             raise TaskNotFoundError
-        if context is not None and named_thread(self._scope, context).id != task.id.thread_id:
+        if context is not None and not self._is_named(context, task.id.thread_id):
             raise InvalidParamsError("contextId and taskId do not belong together.")
         request = replace(self._request(message, task.id.thread_id), a2a_task=task.id.root)
         if task.thread is None:
@@ -108,6 +108,10 @@ class Sender:
         if task.awaits_answers:
             return await self._answering(message, task, sending)
         return sending
+
+    def _is_named(self, context: str, thread_id: str) -> bool:
+        """Return whether ``context`` names the thread, by itself or as the id of a conversation elsewhere."""
+        return thread_id in (named_thread(self._scope, context).id, imported_thread_ref(self._scope, context).id)
 
     async def _answering(self, message: Message, task: A2ATask, sending: Sending) -> Sending:
         """Take the message as an answer to the task's interrupts if it is one."""
@@ -131,6 +135,22 @@ class Sender:
             content_field="parts",
         )
 
+    async def _in_context(self, request: MessageRequest, context: str) -> tuple[MessageRequest, Thread | None]:
+        """Return the request with its thread; None if the thread does not exist yet. Raises ``ThreadUnavailable``.
+
+        A UUID of version 5 that is unused here is the id of a conversation elsewhere, such as another deployment's: it
+        is mapped like an id of a host, because those ids are reserved.
+        """
+        try:
+            return request, await self._thread(request)
+        except ThreadUnavailable as refusal:
+            if not refusal.is_unused:
+                raise
+        mapped = imported_thread_ref(self._scope, context)
+        run_id = derived_run_id(mapped.id, request.message_id)
+        request = replace(request, thread=mapped, run_id=run_id)
+        return request, await self._thread(request)
+
     async def _thread(self, request: MessageRequest) -> Thread | None:
         """Return the caller's own thread; None if it does not exist. Raises ``ThreadUnavailable``."""
         try:
@@ -139,10 +159,11 @@ class Sender:
         except ThreadUnavailable as refusal:
             if refusal.is_unused and request.thread.may_create:
                 return None
-            detail = {"messageId": request.message_id}
-            await self._services.audit.record(
-                self._scope, "thread.write", thread_id=request.thread.id, outcome=refusal.audited_as, detail=detail
-            )
+            if not refusal.is_unused:
+                detail = {"messageId": request.message_id}
+                await self._services.audit.record(
+                    self._scope, "thread.write", thread_id=request.thread.id, outcome=refusal.audited_as, detail=detail
+                )
             raise
 
     def _check_agent(self, thread: Thread | None) -> None:

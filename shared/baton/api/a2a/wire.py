@@ -151,9 +151,7 @@ def _data(value: Any) -> Part:
 def _part(part: Any) -> Part:
     if isinstance(part, TextPart):
         metadata = part.metadata if isinstance(part.metadata, dict) else {}
-        if metadata.get(DATA):
-            return _data(json.loads(part.text))
-        return Part(text=part.text)
+        return _data(json.loads(part.text)) if metadata.get(DATA) else Part(text=part.text)
     source, name = part.source, part_name(part) or ""
     media_type = source.mime_type or ""
     if source.type == "data":
