@@ -238,3 +238,17 @@ def test_any_bytes_are_read_or_refused(body: bytes, content_type: str) -> None:
     with contextlib.suppress(DocumentUnreadable):
         form = extractor.detect(body, "a", content_type)
         extractor.extract(body, form, extractor.parts(body, form)[0])
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"<!---->" * 500 + b"x", documents.PDF),
+        (b"---\ntitle: a" + b" " * 1_000_000 + b"b\n---\nText.", "text/markdown"),
+        (b"<meta charset=punycode><p>" + b"a" * 300_000 + b"-" + b"9a" * 1_000_000, "text/html"),
+        (b"<meta charset=undefined><p>Text.", "text/html"),
+    ],
+)
+def test_text_that_makes_careless_expressions_and_codecs_slow_is_read_at_once(body: bytes, content_type: str) -> None:
+    with contextlib.suppress(DocumentUnreadable):
+        read(body, "a", content_type)
