@@ -362,6 +362,23 @@ async def test_an_event_starts_the_pipeline_of_its_version_once(pipeline: Pipeli
     assert pipeline.ingestions.started == [(ref, 0)]
 
 
+async def test_a_document_that_is_created_again_with_the_id_of_a_removed_one_is_ingested_too(
+    pipeline: Pipeline,
+) -> None:
+    for word in ("Bolts", "Nuts"):
+        ref = await pipeline.create()
+        await pipeline.upload(ref, text_of(1, word))
+        key = f"acme/~documents/{AGENT}/{ref.document_id}/1/original"
+        await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": key}}})
+        assert pipeline.ingestions.started.pop() == (ref, 0)
+        await pipeline.run(ref)
+        await pipeline.app.documents.delete(pipeline.scope, AGENT, ref.document_id)
+        assert pipeline.ingestions.started.pop() == (ref, 1)
+        await pipeline.run(ref)
+        assert await pipeline.get(ref) is None
+        assert await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": key}}}) == {"started": False}
+
+
 async def test_an_upload_whose_event_was_lost_is_found_by_the_sweeper(pipeline: Pipeline) -> None:
     ref = await pipeline.create()
     await pipeline.upload(ref, text_of(1, "Bolts"))
