@@ -102,7 +102,8 @@ class Ingestions(Protocol):
     async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime) -> None:
         """Start the pipeline. Repeating an ``attempt`` is no error. Raises ``StoreUnavailable``.
 
-        ``created_at`` is the document's: one that was deleted may be created again, with the same id. For a deleted document, the pipeline removes what is left of it.
+        ``created_at`` is the document's: one that was removed may be created again, with the same id. For a deleted
+        document, the pipeline removes what is left of it.
         """
         ...
 
