@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from baton.domain.document import MAX_ATTEMPTS, STEP_WAIT, UPLOAD_WAIT, IngestionStep, VersionStatus
 from baton.domain.errors import EmbedderUnavailable, StoreUnavailable
 from baton.domain.search import IndexName
+from baton.knowledge import ingestion
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
 
 
@@ -209,6 +210,20 @@ async def test_a_removal_that_is_killed_at_any_write_is_made_good_by_another(whe
         assert (pipeline.indexed(), pipeline.stored(), await pipeline.get(ref)) == ({}, {}, None)
         if not killed:
             break
+
+
+async def test_more_text_than_fits_into_memory_is_a_status_of_the_document(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = text_of(5, "Bolts")
+    monkeypatch.setattr(ingestion, "MAX_TEXT", len(text) // 2)
+    ref = await pipeline.create()
+    await pipeline.upload(ref, text)
+    await pipeline.run(ref)
+    document = await pipeline.get(ref)
+    assert document is not None
+    assert (document.latest.status, document.latest.error_code) == (VersionStatus.FAILED, "document_too_long")
+    assert (pipeline.indexed(), pipeline.stored()) == ({}, {})
 
 
 async def test_a_step_that_comes_too_early_is_tried_again_later(pipeline: Pipeline) -> None:
