@@ -102,6 +102,8 @@ class _State:
     own: Mapping[str, AgentDefinition]
     newest: AgentVersion | None
     """The newest version of the agent in question, a deletion too."""
+    deleted: AgentVersion | None = None
+    """What was deleted, if the newest version is a deletion."""
 
     @property
     def present(self) -> AgentVersion | None:
@@ -241,8 +243,9 @@ class AgentEditing:
         for _ in range(MAX_TRIES):
             state = await self._state(scope, definition.id)
             present, before = state.present, state.own.get(definition.id)
-            if state.newest is not None:
-                _check_permissions(scope, state.newest)
+            # What belongs to a deleted agent, such as its documents, is its successor's.
+            for former in filter(None, (state.newest, state.deleted)):
+                _check_permissions(scope, former)
             changes = changes_between(before, definition)
             number = state.newest.number if state.newest is not None else 0
             is_same = before is not None and present is not None and not changes
@@ -281,7 +284,12 @@ class AgentEditing:
         entry = listed.entries.get(agent_id)
         found = await self._store.read(scope, [(agent_id, entry.number)]) if entry is not None else []
         own = await self._own.of(scope, since=NOW, patience=None)
-        return _State(listed, AgentDirectory(self._shipped, own), own, found[0] if found else None)
+        newest = found[0] if found else None
+        deleted: Sequence[AgentVersion] = ()
+        if newest is not None and newest.values is None:
+            deleted = await self._store.read(scope, [(agent_id, newest.number - 1)])
+        directory = AgentDirectory(self._shipped, own)
+        return _State(listed, directory, own, newest, deleted[0] if deleted else None)
 
     def _check_not_shipped(self, agent_id: str) -> None:
         if self._shipped.get(agent_id) is not None:

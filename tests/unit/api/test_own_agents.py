@@ -243,6 +243,15 @@ async def test_nobody_gains_an_agent_that_its_permissions_hide(authors: Authors)
     assert again.json()["code"] == "unknown_agent"
 
 
+async def test_what_belongs_to_a_deleted_agent_is_not_gained_by_making_it_again(authors: Authors) -> None:
+    hidden = {**TUTOR, "requiredPermissions": ["board"]}
+    await authors.put("secret", hidden, "board")
+    assert (await authors.call("DELETE", "/agents/secret", "board")).status_code == 204
+    for query in ({}, {"dryRun": True}):
+        assert (await authors.put("secret", TUTOR, user="eve", **query)).json()["code"] == "unknown_agent"
+    assert (await authors.put("secret", TUTOR, "board")).status_code == 201
+
+
 async def test_a_dry_run_tells_the_changes_and_stores_nothing(authors: Authors) -> None:
     await authors.put("tutor", TUTOR)
     better = TUTOR | {"systemPrompt": "Ask two questions.", "memory": {"retrievedTokens": 10}}
