@@ -493,6 +493,7 @@ class App:
     @cached_property
     def agent_editing(self) -> AgentEditing:
         """Changes tenants' own agents."""
+        from baton.catalog.agent_belongings import AgentBelongings
         from baton.catalog.agent_editing import AgentEditing
 
         ports = self.ports
@@ -503,6 +504,7 @@ class App:
             ports.audit,
             ports.clock,
             lambda: self.offered_models,
+            AgentBelongings(ports.documents, ports.sources, ports.procedures),
         )
 
     @cached_property

@@ -176,7 +176,7 @@ class AgentIdTaken(BatonError):
 
 
 class AgentInUse(BatonError):
-    """The agent cannot be deleted while others refer to it."""
+    """The agent cannot be deleted while others refer to it, or it has documents, sources or procedures."""
 
     code, status, retryable = "agent_in_use", 409, False
     title = "The agent is in use"
