@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -89,7 +90,7 @@ class StepFunctionsIngestions:
     client: SFNClient
     state_machine_arn: str
 
-    async def start(self, ref: DocumentRef, *, attempt: int) -> None:
+    async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime) -> None:
         described = {
             "tenantId": ref.tenant_id,
             "agentId": ref.agent_id,
@@ -97,8 +98,10 @@ class StepFunctionsIngestions:
             "version": ref.version,
         }
         # Documents of different tenants and agents may have the same id, and a name is the account's.
+        # A document that was removed may be created again, with the same id, while its name is still reserved.
         place = hashlib.sha256(f"{ref.tenant_id}/{ref.agent_id}/{ref.document_id}".encode()).hexdigest()[:32]
-        await _start(self.client, self.state_machine_arn, f"{place}-{ref.version}-{attempt}", described)
+        name = f"{place}-{ref.version}-{attempt}-{to_millis(created_at)}"
+        await _start(self.client, self.state_machine_arn, name, described)
 
 
 async def _start(client: SFNClient, arn: str, name: str, described: dict[str, Any]) -> None:

@@ -107,6 +107,7 @@ class App:
             ports.queue_records,
             ports.clock,
             ports.forget_requests,
+            ports.a2a_tasks,
         )
 
     @cached_property
@@ -116,7 +117,14 @@ class App:
 
         ports = self.ports
         return QueuedTurns(
-            self.turns, self.closer, self.history_summaries, ports.connections, None, ports.clock, ports.forget_requests
+            self.turns,
+            self.closer,
+            self.history_summaries,
+            ports.connections,
+            None,
+            ports.clock,
+            ports.forget_requests,
+            ports.a2a_tasks,
         )
 
     @cached_property

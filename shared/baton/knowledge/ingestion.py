@@ -51,6 +51,8 @@ logger = Logger(child=True)
 
 CHECKED, EXTRACTED, CHUNKED, INDEXED = 2, 30, 35, 95
 """Percent of the progress that are reached after these steps. The rest is the activation."""
+MAX_TEXT = 64 * 1024 * 1024
+"""Characters of a document. All its text is in memory while it is divided, and a small file may stand for much."""
 MAX_TITLE = 200
 """Characters of a title that a document gives itself."""
 NO_TITLES = frozenset(
@@ -160,7 +162,14 @@ class Ingestion:
         document = await self._current(ref)
         if document is None:
             return 0
-        texts = [await self._part(ref, document, index) for index in range(parts)]
+        texts: list[ExtractedText] = []
+        size = 0
+        for index in range(parts):
+            texts.append(await self._part(ref, document, index))
+            size += sum(len(block.text) for block in texts[-1].blocks)
+            if size > MAX_TEXT:
+                await self._fail(ref, "document_too_long", "The document has too much text. Divide it into several.")
+                return 0
         chunks = await off_loop(LARGE, chunks_of, texts)
         errors = [error for text in texts for error in text.page_errors]
         if not chunks:

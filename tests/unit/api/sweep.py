@@ -242,6 +242,8 @@ class Sweep:
                 return ["denied", "closed", "refused"], [*TEXTS, "x" * 65]
             case "userId":
                 return ["ada", "bob"], [*TEXTS, "x" * 257]
+            case "If-None-Match":
+                return ['"a card"'], ["", ",", "W/", "x" * 1_000]
             case "last-event-id":
                 return ["0", "3"], ["999999999999", "x", "", "-1", "1" * 13]
             case "protocolVersion":

@@ -274,6 +274,13 @@ async def test_an_answer_names_the_chunks_that_it_was_given() -> None:
     }
 
 
+async def test_a_link_that_is_too_long_for_the_sources_of_an_answer_is_left_out_not_cut() -> None:
+    harness = Harness(recalls=True)
+    await learn(harness, harness.ada, "assistant", PUMP.text, chunk=PUMP, url="https://a.example/" + "h" * 2_000)
+    [source] = sources(await harness.say(content=QUESTION))
+    assert (source["title"], source["url"]) == ("Handbook", None)
+
+
 async def test_an_answer_names_the_documents_of_agents_that_were_consulted() -> None:
     expert = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Be exact.")
     harness = Harness(

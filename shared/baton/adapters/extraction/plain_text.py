@@ -20,6 +20,8 @@ _LEGACY = "cp1252"
 _FOREIGN = 0.25
 """The share of other bytes from which on a text is taken to be in another script, whose encoding is guessed."""
 _SAMPLE = 64 * 1024
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
+"""Encodings of Python that no page is in. A page may declare them: one takes time by the square of its length."""
 
 
 def decoded(body: bytes, declared: str | None = None) -> str:
@@ -54,8 +56,9 @@ def _decoded(body: bytes, declared: str | None) -> str:
             return body[len(mark) :].decode(encoding, "replace")
     for encoding in filter(None, (declared, "utf-8")):
         try:
-            return body.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
+            if codecs.lookup(encoding).name not in _NO_CHARSETS:
+                return body.decode(encoding)
+        except (UnicodeError, LookupError):
             continue
     return body.decode(_guessed(body[:_SAMPLE]), "replace")
 
