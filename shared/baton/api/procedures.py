@@ -60,7 +60,7 @@ EXAMPLE = (
     "---\nname: Slack Alert\ndescription: Posts an alert.\ntriggers:\n- send slack alert\n---\n\n1. Post the alert.\n"
 )
 PROCEDURES = "/agents/{agent_id}/procedures"
-PROCEDURE = f"{PROCEDURES}/{{procedure_id}}"
+PROCEDURE = f"{PROCEDURES}/{{procedure_id:procedure}}"
 
 Body = TypeVar("Body", bound=BaseModel)
 AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
