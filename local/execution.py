@@ -22,6 +22,8 @@ LAYER_FOLDERS: Mapping[str, tuple[str, Path]] = {
 
 OURS = ("BATON_", "OPENAI_", "TIKTOKEN_")
 """Prefixes of variables that functions get from the template only."""
+LOCAL_ONLY = frozenset({"BATON_LOCAL_OPEN_A2A"})
+"""Variables that the template must not have, because no deployed function may: the local cloud gives them."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ class View:
 
     def hides(self, name: str) -> bool:
         """Return whether the deployed function does not have the variable."""
-        return name not in self.own and (name in self.others or name.startswith(OURS))
+        if name in self.own or name in LOCAL_ONLY:
+            return False
+        return name in self.others or name.startswith(OURS)
 
 
 class Variables(MutableMapping[str, str]):

@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, Json, SecretStr
+from pydantic import AfterValidator, Field, Json, SecretStr, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from baton.domain.egress_policy import HOST_ENTRY, EgressPolicy
@@ -292,6 +292,20 @@ class ApiSettings(_Settings):
 
     allowed_origins: Origins = Field(default="*", validation_alias="BATON_ALLOWED_ORIGINS")
     """Comma-separated origins of web pages that may call the API."""
+    stage: Name = Field(validation_alias="BATON_STAGE")
+    open_a2a: bool = Field(default=False, validation_alias="BATON_LOCAL_OPEN_A2A")
+    """Whether A2A calls without a token act as the user ``a2a`` of the tenant ``demo``. Only in the local cloud."""
+
+    @model_validator(mode="after")
+    def _open_to_this_machine_only(self) -> ApiSettings:
+        if self.open_a2a and not self.is_local:
+            raise ValueError("BATON_LOCAL_OPEN_A2A is for the local cloud: every A2A call needs a token here")
+        return self
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this is the local cloud."""
+        return self.stage == "local"
 
     @property
     def origins(self) -> list[str]:

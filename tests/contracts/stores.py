@@ -12,6 +12,7 @@ from baton.domain.message import Content, OutcomeType, Role, RunEnd, StoredMessa
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark
 from baton.domain.usage import Usage
+from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.audit import AuditLog
 from baton.ports.captures import CaptureStore
@@ -43,6 +44,7 @@ class Stores:
     records: RunRecords
     handoffs: HandoffStore
     workflows: WorkflowStore
+    a2a_tasks: A2ATasks
     procedures: ProcedureStore
     captures: CaptureStore
     agent_definitions: AgentDefinitions

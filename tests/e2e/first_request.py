@@ -1,8 +1,8 @@
 """A fresh execution environment of one function, and its first request: ``python -m tests.e2e.first_request NAME``.
 
 Runs in the environment of a running local cloud. Standard input has the event, or for the function that serves a web
-app the body of ``POST /v1/runs`` and a token. Standard output gets one object: the answer, and the modules that were
-loaded only for it.
+app a token and the body of ``POST /v1/runs`` or of another ``path``. Standard output gets one object: the answer, and
+the modules that were loaded only for it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(name: str) -> None:
 async def _post(app: Any, request: dict[str, Any]) -> str:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://baton.test") as client:
         headers = {"Authorization": f"Bearer {request['token']}"}
-        return (await client.post("/v1/runs", json=request["body"], headers=headers)).text
+        return (await client.post(request.get("path", "/v1/runs"), json=request["body"], headers=headers)).text
 
 
 if __name__ == "__main__":

@@ -60,6 +60,18 @@ def test_a_run_as_a_stream(cloud: RunningCloud, tenant: str) -> None:
     assert loaded == set()
 
 
+@pytest.mark.parametrize("method", ["message/stream", "message/send", "SendStreamingMessage"])
+def test_a_call_over_a2a(cloud: RunningCloud, tenant: str, method: str) -> None:
+    said = {"messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": "Hello"}]}
+    if method == "SendStreamingMessage":
+        said |= {"role": "ROLE_USER", "parts": [{"text": "Hello"}]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": said}}
+    request = {"token": cloud.token(tenant, "ada"), "path": "/a2a", "body": body}
+    answer, loaded = first_request(cloud, "streams", request)
+    assert '"result":' in answer
+    assert loaded == set()
+
+
 def test_a_frame_of_a_web_socket(cloud: RunningCloud, tenant: str) -> None:
     event = sample("websocket_default")
     event["requestContext"]["authorizer"] |= {"tenant": tenant, "expires": "4102444800"}

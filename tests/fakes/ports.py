@@ -11,6 +11,7 @@ from baton.domain.inspection_policy import InspectionPolicy
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.source_rules import SourceRules
 from baton.memory.recall.recall import DEADLINE
+from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
 from baton.ports.agent_definitions import AgentDefinitions
@@ -45,6 +46,7 @@ from baton.ports.tools import Tools
 from baton.ports.turn_queue import TurnQueue
 from baton.ports.workflows import WorkflowStore
 from tests.contracts.stores import Stores
+from tests.fakes.a2a_tasks import FakeA2ATasks
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.agent_definitions import FakeAgentDefinitions
@@ -87,6 +89,7 @@ class FakePorts:
     episodes: Episodes
     idle: IdleThreads
     audit: AuditLog
+    a2a_tasks: A2ATasks = field(default_factory=FakeA2ATasks)
     files: Files = field(default_factory=FakeFiles)
     documents: DocumentStore = field(default_factory=FakeDocuments)
     document_files: DocumentFiles = field(default_factory=FakeDocumentFiles)
@@ -136,6 +139,6 @@ class FakePorts:
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
         names = ["clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle"]
-        names += ["agent_definitions"]
+        names += ["agent_definitions", "a2a_tasks"]
         given = {name: getattr(stores, name) for name in (*names, "audit")}
         return cls(**given | {"capture_records": stores.captures} | others)

@@ -6,6 +6,7 @@ from typing import Any
 
 from baton.domain.identity import Scope
 from tests.contracts.stores import Stores
+from tests.fakes.a2a_tasks import FakeA2ATasks
 from tests.fakes.agent_definitions import FakeAgentDefinitions
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.captures import FakeCaptureStore
@@ -50,6 +51,7 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
         FakeRunRecords(),
         FakeHandoffs(audit),
         FakeWorkflows(clock),
+        FakeA2ATasks(),
         FakeProcedures(),
         FakeCaptureStore(),
         FakeAgentDefinitions(),

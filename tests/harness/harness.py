@@ -18,6 +18,7 @@ from baton.requests.parsing import message_request
 from baton.requests.turn_requests import MessageRequest
 from baton.turns.committing import FinishedRun
 from tests.contracts.stores import Stores
+from tests.fakes.a2a_tasks import FakeA2ATasks
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient
 from tests.fakes.audit import FakeAuditLog
@@ -84,6 +85,7 @@ class Harness:
         self.episodes = FakeEpisodes()
         self.handoffs = FakeHandoffs(self.audit)
         self.workflows = FakeWorkflows(self.clock)
+        self.a2a_tasks = FakeA2ATasks()
         self.procedures = FakeProcedures()
         self.capture_records: CaptureStore = FakeCaptureStore()
         self.idle = FakeIdleThreads(self.store, self.clock)
@@ -108,6 +110,7 @@ class Harness:
             records=self.records,
             handoffs=self.handoffs,
             workflows=self.workflows,
+            a2a_tasks=self.a2a_tasks,
             procedures=self.procedures,
             episodes=self.episodes,
             idle=self.idle,
@@ -136,7 +139,18 @@ class Harness:
 
     def _move_into(self, stores: Stores) -> None:
         """Keep everything there, in a tenant of its own and at its clock."""
-        names = ("store", "log", "live", "records", "episodes", "handoffs", "workflows", "procedures", "idle")
+        names = (
+            "store",
+            "log",
+            "live",
+            "records",
+            "episodes",
+            "handoffs",
+            "workflows",
+            "procedures",
+            "idle",
+            "a2a_tasks",
+        )
         for name in (*names, "audit", "clock"):
             setattr(self, name, getattr(stores, name))
         self.capture_records = stores.captures

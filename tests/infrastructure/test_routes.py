@@ -7,6 +7,8 @@ import pytest
 from tests.infrastructure.stack import Stack, referred, text
 
 STREAMED = {
+    ("POST", "/a2a"),
+    ("POST", "/a2a/{agent_id}"),
     ("POST", "/v1/runs"),
     ("POST", "/v1/messages"),
     ("POST", "/v1/threads/{thread_id}/exit"),

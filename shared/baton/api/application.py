@@ -33,6 +33,9 @@ from baton.api import (
     turns,
     workflows,
 )
+from baton.api.a2a import card_router
+from baton.api.a2a import router as a2a_router
+from baton.api.a2a.access import A2AAccess
 from baton.api.body_limit import BodyLimit
 from baton.api.described import DescribedApi
 from baton.api.paths import EncodedSegments
@@ -55,9 +58,16 @@ Events are [AG-UI 1.0](https://docs.ag-ui.com); errors are RFC 9457 problem deta
 
 
 def create_app(
-    services: Callable[[], ApiServices], *, origins: Sequence[str] = ("*",), timing: Timing | None = None
+    services: Callable[[], ApiServices],
+    *,
+    origins: Sequence[str] = ("*",),
+    timing: Timing | None = None,
+    a2a: A2AAccess | None = None,
 ) -> FastAPI:
-    """Return the HTTP API. ``services`` is called by the first request that needs them."""
+    """Return the HTTP API. ``services`` is called by the first request that needs them.
+
+    ``a2a``: who may call over A2A; by default holders of a token only.
+    """
     app = DescribedApi(
         title="Baton",
         version=__version__,
@@ -69,6 +79,7 @@ def create_app(
     )
     app.state.services = services
     app.state.timing = timing or Timing()
+    app.state.a2a = a2a or A2AAccess()
     problems.install(app)
     app.add_middleware(BodyLimit)
     app.add_middleware(EncodedSegments)
@@ -76,7 +87,7 @@ def create_app(
         CORSMiddleware,
         allow_origins=list(origins),
         allow_methods=["GET", "POST", "PUT", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", "Last-Event-ID"],
+        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", "Last-Event-ID", "A2A-Version"],
         expose_headers=["ETag"],
         max_age=3600,
     )
@@ -102,6 +113,8 @@ def create_app(
     for router in (noun.router for noun in nouns):
         app.include_router(router, prefix="/v1")
     app.include_router(health.router)
+    app.include_router(a2a_router.router)
+    app.include_router(card_router.router)
 
     @app.get("/v1/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from baton import composition
+from baton.api.a2a.access import A2AAccess
 from baton.api.application import create_app
 from baton.api.counted import CountedRequests
 from baton.api.services import ApiServices
 from baton.composition.preloading import HTTP_MODULES, preload
-from baton.settings import ApiSettings
+from baton.settings import ApiSettings, IdentitySettings
 
 
 def deployed_app() -> CountedRequests:
@@ -19,9 +20,15 @@ def deployed_app() -> CountedRequests:
     preload(*HTTP_MODULES)
     composition.prepare_store()
     services = ApiServices.of(composition.deployed())
-    return CountedRequests(create_app(lambda: services, origins=ApiSettings().origins))
+    settings = ApiSettings()
+    access = A2AAccess(
+        issuers=tuple(issuer.issuer for issuer in IdentitySettings().token_issuers),
+        is_open=settings.open_a2a,
+        has_stage=not settings.is_local,
+    )
+    return CountedRequests(create_app(lambda: services, origins=settings.origins, a2a=access))
 
 
 def prepare_streams() -> None:
     """Load what the first stream needs, in the function that serves streams."""
-    preload("sse_starlette")
+    preload("sse_starlette", "baton.api.a2a.dispatch")

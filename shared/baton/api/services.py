@@ -23,6 +23,8 @@ from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
+from baton.ports.a2a_tasks import A2ATasks
+from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
@@ -34,6 +36,7 @@ from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
+from baton.ports.turn_queue import TurnQueue
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
 from baton.procedures.administration import ProcedureAdministration
@@ -58,6 +61,7 @@ class ApiServices:
     merges: Merges
     approvals: Approvals
     agents: AgentRegistry
+    catalog: AgentCatalog
     agent_editing: AgentEditing
     files: Files
     inspector: Inspector
@@ -68,6 +72,8 @@ class ApiServices:
     forget_requests: ForgetRequests
     erasure: Erasure
     clock: Clock
+    queue: TurnQueue
+    a2a_tasks: A2ATasks
     episodes: Episodes
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
@@ -94,6 +100,7 @@ class ApiServices:
             merges=app.merges,
             approvals=app.approvals,
             agents=app.agents,
+            catalog=ports.catalog,
             agent_editing=app.agent_editing,
             files=ports.files,
             inspector=app.inspector,
@@ -104,6 +111,8 @@ class ApiServices:
             forget_requests=ports.forget_requests,
             erasure=ports.erasure,
             clock=ports.clock,
+            queue=ports.queue,
+            a2a_tasks=ports.a2a_tasks,
             episodes=ports.episodes,
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,

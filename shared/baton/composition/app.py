@@ -107,6 +107,7 @@ class App:
             ports.queue_records,
             ports.clock,
             ports.forget_requests,
+            ports.a2a_tasks,
         )
 
     @cached_property
@@ -116,7 +117,14 @@ class App:
 
         ports = self.ports
         return QueuedTurns(
-            self.turns, self.closer, self.history_summaries, ports.connections, None, ports.clock, ports.forget_requests
+            self.turns,
+            self.closer,
+            self.history_summaries,
+            ports.connections,
+            None,
+            ports.clock,
+            ports.forget_requests,
+            ports.a2a_tasks,
         )
 
     @cached_property
@@ -493,6 +501,7 @@ class App:
     @cached_property
     def agent_editing(self) -> AgentEditing:
         """Changes tenants' own agents."""
+        from baton.catalog.agent_belongings import AgentBelongings
         from baton.catalog.agent_editing import AgentEditing
 
         ports = self.ports
@@ -503,6 +512,7 @@ class App:
             ports.audit,
             ports.clock,
             lambda: self.offered_models,
+            AgentBelongings(ports.documents, ports.sources, ports.procedures),
         )
 
     @cached_property

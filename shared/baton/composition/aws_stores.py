@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.s3_bodies import S3Bodies
     from baton.domain.lease_times import LeaseTimes
+    from baton.ports.a2a_tasks import A2ATasks
     from baton.ports.agent_definitions import AgentDefinitions
     from baton.ports.audit import AuditLog
     from baton.ports.clock import Clock
@@ -98,6 +99,12 @@ class StorePorts:
         from baton.adapters.dynamodb.workflows import DynamoWorkflows
 
         return DynamoWorkflows(self.table, self.clock)
+
+    @cached_property
+    def a2a_tasks(self) -> A2ATasks:
+        from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
+
+        return DynamoA2ATasks(self.table)
 
     @cached_property
     def procedures(self) -> ProcedureStore:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from baton.domain.inspection_policy import InspectionPolicy
     from baton.domain.lease_times import LeaseTimes
     from baton.domain.source_rules import SourceRules
+    from baton.ports.a2a_tasks import A2ATasks
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
     from baton.ports.agent_definitions import AgentDefinitions
@@ -91,6 +92,11 @@ class Ports(Protocol):
     @property
     def workflows(self) -> WorkflowStore:
         """Guided workflows."""
+        ...
+
+    @property
+    def a2a_tasks(self) -> A2ATasks:
+        """Marks of A2A tasks."""
         ...
 
     @property

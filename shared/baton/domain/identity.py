@@ -129,6 +129,11 @@ def derived_record_id(thread_id: str, action: str, about: str) -> str:
     return str(uuid.uuid5(uuid.UUID(thread_id), f"audit\0{action}\0{about}"))
 
 
+def is_thread_id(text: str) -> bool:
+    """Return whether ``text`` is the canonical id of a thread: a UUID in lower case."""
+    return text == text.lower() and _as_uuid(text) is not None
+
+
 def derived_procedure_record_id(scope: Scope, action: str, about: str) -> str:
     """Return the id of a record that ``action`` creates once about a procedure of the tenant."""
     return str(uuid.uuid5(uuid.uuid5(_THREADS, scope.tenant_id), f"procedure\0{action}\0{about}"))

@@ -170,6 +170,8 @@ class StoredMessage:
     """The fence of the lease under which it was written, set when it is read; otherwise 0."""
     end: RunEnd | None = field(default=None)
     """Set on the last message of a run."""
+    a2a_task: str | None = None
+    """Set on a user's message that was sent to an A2A task: the id of the message that began the task."""
     summaries: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Summaries of everything before this message, by the id of the agent that they are for; set when it is read."""
 

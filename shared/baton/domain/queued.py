@@ -56,6 +56,8 @@ class QueuedMessage(_Queued):
     message_id: str
     content: str | list[dict[str, Any]]
     agent_id: str | None = None
+    a2a_task: str | None = None
+    """The A2A task it was sent to, by the id of the message that began the task."""
 
 
 class QueuedClose(_Queued):

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
+from baton.domain.a2a_task import MarkStatus, TaskMark
 from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
 from baton.domain.events import run_error, unsequenced
@@ -27,6 +28,7 @@ from baton.domain.times import from_millis
 from baton.memory.prompt.history_summary import HistorySummaries
 from baton.outbox.delivery import send_to
 from baton.outbox.subscriber import Subscriber
+from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.forget_requests import ForgetRequests
@@ -55,6 +57,7 @@ class QueuedTurns:
         records: QueueRecords | None,
         clock: Clock,
         forgotten: ForgetRequests,
+        a2a_tasks: A2ATasks,
     ) -> None:
         self._turns = turns
         self._closer = closer
@@ -63,6 +66,7 @@ class QueuedTurns:
         self._records = records
         self._clock = clock
         self._forgotten = forgotten
+        self._a2a_tasks = a2a_tasks
 
     async def run(
         self,
@@ -82,6 +86,8 @@ class QueuedTurns:
         async with self._records.hidden(receipt_handle, delivery) if self._records else nullcontext() as record:
             try:
                 await self._check_not_forgotten(queued, sent_at)
+                if await self._is_canceled(queued):
+                    return
                 await self._carry_out(queued, seconds, record)
             except _TRY_AGAIN:
                 raise
@@ -126,6 +132,8 @@ class QueuedTurns:
         queued = parse_queued(body)
         try:
             await self._check_not_forgotten(queued, sent_at)
+            if await self._is_canceled(queued):
+                return
             if isinstance(queued, QueuedMessage | QueuedAnswer | QueuedAction):
                 await self._turns.give_up(queued.scope, from_queue(queued), subscriber=_subscriber(queued))
             elif isinstance(queued, QueuedClose):
@@ -146,7 +154,24 @@ class QueuedTurns:
         if cutoff is not None and sent_at <= cutoff:
             raise ThreadUnavailable
 
+    async def _is_canceled(self, queued: Queued) -> bool:
+        """Return whether the message was sent to an A2A task that has been cancelled since."""
+        if not isinstance(queued, QueuedMessage) or queued.a2a_task is None:
+            return False
+        mark = await self._a2a_tasks.get(queued.scope, queued.thread_id, queued.a2a_task)
+        return mark is not None and mark.status is MarkStatus.CANCELED
+
     async def _refuse(self, queued: Queued, error: BatonError) -> None:
+        if isinstance(queued, QueuedMessage) and queued.a2a_task is not None:
+            mark = TaskMark(
+                root=queued.a2a_task,
+                user_id=queued.user_id,
+                status=MarkStatus.REFUSED,
+                at=self._clock.now(),
+                message_id=queued.message_id,
+                reason=error.detail,
+            )
+            await self._a2a_tasks.mark(queued.scope, queued.thread_id, mark)
         subscriber = _subscriber(queued)
         if subscriber is None or self._clock.now() >= subscriber.token_expires_at:
             return

@@ -52,8 +52,9 @@ class Unit:
 
 
 # ruff: noqa: RUF001 - the punctuation of other scripts is meant
-# The end of a sentence with its closing quotes and the space behind it; scripts without spaces need none.
-_SENTENCE_END = re.compile(r"""[.!?…]+["'”’»)\]]*\s+|[。！？｡]+["'”’»）」』】]*\s*|[।॥။]+\s*""")
+# The end of a sentence with its closing quotes and the space behind it; scripts without spaces need none. A row of
+# marks is looked at once, from its first one, so that the time does not grow with its square.
+_SENTENCE_END = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+\s+|[。！？｡]+["'”’»）」』】]*\s*|[।॥။]+\s*""")
 _ENDS_SENTENCE = re.compile(r"""[.!?…:。！？｡।॥။]["'”’»)\]）」』】]*\s*\Z""")
 # What comes before a full stop that ends no sentence: an initial, a number of a list, a common abbreviation.
 _ABBREVIATION = re.compile(

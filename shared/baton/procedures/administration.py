@@ -8,10 +8,9 @@ from datetime import timedelta
 from functools import partial
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import InvalidRequest, ProcedureChanged, TooManyProcedures, UnknownProcedure
+from baton.domain.errors import InvalidRequest, ProcedureChanged, UnknownProcedure
 from baton.domain.identity import Permission, Scope, derived_procedure_record_id
 from baton.domain.procedure import (
-    MAX_APPROVED,
     Procedure,
     ProcedureAction,
     ProcedureDecision,
@@ -27,6 +26,7 @@ from baton.ports.clock import Clock
 from baton.ports.procedures import ProcedureStore
 from baton.ports.token_counter import TokenCounter
 from baton.procedures.approved_procedures import ApprovedProcedures
+from baton.procedures.limit import check_room
 
 DEADLINE = timedelta(seconds=5)
 """How long a trial of a message may take: a person waits for it, no conversation."""
@@ -109,7 +109,7 @@ class ProcedureAdministration:
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.create")
         saved = await self._store.put(scope, self._pending(scope, agent_id, draft, of))
         await self._record(scope, agent_id, saved, "procedure.create", "pending")
-        return saved
+        return _for_reader(scope, saved)  # it may be one that was captured
 
     async def change(
         self, scope: Scope, agent_id: str, procedure_id: str, draft: ProcedureDraft, *, version: int
@@ -187,11 +187,7 @@ class ProcedureAdministration:
         found = await self._store.get(scope, agent_id, procedure_id)
         if found is None:
             raise UnknownProcedure
-        approved = await self._store.approved(
-            scope, "" if found.scope is ProcedureScope.TENANT else agent_id, of=found.scope
-        )
-        if len(approved) >= MAX_APPROVED and all(each.id != procedure_id for each in approved):
-            raise TooManyProcedures
+        await check_room(self._store, scope, agent_id, procedure_id, found.scope)
 
     async def _record(
         self, scope: Scope, agent_id: str, procedure: Procedure, action: str, outcome: str, *, reason: str | None = None

@@ -12,7 +12,7 @@ from baton.requests.turn_requests import ActionRequest, ConversationAction, Mess
 
 
 def queued_message(
-    scope: Scope, request: MessageRequest, *, connection_id: str, connection_expires_at: int, request_id: str
+    scope: Scope, request: MessageRequest, *, connection_id: str | None, connection_expires_at: int, request_id: str
 ) -> QueuedMessage:
     """Make the queue record of a message."""
     return QueuedMessage(
@@ -27,6 +27,7 @@ def queued_message(
         message_id=request.message_id,
         content=content_as_json(request.content),
         agent_id=request.agent_id,
+        a2a_task=request.a2a_task,
     )
 
 
@@ -103,4 +104,5 @@ def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedAction) -> TurnReque
         run_id=derived_run_id(queued.thread_id, queued.message_id),
         content=content_from_json(queued.content),
         agent_id=queued.agent_id,
+        a2a_task=queued.a2a_task,
     )

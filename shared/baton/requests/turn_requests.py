@@ -20,6 +20,8 @@ class MessageRequest:
     run_id: str
     content: Content
     agent_id: str | None = None
+    a2a_task: str | None = None
+    """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
 
     @property
     def digest(self) -> str:

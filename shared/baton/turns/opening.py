@@ -13,7 +13,7 @@ from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
-from baton.requests.turn_requests import ActionRequest, TurnRequest
+from baton.requests.turn_requests import ActionRequest, MessageRequest, TurnRequest
 from baton.turns.turn_services import TurnServices
 
 
@@ -38,7 +38,7 @@ def opening_message(
     if isinstance(request, ActionRequest):
         return replace(opening, role=Role.ASSISTANT, agent_id=thread.active_agent_id, source=request.source)
     if answered is None:
-        return opening
+        return replace(opening, a2a_task=request.a2a_task) if isinstance(request, MessageRequest) else opening
     first = answered.interrupts[0]
     return replace(
         opening,

@@ -10,7 +10,7 @@ import pytest
 
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.a2a.cards import AgentCards
-from baton.adapters.a2a.extension import EXTENSION_URI
+from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.agent import AgentDefinition
 from baton.domain.secret import SecretReference
 from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentProgress

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from baton.adapters.a2a import RemoteAgents
-from baton.adapters.a2a.extension import EXTENSION_URI
 from baton.adapters.circuit_breaker import CircuitBreakers
+from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.ports.agent_client import (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
 from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.captures import DynamoCaptures
@@ -72,6 +73,7 @@ class World:
             DynamoRunRecords(table, bodies),
             DynamoHandoffs(table, bodies),
             DynamoWorkflows(table, clock),
+            DynamoA2ATasks(table),
             DynamoProcedures(table, clock),
             DynamoCaptures(table, clock),
             DynamoAgentDefinitions(table),

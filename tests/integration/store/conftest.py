@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
 from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.audit import DynamoAuditLog
@@ -69,6 +70,7 @@ class Engine:
             DynamoRunRecords(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoHandoffs(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoWorkflows(self.table, clock),
+            DynamoA2ATasks(self.table),
             DynamoProcedures(self.table, clock),
             DynamoCaptures(self.table, clock),
             DynamoAgentDefinitions(self.table),

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from a2a.types import Message
 
-from baton.adapters.a2a.extension import EXTENSION_URI, MAX_OUTCOME, report_in
+from baton.adapters.a2a.extension import MAX_OUTCOME, report_in
+from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.handoff import MAX_SUMMARY
 from baton.ports.agent_client import AgentReport
 

@@ -36,6 +36,12 @@ def test_a_function_sees_the_variables_that_the_template_gives_it() -> None:
     assert dict(seen) == ALL
 
 
+def test_what_only_the_local_cloud_has_reaches_every_function() -> None:
+    seen = Variables({**ALL, "BATON_LOCAL_OPEN_A2A": "1"}, views(FUNCTIONS))
+    with running("Plain"):
+        assert seen["BATON_LOCAL_OPEN_A2A"] == "1"
+
+
 def test_a_function_without_a_layer_looks_for_its_files_where_they_are_not() -> None:
     seen = Variables(dict(ALL), views(FUNCTIONS))
     with running("Plain"):

@@ -17,10 +17,10 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 
+from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.handoff import MAX_SUMMARY
 from baton.ports.agent_client import AgentReport, AgentTask
 
-EXTENSION_URI = "https://baton.dev/a2a/extensions/conversation/v1"
 MAX_OUTCOME = 200
 
 

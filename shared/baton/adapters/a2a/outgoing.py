@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from a2a.types import Message, Part, Role, SendMessageRequest
 
-from baton.adapters.a2a.extension import EXTENSION_URI, conversation_metadata
+from baton.adapters.a2a.extension import conversation_metadata
+from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.handoff import ContextMode
 from baton.ports.agent_client import AgentTask, Attachment, HandedOver
 

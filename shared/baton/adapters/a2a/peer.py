@@ -23,8 +23,8 @@ from a2a.utils.errors import TaskNotFoundError
 from aws_lambda_powertools import Logger
 
 from baton.adapters.a2a.answer import Answer, has_ended
-from baton.adapters.a2a.extension import EXTENSION_URI
 from baton.adapters.a2a.outgoing import outgoing
+from baton.domain.a2a_task import EXTENSION_URI
 from baton.ports.agent_client import AgentFailed, AgentProgress, AgentTask, TaskLost
 from baton.ports.chat_model import TextDelta
 

@@ -11,6 +11,7 @@ from baton.domain.identity import Scope
 
 Key = dict[str, str]
 
+A2A_TASK = "A2A#"
 APPROVED = "APPROVED#"
 AUDIT = "AUDIT#"
 DOCUMENT = "DOC#"
@@ -52,6 +53,11 @@ def message_sort(ordinal: int) -> str:
 
 def turn(scope: Scope, thread_id: str, message_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"TURN#{message_id}"}
+
+
+def a2a_task(scope: Scope, thread_id: str, root: str) -> Key:
+    """Return the key of an A2A task's mark, by the message that began the task."""
+    return {"PK": partition(scope, thread_id), "SK": f"{A2A_TASK}{root}"}
 
 
 def log(scope: Scope, thread_id: str, first_seq: int) -> Key:

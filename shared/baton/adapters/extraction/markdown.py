@@ -20,7 +20,7 @@ _MOST_LINES = 20_000
 _HEADING = re.compile(r"#{1,6}\s")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FRONT_MATTER = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)
-_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
+_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
 _KINDS = {
     "paragraph_open": BlockKind.PARAGRAPH,
     "blockquote_open": BlockKind.PARAGRAPH,
@@ -37,11 +37,15 @@ def extract(body: bytes) -> ExtractedText:
     title = None
     if front := _FRONT_MATTER.match(text):
         found = _TITLE.search(front[1])
-        title, text = found[1] if found else None, text[front.end() :]
+        title, text = _unquoted(found[1]) if found else None, text[front.end() :]
     blocks = list(_blocks(text))
     if title is None:
         title = next((block.text for block in blocks if block.level == 1), None)
     return ExtractedText(tuple(blocks), title)
+
+
+def _unquoted(value: str) -> str | None:
+    return value.strip().strip("\"'").strip() or None
 
 
 def _blocks(text: str) -> Iterator[TextBlock]:

@@ -23,6 +23,8 @@ _FOREIGN = 0.25
 _SAMPLE = 64 * 1024
 _PARAGRAPH = re.compile(r"\S.*(?:\n.*\S.*)*")
 """Lines without a blank one between them."""
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
+"""Encodings of Python that no page is in. A page may declare them: one takes time by the square of its length."""
 
 
 def decoded(body: bytes, declared: str | None = None) -> str:
@@ -54,8 +56,9 @@ def _decoded(body: bytes, declared: str | None) -> str:
             return body[len(mark) :].decode(encoding, "replace")
     for encoding in filter(None, (declared, "utf-8")):
         try:
-            return body.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
+            if codecs.lookup(encoding).name not in _NO_CHARSETS:
+                return body.decode(encoding)
+        except (UnicodeError, LookupError):
             continue
     return body.decode(_guessed(body[:_SAMPLE]), "replace")
 

@@ -1,0 +1,43 @@
+"""Who may call over A2A, and at which address."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from fastapi import Request
+
+
+@dataclass(frozen=True, slots=True)
+class A2AAccess:
+    """What a deployment's cards say of access to it."""
+
+    issuers: tuple[str, ...] = ()
+    """The OpenID Connect issuers whose tokens are accepted."""
+    is_open: bool = False
+    """Whether calls without a token are accepted. Only in the local cloud."""
+    has_stage: bool = False
+    """Whether API Gateway serves the API below a path of its own, which the application does not see."""
+
+
+def base_url(request: Request, access: A2AAccess) -> str:
+    """Return the deployment's address as the client knows it, without a slash at its end."""
+    context = _gateway_context(request) if access.has_stage else None
+    if context is None:
+        return str(request.base_url).rstrip("/")
+    raw_path = request.scope.get("raw_path")
+    path = raw_path.decode("latin-1") if raw_path is not None else quote(request.scope["path"])
+    prefix = context["path"].removesuffix(path).rstrip("/")
+    return f"https://{context['domainName']}{prefix}"
+
+
+def _gateway_context(request: Request) -> dict[str, str] | None:
+    """Return API Gateway's context of the request: from Mangum's event, or from the Lambda Web Adapter's header."""
+    event = request.scope.get("aws.event")
+    try:
+        context = event["requestContext"] if event else json.loads(request.headers["x-amzn-request-context"])
+        names = ("path", "domainName")
+        return {name: context[name] for name in names} if all(isinstance(context[n], str) for n in names) else None
+    except (KeyError, TypeError, ValueError):
+        return None

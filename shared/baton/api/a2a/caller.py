@@ -1,0 +1,47 @@
+"""Who calls, and over which address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from a2a.server.context import ServerCallContext
+
+from baton.api.a2a.access import A2AAccess
+from baton.api.services import ApiServices
+from baton.api.sse import Timing
+from baton.catalog.agent_directory import AgentDirectory
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+
+CALLER = "baton"
+"""The key of the ``A2ACaller`` in the state of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class A2ACaller:
+    """One request's caller."""
+
+    scope: Scope
+    services: ApiServices
+    timing: Timing
+    agents: AgentDirectory
+    """The agents of the caller's tenant."""
+    agent: AgentDefinition | None
+    """The agent of the address; None for the address of the deployment, whose default agent answers."""
+    request_id: str
+    ends_at: float
+    """Event loop time at which the token expires."""
+    base_url: str
+    """The deployment's address, as the caller knows it."""
+    access: A2AAccess
+
+    def context(self) -> ServerCallContext:
+        """Return the call's context for the SDK."""
+        return ServerCallContext(state={CALLER: self})
+
+
+def caller_of(context: ServerCallContext) -> A2ACaller:
+    """Return who makes the call."""
+    caller = context.state[CALLER]
+    assert isinstance(caller, A2ACaller)  # noqa: S101 - set by ``context`` above
+    return caller

@@ -1,0 +1,102 @@
+"""The addresses of agent cards. A card shows what its reader may know; without a token, what everybody may."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Request
+from fastapi.responses import Response
+from fastapi.security import HTTPAuthorizationCredentials
+
+from baton.api.a2a.access import A2AAccess, base_url
+from baton.api.a2a.cards import CardedAgent, agent_card, card_bytes, entity_tag
+from baton.api.authentication import bearer, caller
+from baton.api.problems import responses
+from baton.api.services import ApiServices, Services
+from baton.catalog.agent_directory import AgentDirectory
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import NotFound, TokenExpired, Unauthorized, UnknownAgent
+from baton.domain.identity import Scope
+
+NOBODY = Scope("public", "anonymous")
+"""Who reads a card without a token: a scope without permissions."""
+MAX_AGE = 600
+"""Seconds for which clients may keep a card."""
+
+router = APIRouter(tags=["a2a"])
+
+
+def card_reader(
+    request: Request, services: Services, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> Scope | None:
+    """Return the scope of the token, if there is one. Raises ``Unauthorized`` and ``TokenExpired``."""
+    return caller(request, services, credentials) if "authorization" in request.headers else None
+
+
+Reader = Annotated[Scope | None, Depends(card_reader)]
+IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", description="The card that the client has.")]
+ERRORS = responses(Unauthorized, TokenExpired, NotFound)
+
+
+@router.get("/.well-known/agent-card.json", summary="Read the default agent's card", responses=ERRORS)
+async def default_card(
+    request: Request, services: Services, reader: Reader, if_none_match: IfNoneMatch = None
+) -> Response:
+    """Return the card of the agent at `/a2a`, valid by A2A 0.3 and 1.0. It has an `ETag`."""
+    return await _served(request, services, reader, None, if_none_match)
+
+
+@router.get("/.well-known/agent.json", summary="Read the card at its older address", responses=ERRORS)
+async def default_card_before(
+    request: Request, services: Services, reader: Reader, if_none_match: IfNoneMatch = None
+) -> Response:
+    """Return the same card, for clients of A2A before 0.3."""
+    return await _served(request, services, reader, None, if_none_match)
+
+
+@router.get("/a2a/{agent_id}/.well-known/agent-card.json", summary="Read an agent's card", responses=ERRORS)
+async def agents_card(
+    request: Request,
+    services: Services,
+    reader: Reader,
+    agent_id: Annotated[str, Path(max_length=64)],
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """Return the card of the agent at `/a2a/{agent_id}`."""
+    return await _served(request, services, reader, agent_id, if_none_match)
+
+
+def carded(agents: AgentDirectory, scope: Scope, agent_id: str | None) -> CardedAgent:
+    """Return an agent that conversations can begin with or be handed over to. Raises ``UnknownAgent``."""
+    agent = agents.get(scope, agent_id) if agent_id is not None else agents.for_new_thread(scope, None)
+    visible = {each.id: each for each in agents.visible(scope)}
+    is_target = any(handoff.agent == agent.id for each in visible.values() for handoff in each.handoffs)
+    if agent.remote is not None or not (agent.main or is_target):
+        raise UnknownAgent
+    specialists = [visible[handoff.agent] for handoff in agent.handoffs if handoff.agent in visible]
+    return CardedAgent(agent, specialists, agents.sub_agents(scope, agent))
+
+
+def card_of(agents: AgentDirectory, scope: Scope, agent: AgentDefinition | None, base: str, access: A2AAccess) -> Any:
+    """Return the card of an agent, or of the default one, as ``scope`` may see it. Raises ``UnknownAgent``."""
+    url = f"{base}/a2a" if agent is None else f"{base}/a2a/{agent.id}"
+    return agent_card(carded(agents, scope, agent.id if agent is not None else None), url, access)
+
+
+async def _served(
+    request: Request, services: ApiServices, reader: Scope | None, agent_id: str | None, known: str | None
+) -> Response:
+    scope, access = reader or NOBODY, request.app.state.a2a
+    try:
+        # Without a token there is no tenant: only agents that ship have a public card.
+        agents = await services.agents.of(scope) if reader is not None else AgentDirectory(services.catalog, {})
+        agent = agents.get(scope, agent_id) if agent_id is not None else None
+        body = card_bytes(card_of(agents, scope, agent, base_url(request, access), access))
+    except UnknownAgent:
+        raise NotFound from None
+    tag = entity_tag(body)
+    whose = "private" if reader is not None else "public"
+    headers = {"ETag": tag, "Cache-Control": f"{whose}, max-age={MAX_AGE}", "Vary": "Authorization"}
+    if known is not None and tag in [each.strip().removeprefix("W/") for each in known.split(",")]:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)

@@ -1,0 +1,322 @@
+"""The operations of A2A, over Baton's use cases."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+
+from a2a.client.card_resolver import parse_agent_card
+from a2a.server.context import ServerCallContext
+from a2a.server.events import Event as A2AEvent
+from a2a.server.request_handlers.request_handler import RequestHandler
+from a2a.types import (
+    AgentCard,
+    CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse,
+    ListTasksRequest,
+    ListTasksResponse,
+    Message,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+    Task,
+    TaskPushNotificationConfig,
+)
+from a2a.utils.errors import (
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+
+from baton.api.a2a.caller import A2ACaller, caller_of
+from baton.api.a2a.card_router import card_of
+from baton.api.a2a.sending import Sender, Sending
+from baton.api.a2a.tasks import A2ATask, TaskReader
+from baton.api.a2a.updates import ENDS, Updates
+from baton.api.a2a.wire import task_of
+from baton.api.runs import TURN_SECONDS
+from baton.domain.a2a_task import MarkStatus, TaskMark, TaskState
+from baton.domain.errors import TokenExpired
+from baton.domain.message import Role, StoredMessage
+from baton.domain.thread import LeaseMark, Thread
+from baton.requests.turn_requests import MessageRequest
+
+CANCEL_SECONDS = 10.0
+"""How long a cancellation waits for the run to stop."""
+POLL_SECONDS = 0.2
+MAX_POLL_SECONDS = 2.0
+"""How long a stream waits at most before it looks again whether a queued message's turn has begun."""
+
+
+class A2AHandler(RequestHandler):
+    """Answers calls of both protocol lines. It keeps nothing: every answer is read from the thread."""
+
+    # Messages
+
+    async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
+        caller = caller_of(context)
+        history = _history_length(params.configuration)
+        _refuse_push(params)
+        sender = Sender(caller)
+        sending = await sender.prepare(params.message)
+        if sending.is_repeat:
+            pass
+        elif params.configuration.return_immediately:
+            await sender.enqueue(sending)
+        else:
+            async for _ in sender.run(sending):
+                pass
+        return await self._task_after(caller, sender, sending, history)
+
+    async def on_message_send_stream(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[A2AEvent, None]:
+        caller = caller_of(context)
+        history = _history_length(params.configuration)
+        _refuse_push(params)
+        sender = Sender(caller)
+        sending = await sender.prepare(params.message)
+        if sending.is_repeat:
+            async for update in self._follow(caller, sending.task, history):
+                yield update
+            return
+        updates = Updates(sending.task_id, caller.services.clock)
+        is_told, run_id = False, None
+        events = sender.run(sending, until=caller.ends_at)
+        async with contextlib.aclosing(events):
+            async for event in events:
+                if not is_told:
+                    is_told = True
+                    state = TaskState.SUBMITTED if event is None else TaskState.WORKING
+                    yield _begun(caller, sending, state, history)
+                if event is None:
+                    continue
+                run_id = event.run_id or run_id
+                if event.type in ENDS:
+                    break
+                for update in updates.of(event):
+                    yield update
+        task = await sender.reader.read(caller.scope, sending.task_id)
+        if task is None:
+            raise TaskNotFoundError
+        if not is_told:
+            yield task_of(task, caller.agents.describe, history=history)
+        for update in updates.rest(task, run_id):
+            yield update
+        yield updates.end(task)
+
+    async def _task_after(self, caller: A2ACaller, sender: Sender, sending: Sending, history: int | None) -> Task:
+        task = await sender.reader.read(caller.scope, sending.task_id)
+        if task is None:
+            raise TaskNotFoundError
+        if not sending.is_repeat and isinstance(sending.request, MessageRequest):
+            return _with_message(caller, sending, task, history)
+        return task_of(task, caller.agents.describe, history=history)
+
+    # Tasks
+
+    async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
+        caller = caller_of(context)
+        history = _history_length(params)
+        task = await _found(caller, params.id)
+        return task_of(task, caller.agents.describe, history=history)
+
+    async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
+        raise UnsupportedOperationError("Tasks cannot be listed. GET /v1/threads lists conversations.")
+
+    async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
+        caller = caller_of(context)
+        services, scope = caller.services, caller.scope
+        task = await _found(caller, params.id)
+        if task.user_id != scope.user_id:
+            raise TaskNotFoundError
+        if task.state.is_terminal:
+            raise TaskNotCancelableError(f"The task is {task.state.value} already.")
+        mark = TaskMark(
+            root=task.id.root,
+            user_id=scope.user_id,
+            status=MarkStatus.CANCELED,
+            at=services.clock.now(),
+        )
+        # The mark first, so that a message of the task that is still in the queue starts no turn.
+        await services.a2a_tasks.mark(scope, task.id.thread_id, mark)
+        cancelled = await self._stopped(caller, task)
+        await services.audit.record(
+            scope, "task.cancel", thread_id=task.id.thread_id, outcome="allowed", detail={"taskId": str(task.id)}
+        )
+        return task_of(cancelled, caller.agents.describe)
+
+    async def _stopped(self, caller: A2ACaller, task: A2ATask) -> A2ATask:
+        """Stop the task's run and wait until it has ended."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + CANCEL_SECONDS
+        stopping: str | None = None
+        while True:
+            current = await TaskReader(caller.services).read(caller.scope, task.id)
+            if current is None:
+                raise TaskNotFoundError
+            if current.run_id is None or loop.time() >= until:
+                return current
+            if current.run_id != stopping:
+                stopping = current.run_id
+                await caller.services.controls.cancel(caller.scope, task.id.thread_id, stopping)
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def on_subscribe_to_task(
+        self, params: SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[A2AEvent, None]:
+        caller = caller_of(context)
+        task = await _found(caller, params.id)
+        if task.state.is_terminal:
+            raise UnsupportedOperationError(f"The task is {task.state.value}: nothing more happens to it.")
+        async for update in self._follow(caller, task, None):
+            yield update
+
+    async def _follow(
+        self, caller: A2ACaller, task: A2ATask | None, history: int | None
+    ) -> AsyncGenerator[A2AEvent, None]:
+        """Yield the task, then what becomes of it until its run or queued message is done."""
+        if task is None:
+            raise TaskNotFoundError
+        services = caller.services
+        yield task_of(task, caller.agents.describe, history=history)
+        reader, until = TaskReader(services), asyncio.get_running_loop().time() + TURN_SECONDS
+        pause = POLL_SECONDS
+        while task.state in (TaskState.SUBMITTED, TaskState.WORKING):
+            updates = Updates(task.id, services.clock)
+            run_id = task.run_id
+            if run_id is not None and task.thread is not None:
+                async for update in self._run_updates(caller, task.thread, run_id, updates):
+                    yield update
+            else:
+                _check_token(caller)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, MAX_POLL_SECONDS)
+            current = await reader.read(caller.scope, task.id)
+            if current is None or asyncio.get_running_loop().time() >= until:
+                return
+            task = current
+            if run_id is not None and task.run_id != run_id:
+                for update in updates.rest(task, run_id):
+                    yield update
+                yield updates.end(task)
+
+    async def _run_updates(
+        self, caller: A2ACaller, thread: Thread, run_id: str, updates: Updates
+    ) -> AsyncGenerator[A2AEvent, None]:
+        """Yield a run's updates from its beginning, whichever process carries it out and whatever becomes of that."""
+        services = caller.services
+        await services.controls.revive(caller.scope, thread, request_id=caller.request_id)
+
+        async def revive(dead: Thread, lease: LeaseMark) -> bool:
+            if lease != thread.lease or not thread.is_interrupted:
+                about = f"{caller.request_id}.{lease.fence}"
+                await services.controls.revive(caller.scope, dead, request_id=about, presumed_dead=lease)
+            return True
+
+        following = services.follower.follow(
+            caller.scope, thread.id, after=thread.last_seq, seconds=TURN_SECONDS, when_dead=revive
+        )
+        async with contextlib.aclosing(following):
+            async for replay in following:
+                _check_token(caller)
+                for event in replay.events:
+                    if event.run_id != run_id:
+                        continue
+                    if event.type in ENDS:
+                        return
+                    for update in updates.of(event):
+                        yield update
+
+    # Push notifications
+
+    async def on_create_task_push_notification_config(
+        self, params: TaskPushNotificationConfig, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        raise PushNotificationNotSupportedError
+
+    async def on_get_task_push_notification_config(
+        self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        raise PushNotificationNotSupportedError
+
+    async def on_list_task_push_notification_configs(
+        self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> ListTaskPushNotificationConfigsResponse:
+        raise PushNotificationNotSupportedError
+
+    async def on_delete_task_push_notification_config(
+        self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        raise PushNotificationNotSupportedError
+
+    # Cards
+
+    async def on_get_extended_agent_card(
+        self, params: GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> AgentCard:
+        caller = caller_of(context)
+        card = card_of(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
+        return parse_agent_card(card)
+
+
+async def _found(caller: A2ACaller, text: str) -> A2ATask:
+    task = await TaskReader(caller.services).find(caller.scope, text)
+    if task is None:
+        raise TaskNotFoundError
+    return task
+
+
+def _begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> Task:
+    """Return the task as it is when its message has been taken: what was said before, and the message."""
+    before, now = sending.task, caller.services.clock.now()
+    thread, messages = (before.thread, before.messages) if before is not None else (None, ())
+    task = A2ATask(sending.task_id, caller.scope.user_id, thread, None, messages, state, now)
+    return _with_message(caller, sending, task, history)
+
+
+def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, history: int | None) -> Task:
+    """Return the task with the message that was sent to it, which may still be in the queue."""
+    request = sending.request
+    if isinstance(request, MessageRequest) and not task.has_message(sending.message_id):
+        asked = StoredMessage(
+            id=sending.message_id,
+            role=Role.USER,
+            content=request.content,
+            ordinal=task.messages[-1].ordinal + 1 if task.messages else 0,
+            run_id=request.run_id,
+            timestamp=task.at,
+            tokens=0,
+            a2a_task=sending.task_id.root,
+        )
+        task = replace(task, messages=(*task.messages, asked))
+    return task_of(task, caller.agents.describe, history=history)
+
+
+def _history_length(params: object) -> int | None:
+    """Return how many messages are wanted; None for all. Raises ``InvalidParamsError`` for a negative number."""
+    if not params.HasField("history_length"):  # type: ignore[attr-defined]
+        return None
+    length: int = params.history_length  # type: ignore[attr-defined]
+    if length < 0:
+        raise InvalidParamsError("historyLength must not be negative.")
+    return length
+
+
+def _refuse_push(params: SendMessageRequest) -> None:
+    if params.configuration.HasField("task_push_notification_config"):
+        raise PushNotificationNotSupportedError
+
+
+def _check_token(caller: A2ACaller) -> None:
+    """Raise ``TokenExpired`` when the stream outlives its token. The run continues."""
+    if asyncio.get_running_loop().time() >= caller.ends_at:
+        raise TokenExpired

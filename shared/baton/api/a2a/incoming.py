@@ -1,0 +1,132 @@
+"""Messages of A2A clients: their content, the conversation that they belong to, and answers to interrupts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+
+from a2a.types import Message, Part, Role
+from a2a.utils.errors import InvalidParamsError
+from google.protobuf.json_format import Error as JsonError  # type: ignore[import-untyped]
+from google.protobuf.json_format import MessageToDict
+
+from baton.api.a2a.envelope import with_whole_numbers
+from baton.domain.a2a_task import EXTENSION_URI
+from baton.domain.identity import MAX_MESSAGE_ID, is_printable
+from baton.domain.interrupt import AnswerStatus, PendingInterrupts
+
+DATA = "a2aData"
+"""In the metadata of a text part: the text is the JSON of a data part."""
+UNKNOWN_TYPE = "application/octet-stream"
+
+YES = frozenset({"yes", "y", "ok", "okay", "approve", "approved", "ja", "sí", "si", "oui"})
+NO = frozenset({"no", "n", "reject", "rejected", "refuse", "refused", "deny", "denied", "nein", "non"})
+_TRIMMED = re.compile(r"^\W+|\W+$")
+
+
+def check_message(message: Message) -> None:
+    """Check what no schema checks. Raises ``InvalidParamsError``."""
+    if not is_printable(message.message_id, MAX_MESSAGE_ID):
+        raise InvalidParamsError(f"messageId must be 1 to {MAX_MESSAGE_ID} printable characters.")
+    if message.role != Role.ROLE_USER:
+        raise InvalidParamsError("role must be that of a user.")
+    if not message.parts:
+        raise InvalidParamsError("parts must have at least one part.")
+
+
+def content_of(message: Message) -> str | list[dict[str, Any]]:
+    """Return the message's content as AG-UI's, before it is checked. Raises ``InvalidParamsError``."""
+    parts = [_content_part(part) for part in message.parts]
+    if len(parts) == 1 and parts[0].keys() == {"type", "text"}:
+        return str(parts[0]["text"])
+    return parts
+
+
+def conversation_in(message: Message) -> dict[str, Any]:
+    """Return the metadata of Baton's extension; the plain keys count where it is absent."""
+    metadata = _json(message.metadata) if message.HasField("metadata") else {}
+    told = metadata.get(EXTENSION_URI, metadata)
+    return told if isinstance(told, dict) else {}
+
+
+def context_of(message: Message) -> str | None:
+    """Return the thread that the message names; None for a new one. Raises ``InvalidParamsError``.
+
+    Tenant and user in the metadata count for nothing: the token decides.
+    """
+    told = conversation_in(message)
+    thread_id, parent, handoff = told.get("thread_id"), told.get("parent_task_id"), told.get("handoff")
+    if thread_id is not None and not isinstance(thread_id, str):
+        raise InvalidParamsError("metadata: thread_id must be a string.")
+    if parent is not None and not (isinstance(parent, str) and is_printable(parent, MAX_MESSAGE_ID)):
+        raise InvalidParamsError("metadata: parent_task_id must be the id of a task.")
+    if handoff is not None and not isinstance(handoff, dict):
+        raise InvalidParamsError("metadata: handoff must be an object.")
+    if message.context_id and thread_id and message.context_id != thread_id:
+        raise InvalidParamsError("metadata: thread_id is not the message's contextId.")
+    return message.context_id or thread_id or None
+
+
+def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str, str, Any]]:
+    """Return the answers in a message to a task that waits for some: interrupt, status and payload.
+
+    An answer is a data part ``{"approved": true or false, "comment"?: "...", "interruptId"?: "..."}``, or a message
+    that says only yes or no. Without ``interruptId`` it is the answer to everything that is open. Everything else is an
+    ordinary message, and there is none.
+    """
+    everything = [interrupt.id for interrupt in pending.open]
+    found: dict[str, tuple[str, str, Any]] = {}
+    for part in message.parts:
+        told = _json(part.data) if part.HasField("data") else None
+        if not isinstance(told, dict) or not isinstance(told.get("approved"), bool):
+            continue
+        payload = {key: told[key] for key in ("approved", "comment") if key in told}
+        named = told.get("interruptId", told.get("interrupt_id"))
+        if named is not None and not isinstance(named, str):
+            raise InvalidParamsError("interruptId must be the id of an interrupt.")
+        for interrupt_id in [named] if named is not None else everything:
+            found[interrupt_id] = (interrupt_id, AnswerStatus.RESOLVED.value, payload)
+    if found:
+        return list(found.values())
+    texts = [part.text for part in message.parts if part.HasField("text")]
+    if len(texts) != len(message.parts) or len("".join(texts)) > 40:
+        return []
+    said = _TRIMMED.sub("", " ".join(texts).casefold())
+    if said not in YES | NO:
+        return []
+    return [(each, AnswerStatus.RESOLVED.value, {"approved": said in YES}) for each in everything]
+
+
+def _json(value: Any) -> Any:
+    """Return free-form data as JSON. Raises ``InvalidParamsError`` for numbers that are too large for JSON."""
+    try:
+        return MessageToDict(value)
+    except (JsonError, ValueError):
+        raise InvalidParamsError("A number is too large.") from None
+
+
+def _content_part(part: Part) -> dict[str, Any]:
+    match part.WhichOneof("content"):
+        case "text":
+            return {"type": "text", "text": part.text}
+        case "data":
+            value = with_whole_numbers(_json(part.data))
+            return {"type": "text", "text": json.dumps(value, ensure_ascii=False), "metadata": {DATA: True}}
+        case "raw":
+            mime_type = part.media_type or UNKNOWN_TYPE
+            source = {"type": "data", "value": base64.b64encode(part.raw).decode(), "mimeType": mime_type}
+            return {"type": _kind(mime_type), "source": source, **_named(part)}
+        case "url":
+            address = {"type": "url", "value": part.url, "mimeType": part.media_type or None}
+            return {"type": _kind(part.media_type), "source": address, **_named(part)}
+    raise InvalidParamsError("Every part needs a text, data, or a file.")
+
+
+def _kind(media_type: str) -> str:
+    return "image" if media_type.startswith("image/") else "document"
+
+
+def _named(part: Part) -> dict[str, Any]:
+    return {"metadata": {"name": part.filename}} if part.filename else {}

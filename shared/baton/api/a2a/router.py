@@ -1,0 +1,101 @@
+"""The addresses of A2A: JSON-RPC at /a2a and /a2a/{agent_id}."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Request
+from fastapi.responses import JSONResponse, Response
+from fastapi.security import HTTPAuthorizationCredentials
+from starlette.exceptions import HTTPException
+
+from baton.api import sse
+from baton.api.a2a.access import A2AAccess, base_url
+from baton.api.authentication import bearer, caller
+from baton.api.problems import request_id, responses
+from baton.api.services import ApiServices, Services
+from baton.domain.errors import MessageTooLarge, NotFound, TokenExpired, Unauthorized, UnknownAgent
+from baton.domain.identity import Scope
+
+VERSION_HEADER = "A2A-Version"
+OPEN_SCOPE = Scope("demo", "a2a")
+"""Who calls without a token where that is allowed."""
+
+router = APIRouter(tags=["a2a"])
+
+
+def a2a_caller(
+    request: Request, services: Services, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> Scope:
+    """Return the scope of the token, or the open one. Raises ``Unauthorized`` and ``TokenExpired``."""
+    if request.app.state.a2a.is_open and "authorization" not in request.headers:
+        request.state.scope = OPEN_SCOPE
+        request.state.token_expires_at = None
+        return OPEN_SCOPE
+    return caller(request, services, credentials)
+
+
+A2AScope = Annotated[Scope, Depends(a2a_caller)]
+
+
+@router.post("/a2a", summary="Call the default agent over A2A", responses=responses(Unauthorized, TokenExpired))
+async def call_default(request: Request, scope: A2AScope, services: Services) -> Response:
+    """Answer a JSON-RPC call of A2A 1.0 or 0.3. Errors of JSON-RPC have the HTTP status 200."""
+    return await _answered(request, scope, services, None)
+
+
+@router.post(
+    "/a2a/{agent_id}",
+    summary="Call an agent over A2A",
+    responses=responses(Unauthorized, TokenExpired, NotFound),
+)
+async def call_agent(
+    request: Request, scope: A2AScope, services: Services, agent_id: Annotated[str, Path(max_length=64)]
+) -> Response:
+    """Answer a call to one agent, likewise."""
+    return await _answered(request, scope, services, agent_id)
+
+
+async def _answered(request: Request, scope: Scope, services: ApiServices, agent_id: str | None) -> Response:
+    # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
+    from baton.api.a2a.caller import A2ACaller
+    from baton.api.a2a.dispatch import answer, too_large
+
+    try:
+        agents = await services.agents.of(scope)
+        agent = await services.agents.get(scope, agent_id) if agent_id is not None else None
+    except UnknownAgent:
+        raise NotFound from None
+    timing = sse.timing(request)
+    access: A2AAccess = request.app.state.a2a
+    who = A2ACaller(
+        scope=scope,
+        services=services,
+        timing=timing,
+        agents=agents,
+        agent=agent,
+        request_id=request_id(request),
+        ends_at=_ends_at(request, services),
+        base_url=base_url(request, access),
+        access=access,
+    )
+    try:
+        body = await request.body()
+    except HTTPException as refusal:
+        if refusal.status_code != MessageTooLarge.status:
+            raise
+        return JSONResponse(too_large())
+    answered = await answer(body, request.headers.get(VERSION_HEADER), who)
+    if isinstance(answered, dict):
+        return JSONResponse(answered)
+    return sse.streamed(answered, timing)
+
+
+def _ends_at(request: Request, services: ApiServices) -> float:
+    """Return the event loop time at which the token expires."""
+    expires_at: datetime | None = request.state.token_expires_at
+    if expires_at is None:
+        return float("inf")
+    return asyncio.get_running_loop().time() + (expires_at - services.clock.now()).total_seconds()

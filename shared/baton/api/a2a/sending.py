@@ -1,0 +1,312 @@
+"""What a message to a task means: which turn it starts, and how that turn is run or queued."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any
+
+from a2a.types import Message
+from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
+from aws_lambda_powertools import Logger
+
+from baton.api.a2a.caller import A2ACaller
+from baton.api.a2a.incoming import check_message, content_of, context_of, decisions_in
+from baton.api.a2a.tasks import A2ATask, TaskReader
+from baton.api.runs import TURN_SECONDS
+from baton.domain.a2a_task import MarkStatus, TaskId, TaskMark
+from baton.domain.errors import (
+    AgentMismatch,
+    BatonError,
+    InternalError,
+    MessageIdConflict,
+    ThreadUnavailable,
+    TokenExpired,
+)
+from baton.domain.events import Event
+from baton.domain.identity import Scope, derived_run_id, imported_thread_ref
+from baton.domain.metrics import Metric, count
+from baton.domain.thread import Thread
+from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
+from baton.requests.queue_mapping import queued_answer, queued_message
+from baton.requests.turn_requests import AnswerRequest, MessageRequest
+
+OPENED_SECONDS = 3.0
+"""How long a caller that does not want to wait for the answer waits until its message's turn has begun."""
+POLL_SECONDS = 0.05
+
+logger = Logger(child=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A message that has been checked, and the turn that it starts."""
+
+    task_id: TaskId
+    request: MessageRequest | AnswerRequest
+    owner: Scope
+    """The scope in which the turn runs: the caller's, or the owner's without permissions for answers."""
+    task: A2ATask | None
+    """The task so far; None if the message begins it."""
+    message_id: str
+    """The message's own id. The turn of an answer has another."""
+    is_repeat: bool = False
+    """Whether it was an answer to interrupts that have been answered with it already."""
+
+
+class Sender:
+    """Takes the messages of one caller."""
+
+    def __init__(self, caller: A2ACaller) -> None:
+        self._caller = caller
+        self._services = caller.services
+        self._scope = caller.scope
+        self.reader = TaskReader(caller.services)
+
+    async def prepare(self, message: Message) -> Sending:
+        """Check a message. Raises ``A2AError`` and ``BatonError``; nothing is stored."""
+        check_message(message)
+        context = context_of(message)
+        if message.task_id:
+            return await self._to_task(message, context)
+        request = self._request(message, context)
+        thread: Thread | None = None
+        root = message.message_id
+        if context is not None:
+            request, thread = await self._in_context(request, context)
+            known = await self.reader.task_of(self._scope, request.thread.id, root) if thread is not None else None
+            root = known.root if known is not None else root  # a repeated message belongs where it was sent first
+        self._check_agent(thread)
+        task_id = TaskId(request.thread.id, root)
+        task = await self.reader.read(self._scope, task_id) if root != message.message_id else None
+        return Sending(task_id, replace(request, a2a_task=root), self._scope, task, message.message_id)
+
+    async def _to_task(self, message: Message, context: str | None) -> Sending:
+        """Check a message that continues a task."""
+        task = await self.reader.find(self._scope, message.task_id)
+        if task is None or task.user_id != self._scope.user_id:  # thread:read_all grants reading only
+            raise TaskNotFoundError
+        if context is not None and not self._is_named(context, task.id.thread_id):
+            raise InvalidParamsError("contextId and taskId do not belong together.")
+        request = replace(self._request(message, task.id.thread_id), a2a_task=task.id.root)
+        if task.thread is None:
+            # The thread's first message waits in the queue, before this one.
+            request = replace(request, thread=replace(request.thread, may_create=True))
+        sending = Sending(task.id, request, self._scope, task, message.message_id)
+        if task.has_message(message.message_id):
+            return sending
+        mark = task.mark
+        if mark is not None and mark.status is MarkStatus.ANSWERED and mark.message_id == message.message_id:
+            return replace(sending, is_repeat=True)
+        if task.state.is_terminal:
+            raise UnsupportedOperationError(
+                f"The task is {task.state.value}. Send the message with its contextId and without taskId."
+            )
+        self._check_agent(task.thread)
+        if task.awaits_answers:
+            return await self._answering(message, task, sending)
+        return sending
+
+    def _is_named(self, context: str, thread_id: str) -> bool:
+        """Return whether ``context`` names the thread, by itself or as the id of a conversation elsewhere."""
+        return thread_id in (named_thread(self._scope, context).id, imported_thread_ref(self._scope, context).id)
+
+    async def _answering(self, message: Message, task: A2ATask, sending: Sending) -> Sending:
+        """Take the message as an answer to the task's interrupts if it is one."""
+        assert task.thread is not None  # noqa: S101 - a task that awaits answers has a thread
+        assert task.thread.pending is not None  # noqa: S101 - see awaits_answers
+        decisions = decisions_in(message, task.thread.pending)
+        if not decisions:
+            return sending
+        answers = [interrupt_answer(*decision, self._scope.user_id) for decision in decisions]
+        owner = await self._services.approvals.owner(self._scope, task.id.thread_id, answers)
+        return replace(sending, request=answer_request(task.id.thread_id, answers), owner=owner)
+
+    def _request(self, message: Message, context: str | None) -> MessageRequest:
+        agent = self._caller.agent
+        return message_request(
+            self._scope,
+            thread_id=context,
+            message_id=message.message_id,
+            content=content_of(message),
+            agent_id=agent.id if agent is not None and agent.main else None,
+            content_field="parts",
+        )
+
+    async def _in_context(self, request: MessageRequest, context: str) -> tuple[MessageRequest, Thread | None]:
+        """Return the request with its thread; None if the thread does not exist yet. Raises ``ThreadUnavailable``.
+
+        A UUID of version 5 that is unused here is the id of a conversation elsewhere, such as another deployment's: it
+        is mapped like an id of a host, because those ids are reserved.
+        """
+        try:
+            return request, await self._thread(request)
+        except ThreadUnavailable as refusal:
+            if not refusal.is_unused:
+                raise
+        mapped = imported_thread_ref(self._scope, context)
+        run_id = derived_run_id(mapped.id, request.message_id)
+        request = replace(request, thread=mapped, run_id=run_id)
+        return request, await self._thread(request)
+
+    async def _thread(self, request: MessageRequest) -> Thread | None:
+        """Return the caller's own thread; None if it does not exist. Raises ``ThreadUnavailable``."""
+        try:
+            await self._services.store.check_writable(self._scope, request.thread.id)
+            return await self._services.store.get_thread(self._scope, request.thread.id)
+        except ThreadUnavailable as refusal:
+            if refusal.is_unused and request.thread.may_create:
+                return None
+            if not refusal.is_unused:
+                detail = {"messageId": request.message_id}
+                await self._services.audit.record(
+                    self._scope, "thread.write", thread_id=request.thread.id, outcome=refusal.audited_as, detail=detail
+                )
+            raise
+
+    def _check_agent(self, thread: Thread | None) -> None:
+        """Refuse conversations of other agents. Raises ``InvalidParamsError`` and ``AgentMismatch``."""
+        agent = self._caller.agent
+        if agent is None:
+            return
+        if thread is None:
+            if not agent.main:
+                raise InvalidParamsError(
+                    "A conversation cannot begin with this agent. Send the message to /a2a, whose agent hands over."
+                )
+        elif agent.id not in (thread.agent_id, thread.active_agent_id):
+            raise AgentMismatch
+
+    async def run(self, sending: Sending, *, until: float = math.inf) -> AsyncGenerator[Event | None, None]:
+        """Run the turn, which goes on if the caller disconnects, and yield its events.
+
+        Yields None once if there is no event for some seconds. Raises the ``BatonError`` that refuses the request, and
+        ``TokenExpired`` at ``until``, in event loop time.
+        """
+        await self._mark_answer(sending)
+        events: asyncio.Queue[Event | BatonError | None] = asyncio.Queue()
+
+        async def work() -> None:
+            await self._services.turns.answer(sending.owner, sending.request, events.put_nowait, seconds=TURN_SECONDS)
+
+        _in_background(_reporting(work(), events, self._caller.request_id))
+        loop = asyncio.get_running_loop()
+        first_by = loop.time() + self._caller.timing.first_event_seconds
+        has_begun = False
+        while True:
+            wait_until = until if has_begun else min(first_by, until)
+            try:
+                async with asyncio.timeout_at(wait_until if wait_until < math.inf else None):
+                    event = await events.get()
+            except TimeoutError:
+                if loop.time() >= until:
+                    raise TokenExpired from None
+                has_begun = True
+                yield None
+                continue
+            if event is None:
+                return
+            if isinstance(event, BatonError):
+                raise event
+            has_begun = True
+            yield event
+
+    async def enqueue(self, sending: Sending) -> None:
+        """Queue the turn, and wait a moment for it to begin. Raises ``BatonError``.
+
+        The function may be frozen once it has answered, so that the turn must not run here.
+        """
+        request, caller = sending.request, self._caller
+        if await self._is_known(sending):
+            return
+        if isinstance(request, AnswerRequest):
+            await self._mark_answer(sending)
+            for number, answer in enumerate(request.answers):
+                await self._services.queue.send(
+                    sending.owner,
+                    queued_answer(
+                        sending.owner,
+                        request.thread.id,
+                        answer,
+                        connection_id=None,
+                        connection_expires_at=0,
+                        request_id=f"{caller.request_id}.{number}",
+                    ),
+                )
+        else:
+            if sending.task is None:
+                self._caller.agents.for_new_thread(self._scope, request.agent_id)
+            # The mark first: whoever asks for the task finds it.
+            await self._mark(sending, MarkStatus.QUEUED)
+            waiting = queued_message(
+                sending.owner, request, connection_id=None, connection_expires_at=0, request_id=caller.request_id
+            )
+            await self._services.queue.send(sending.owner, waiting)
+        await self._until_begun(sending)
+
+    async def _is_known(self, sending: Sending) -> bool:
+        """Return whether the message was sent before. Raises ``MessageIdConflict`` if it said something else."""
+        request = sending.request
+        task = sending.task or await self.reader.read(self._scope, sending.task_id)
+        if task is None or task.thread is None:
+            return False
+        turn = await self._services.store.get_turn(self._scope, request.thread.id, request.message_id)
+        if turn is not None and turn.digest != request.digest:
+            raise MessageIdConflict
+        return turn is not None
+
+    async def _until_begun(self, sending: Sending) -> None:
+        """Wait until the turn is in the store, for a few seconds at most: the thread may be busy."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + OPENED_SECONDS
+        pause = POLL_SECONDS
+        while loop.time() < until:
+            task = await self.reader.read(self._scope, sending.task_id)
+            if task is not None and (task.has_message(sending.message_id) or task.state.is_terminal):
+                return
+            if isinstance(sending.request, AnswerRequest) and task is not None and not task.awaits_answers:
+                return
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.4)
+
+    async def _mark_answer(self, sending: Sending) -> None:
+        """Remember the message of an answer: sent again, it must not become a message of its own."""
+        if isinstance(sending.request, AnswerRequest):
+            await self._mark(sending, MarkStatus.ANSWERED)
+
+    async def _mark(self, sending: Sending, status: MarkStatus) -> None:
+        mark = TaskMark(
+            root=sending.task_id.root,
+            user_id=self._scope.user_id,
+            status=status,
+            at=self._services.clock.now(),
+            message_id=sending.message_id,
+        )
+        await self._services.a2a_tasks.mark(self._scope, sending.task_id.thread_id, mark)
+
+
+_working: set[asyncio.Task[None]] = set()
+"""Turns in progress. A task without a reference may be garbage-collected."""
+
+
+def _in_background(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.ensure_future(work)
+    _working.add(task)
+    task.add_done_callback(_working.discard)
+
+
+async def _reporting(
+    work: Coroutine[Any, Any, None], events: asyncio.Queue[Event | BatonError | None], request_id: str
+) -> None:
+    """Put how ``work`` ends at the end of its events."""
+    try:
+        await work
+        events.put_nowait(None)
+    except BatonError as error:
+        events.put_nowait(error)
+    except Exception:
+        logger.exception("run failed", request_id=request_id)
+        count(Metric.INTERNAL_FAULTS)
+        events.put_nowait(InternalError())

@@ -1,0 +1,102 @@
+"""The events of a run as updates of its task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from a2a.types import Artifact, Part, TaskArtifactUpdateEvent, TaskStatus, TaskStatusUpdateEvent
+from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyped]
+
+from baton.api.a2a.tasks import A2ATask
+from baton.api.a2a.wire import STATES, agent_message, artifact_of, status_of, struct
+from baton.domain.a2a_task import EXTENSION_URI, TaskId, TaskState
+from baton.domain.events import Event
+from baton.domain.message import Role
+from baton.ports.clock import Clock
+
+Update = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
+ENDS = ("RUN_FINISHED", "RUN_ERROR")
+
+
+class Updates:
+    """Turns the events of one run into updates. An agent's message is an artifact, which grows by its text."""
+
+    def __init__(self, task_id: TaskId, clock: Clock) -> None:
+        self._id = task_id
+        self._clock = clock
+        self._agents: dict[str, tuple[str, str]] = {}
+        """Name and id of the agent of each message."""
+        self._told: set[str] = set()
+        """Messages of which text has been sent."""
+
+    def of(self, event: Event) -> Iterator[Update]:
+        """Yield what the client hears of the event."""
+        body = event.body
+        match event.type:
+            case "RUN_STARTED":
+                yield from self._superseded()
+            case "TEXT_MESSAGE_START":
+                agent_id = body.get("metadata", {}).get("agentId") or ""
+                self._agents[body["messageId"]] = (body.get("name") or "", agent_id)
+            case "TEXT_MESSAGE_CONTENT":
+                yield self._text(body["messageId"], body["delta"])
+            case "ACTIVITY_SNAPSHOT":
+                content = body.get("content") or {}
+                label = content.get("label")
+                if isinstance(label, str) and label:
+                    about = {"activity": body.get("activityType"), **_agents_in(content)}
+                    yield self._working(f"activity {body.get('messageId')}", label, about)
+            case "STATE_DELTA":
+                for change in body.get("delta") or ():
+                    if change.get("path") in ("/workflow", "/activeAgent"):
+                        name = "workflow" if change["path"] == "/workflow" else "active_agent"
+                        yield self._working(None, None, {name: change.get("value")})
+
+    def rest(self, task: A2ATask, run_id: str | None) -> Iterator[Update]:
+        """Yield the messages of a finished run that were not sent as they came: a repeated message's, for example."""
+        for message in task.messages:
+            is_due = message.run_id == run_id and message.role is Role.ASSISTANT and message.is_said
+            if is_due and message.id not in self._told:
+                self._told.add(message.id)
+                yield self._artifact(artifact_of(message), append=False)
+
+    def end(self, task: A2ATask) -> TaskStatusUpdateEvent:
+        """Return the state that the run has left the task in."""
+        return TaskStatusUpdateEvent(task_id=str(self._id), context_id=self._id.thread_id, status=status_of(task))
+
+    def _superseded(self) -> Iterator[Update]:
+        """Empty what a dead worker's attempt has sent: the run begins again."""
+        for message_id in sorted(self._told):
+            yield self._artifact(self._piece(message_id, ""), append=False)
+        self._told.clear()
+
+    def _text(self, message_id: str, delta: str) -> Update:
+        append = message_id in self._told
+        self._told.add(message_id)
+        return self._artifact(self._piece(message_id, delta), append=append)
+
+    def _piece(self, message_id: str, text: str) -> Artifact:
+        name, agent_id = self._agents.get(message_id, ("", ""))
+        metadata = struct({EXTENSION_URI: {"agent_id": agent_id}})
+        return Artifact(artifact_id=message_id, name=name, parts=[Part(text=text)], metadata=metadata)
+
+    def _artifact(self, artifact: Artifact, *, append: bool) -> Update:
+        return TaskArtifactUpdateEvent(
+            task_id=str(self._id), context_id=self._id.thread_id, artifact=artifact, append=append
+        )
+
+    def _working(self, kind: str | None, text: str | None, about: dict[str, Any]) -> Update:
+        timestamp = Timestamp()
+        timestamp.FromDatetime(self._clock.now())
+        message = agent_message(self._id, kind, [Part(text=text)]) if kind is not None and text is not None else None
+        return TaskStatusUpdateEvent(
+            task_id=str(self._id),
+            context_id=self._id.thread_id,
+            status=TaskStatus(state=STATES[TaskState.WORKING], timestamp=timestamp, message=message),
+            metadata=struct({EXTENSION_URI: about}),
+        )
+
+
+def _agents_in(content: dict[str, Any]) -> dict[str, Any]:
+    return {name: content[name] for name in ("from", "to", "reason") if isinstance(content.get(name), str)}

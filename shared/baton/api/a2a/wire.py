@@ -1,0 +1,162 @@
+"""Tasks and their parts as A2A's protobuf types."""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from a2a.types import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
+from ag_ui.core import TextPart
+from google.protobuf.json_format import ParseDict  # type: ignore[import-untyped]
+from google.protobuf.struct_pb2 import Struct, Value  # type: ignore[import-untyped]
+from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyped]
+
+from baton.api.a2a.incoming import DATA
+from baton.api.a2a.tasks import A2ATask, is_interrupted
+from baton.domain.a2a_task import EXTENSION_URI, MarkStatus, TaskId
+from baton.domain.a2a_task import TaskState as State
+from baton.domain.content import part_name
+from baton.domain.errors import error_from_code
+from baton.domain.message import Content, OutcomeType, StoredMessage
+from baton.domain.message import Role as StoredRole
+from baton.domain.thread_state import Describe, thread_state
+
+STATES = {state: TaskState.Value(f"TASK_STATE_{state.name}") for state in State}
+"""Each state by its number in protobuf."""
+
+
+def task_of(task: A2ATask, describe: Describe, *, history: int | None = None) -> Task:
+    """Return the task with its newest ``history`` messages; None for all that were read, 0 for none."""
+    said = [message for message in task.messages if message.is_said]
+    shown = said if history is None else said[len(said) - history :] if history > 0 else []
+    return Task(
+        id=str(task.id),
+        context_id=task.id.thread_id,
+        status=status_of(task),
+        history=[message_of(message, task.id) for message in shown],
+        artifacts=[artifact_of(message) for message in said if message.role is StoredRole.ASSISTANT],
+        metadata=struct({EXTENSION_URI: conversation_of(task, describe)}),
+    )
+
+
+def status_of(task: A2ATask) -> TaskStatus:
+    """Return the state, since when, and what the agent says with it."""
+    timestamp = Timestamp()
+    timestamp.FromDatetime(task.at)
+    return TaskStatus(state=STATES[task.state], timestamp=timestamp, message=_status_message(task))
+
+
+def conversation_of(task: A2ATask, describe: Describe) -> dict[str, Any]:
+    """Return the metadata of Baton's extension: the thread, who answers in it, and where its workflow stands."""
+    told: dict[str, Any] = {"thread_id": task.id.thread_id}
+    if task.thread is not None:
+        state = thread_state(describe, task.thread)
+        told["agent_id"], told["agent_name"] = state.active_agent.id, state.active_agent.name
+        told["workflow"] = state.workflow.wire() if state.workflow is not None else None
+    return told
+
+
+def message_of(message: StoredMessage, task_id: TaskId) -> Message:
+    """Return a stored message."""
+    is_user = message.role is StoredRole.USER
+    whose = {} if is_user else {EXTENSION_URI: {"agent_id": message.agent_id, "agent_name": message.agent_name}}
+    return Message(
+        message_id=message.id,
+        context_id=task_id.thread_id,
+        task_id=str(task_id),
+        role=Role.ROLE_USER if is_user else Role.ROLE_AGENT,
+        parts=parts_of(message.content),
+        metadata=struct(whose) if whose else None,
+    )
+
+
+def artifact_of(message: StoredMessage) -> Artifact:
+    """Return an agent's message as what the task has produced."""
+    about: dict[str, Any] = {"agent_id": message.agent_id}
+    if message.sources:
+        about["sources"] = list(message.sources)
+    return Artifact(
+        artifact_id=message.id,
+        name=message.agent_name or "",
+        parts=parts_of(message.content),
+        metadata=struct({EXTENSION_URI: about}),
+    )
+
+
+def parts_of(content: Content) -> list[Part]:
+    """Return the parts of a message."""
+    if isinstance(content, str):
+        return [Part(text=content)]
+    return [_part(part) for part in content]
+
+
+def struct(value: dict[str, Any]) -> Struct:
+    """Return ``value``, which is JSON, as protobuf."""
+    return ParseDict(value, Struct())
+
+
+def agent_message(task_id: TaskId, kind: str, parts: Iterable[Part]) -> Message:
+    """Return a message of Baton's own. Its id is the same each time."""
+    return Message(
+        message_id=str(uuid.uuid5(uuid.UUID(task_id.thread_id), f"a2a\0{task_id.root}\0{kind}")),
+        context_id=task_id.thread_id,
+        task_id=str(task_id),
+        role=Role.ROLE_AGENT,
+        parts=list(parts),
+    )
+
+
+def _status_message(task: A2ATask) -> Message | None:
+    end = task.last_end
+    if task.state is State.REJECTED and task.mark is not None:
+        return agent_message(task.id, "rejected", [Part(text=task.mark.reason or "The message was refused.")])
+    if task.state in (State.FAILED, State.AUTH_REQUIRED):
+        failed = next((m.end for m in task.messages if m.end is not None and m.end.outcome is OutcomeType.ERROR), None)
+        if failed is not None:
+            error = error_from_code(failed.error_code or "", failed.error_detail)
+            data = {"code": error.code, "retryable": error.retryable}
+            return agent_message(task.id, "failed", [Part(text=error.detail), _data(data)])
+    if task.state is State.INPUT_REQUIRED:
+        if is_interrupted(task):
+            return _questions(task)
+        if task.mark is not None and task.mark.status is MarkStatus.REFUSED and task.mark.reason:
+            about = f"refused {task.mark.message_id}"
+            return agent_message(task.id, about, [Part(text=task.mark.reason)])
+        last = _last_said(task.messages)
+        return message_of(last, task.id) if last is not None and end is not None else None
+    return None
+
+
+def _questions(task: A2ATask) -> Message:
+    """Return what is asked: the sentences, and the interrupts as data with the schema of an answer."""
+    assert task.thread is not None  # noqa: S101 - an interrupted task has a thread
+    assert task.thread.pending is not None  # noqa: S101 - see is_interrupted
+    pending = task.thread.pending
+    shown = [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in pending.open]
+    texts = [Part(text=each.message) for each in pending.open]
+    return agent_message(task.id, f"questions {pending.run_id}", [*texts, _data({"interrupts": shown})])
+
+
+def _last_said(messages: Sequence[StoredMessage]) -> StoredMessage | None:
+    return next((m for m in reversed(messages) if m.is_said and m.role is StoredRole.ASSISTANT), None)
+
+
+def _data(value: Any) -> Part:
+    return Part(data=ParseDict(value, Value()))
+
+
+def _part(part: Any) -> Part:
+    if isinstance(part, TextPart):
+        metadata = part.metadata if isinstance(part.metadata, dict) else {}
+        return _data(json.loads(part.text)) if metadata.get(DATA) else Part(text=part.text)
+    source, name = part.source, part_name(part) or ""
+    media_type = source.mime_type or ""
+    if source.type == "data":
+        return Part(raw=base64.b64decode(source.value), filename=name, media_type=media_type)
+    if source.type == "url":
+        return Part(url=source.value, filename=name, media_type=media_type)
+    # An upload of the conversation. Its address is short-lived, so clients ask the HTTP API for it.
+    return Part(url=f"baton:{source.value}", filename=name, media_type=media_type)

@@ -1,0 +1,85 @@
+"""The published schemas of A2A, by the types that the reference SDK generates from them.
+
+0.3: the models of ``a2a.compat.v0_3.types``, made from the specification's ``a2a.json``. 1.0: the messages of
+``a2a.types``, made from its ``a2a.proto``. Both are strict here: a field that the schema lacks is an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from a2a.compat.v0_3 import types as v03
+from a2a.types import (
+    AgentCard,
+    ListTasksResponse,
+    SendMessageResponse,
+    StreamResponse,
+    Task,
+)
+from a2a.utils.proto_utils import validate_proto_required_fields
+from google.protobuf.json_format import ParseDict  # type: ignore[import-untyped]
+
+Json = dict[str, Any]
+
+OLDER_RESULTS: dict[str, Any] = {
+    "message/send": v03.SendMessageResponse,
+    "message/stream": v03.SendStreamingMessageResponse,
+    "tasks/resubscribe": v03.SendStreamingMessageResponse,
+    "tasks/get": v03.GetTaskResponse,
+    "tasks/cancel": v03.CancelTaskResponse,
+    "agent/getAuthenticatedExtendedCard": v03.GetAuthenticatedExtendedCardResponse,
+}
+RESULTS: dict[str, Any] = {
+    "SendMessage": SendMessageResponse,
+    "SendStreamingMessage": StreamResponse,
+    "SubscribeToTask": StreamResponse,
+    "GetTask": Task,
+    "CancelTask": Task,
+    "ListTasks": ListTasksResponse,
+    "GetExtendedAgentCard": AgentCard,
+}
+ERROR_CODES = {-32700, -32600, -32601, -32602, -32603, *range(-32009, -32000)}
+
+
+def check_response(method: str, response: Json, *, request_id: Any) -> None:
+    """Check a response, or one event of a stream."""
+    assert response.keys() <= {"jsonrpc", "id", "result", "error"}
+    assert response["jsonrpc"] == "2.0"
+    assert response["id"] == request_id
+    assert ("result" in response) != ("error" in response)
+    if "error" in response:
+        check_error(response["error"])
+    elif method in OLDER_RESULTS:
+        model = OLDER_RESULTS[method].model_validate(response)
+        # Nothing is left over: whatever is served is a field of the schema.
+        assert model.model_dump(mode="json", by_alias=True, exclude_none=True) == without_nulls(response)
+    else:
+        check_message(RESULTS[method](), response["result"])
+
+
+def check_error(error: Json) -> None:
+    """Check a JSON-RPC error."""
+    assert error.keys() <= {"code", "message", "data"}
+    assert error["code"] in ERROR_CODES
+    assert isinstance(error["message"], str)
+    assert error["message"]
+
+
+def check_message(empty: Any, value: Json) -> None:
+    """Check that ``value`` is the JSON of the protobuf type of ``empty``, with every required field."""
+    validate_proto_required_fields(ParseDict(value, empty))
+
+
+def check_card(card: Json) -> None:
+    """Check a card by both lines, which ignore each other's fields and Baton's own."""
+    v03.AgentCard.model_validate(card)
+    validate_proto_required_fields(ParseDict(card, AgentCard(), ignore_unknown_fields=True))
+
+
+def without_nulls(value: Any) -> Any:
+    """Return ``value`` without fields that are null outside of free-form data, as the models leave them out."""
+    if isinstance(value, dict):
+        return {
+            key: without_nulls(each) if key != "metadata" else each for key, each in value.items() if each is not None
+        }
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,63 @@
+"""The reference client of A2A 0.3 as a program. It runs in an environment of its own (``requirements.txt``)."""
+
+# mypy: ignore-errors
+
+import asyncio
+import uuid
+
+import httpx
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.types import DataPart, Message, Part, Role, TaskIdParams, TaskQueryParams, TextPart
+from conversing import Program
+
+
+def told(event):
+    """An event of the client: a task with the update that changed it."""
+    task, update = event
+    said = task.status.message
+    return {
+        "kind": update.kind if update is not None else "task",
+        "taskId": task.id,
+        "contextId": task.context_id,
+        "state": task.status.state.value,
+        "text": text_of(said.parts) if said is not None else "",
+        "data": [part.root.data for part in said.parts if part.root.kind == "data"] if said is not None else [],
+        "artifacts": [text_of(artifact.parts) for artifact in task.artifacts or []],
+        "history": [text_of(each.parts) for each in task.history or []],
+    }
+
+
+def text_of(parts):
+    return "".join(part.root.text for part in parts if part.root.kind == "text")
+
+
+class Older(Program):
+    async def events(self, do, url, token, streaming=True, text=None, data=None, task_id=None, context_id=None):
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
+            card = await A2ACardResolver(http, url).get_agent_card()
+            client = ClientFactory(ClientConfig(streaming=streaming, httpx_client=http)).create(card)
+            if do == "say":
+                part = TextPart(text=text) if data is None else DataPart(data=data)
+                message = Message(
+                    message_id=str(uuid.uuid4()),
+                    role=Role.user,
+                    parts=[Part(root=part)],
+                    task_id=task_id,
+                    context_id=context_id,
+                )
+                async for event in client.send_message(message):
+                    yield told(event)
+            elif do == "resume":
+                async for event in client.resubscribe(TaskIdParams(id=task_id)):
+                    yield told(event)
+            elif do == "get":
+                yield told((await client.get_task(TaskQueryParams(id=task_id)), None))
+            elif do == "cancel":
+                yield told((await client.cancel_task(TaskIdParams(id=task_id)), None))
+            elif do == "card":
+                yield {"name": card.name, "skills": [skill.id for skill in (await client.get_card()).skills]}
+
+
+if __name__ == "__main__":
+    asyncio.run(Older().run())

@@ -1,0 +1,106 @@
+"""The reference client of A2A 1.x as a program."""
+
+# mypy: ignore-errors
+
+import asyncio
+import uuid
+
+import httpx
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.types import (
+    CancelTaskRequest,
+    GetExtendedAgentCardRequest,
+    GetTaskRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+    Task,
+    TaskState,
+)
+from conversing import Program
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Value
+
+STATES = {number: name.removeprefix("TASK_STATE_").lower().replace("_", "-") for name, number in TaskState.items()}
+
+
+class Heard:
+    """The task as a client keeps it from a stream's events."""
+
+    def __init__(self):
+        self.task = Task()
+
+    def take(self, response):
+        """Apply one event and tell the task."""
+        kind = response.WhichOneof("payload")
+        if kind == "task":
+            self.task = response.task
+        elif kind == "status_update":
+            self.task.status.CopyFrom(response.status_update.status)
+        elif kind == "artifact_update":
+            self._grow(response.artifact_update)
+        return told(self.task, {"task": "task", "status_update": "status-update"}.get(kind, "artifact-update"))
+
+    def _grow(self, update):
+        for artifact in self.task.artifacts:
+            if artifact.artifact_id == update.artifact.artifact_id:
+                if update.append:
+                    artifact.parts.extend(update.artifact.parts)
+                else:
+                    artifact.CopyFrom(update.artifact)
+                return
+        self.task.artifacts.append(update.artifact)
+
+
+def told(task, kind):
+    said = task.status.message
+    return {
+        "kind": kind,
+        "taskId": task.id,
+        "contextId": task.context_id,
+        "state": STATES[task.status.state],
+        "text": text_of(said.parts),
+        "data": [MessageToDict(part.data) for part in said.parts if part.HasField("data")],
+        "artifacts": [text_of(artifact.parts) for artifact in task.artifacts],
+        "history": [text_of(each.parts) for each in task.history],
+    }
+
+
+def text_of(parts):
+    return "".join(part.text for part in parts)
+
+
+class Current(Program):
+    async def events(self, do, url, token, streaming=True, text=None, data=None, task_id=None, context_id=None):
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
+            card = await A2ACardResolver(http, url).get_agent_card()
+            client = ClientFactory(ClientConfig(streaming=streaming, httpx_client=http)).create(card)
+            heard = Heard()
+            if do == "say":
+                part = Part(text=text) if data is None else Part(data=ParseDict(data, Value()))
+                message = Message(
+                    message_id=str(uuid.uuid4()),
+                    role=Role.ROLE_USER,
+                    parts=[part],
+                    task_id=task_id or "",
+                    context_id=context_id or "",
+                )
+                async for response in client.send_message(SendMessageRequest(message=message)):
+                    yield heard.take(response)
+            elif do == "resume":
+                async for response in client.subscribe(SubscribeToTaskRequest(id=task_id)):
+                    yield heard.take(response)
+            elif do == "get":
+                yield told(await client.get_task(GetTaskRequest(id=task_id)), "task")
+            elif do == "cancel":
+                yield told(await client.cancel_task(CancelTaskRequest(id=task_id)), "task")
+            elif do == "card":
+                extended = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
+                yield {"name": card.name, "skills": [skill.id for skill in extended.skills]}
+
+
+if __name__ == "__main__":
+    asyncio.run(Current().run())

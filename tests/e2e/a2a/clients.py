@@ -1,0 +1,110 @@
+"""The reference clients of A2A, of both lines, unchanged, each in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from local.settings import default_cache_dir
+from tests.e2e.sockets import PATIENCE_SECONDS
+from tests.e2e.users import Json, User
+
+HERE = Path(__file__).parent
+LINES = ("0.3", "1.x")
+MAX_LINE = 64 * 1024 * 1024
+
+
+class ClientFailed(Exception):
+    """The client raised an error."""
+
+
+@dataclass
+class A2AClient:
+    """One client, which talks for anybody."""
+
+    line: str
+    process: asyncio.subprocess.Process
+    url: str = ""
+    """Where it finds the card, unless it is told otherwise."""
+    _waiting: dict[int, asyncio.Queue[Json]] = field(default_factory=dict)
+    _reading: asyncio.Task[None] | None = None
+
+    async def events(self, user: User, do: str, *, url: str | None = None, **fields: object) -> AsyncIterator[Json]:
+        """Let the client do something; what it hears. Raises ``ClientFailed``."""
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._read())
+        number = len(self._waiting) + 1
+        heard = self._waiting[number] = asyncio.Queue()
+        command = {"number": number, "do": do, "url": url or user.cloud.url, "token": user.token, **fields}
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(command).encode() + b"\n")
+        while True:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                told = await heard.get()
+            if "error" in told:
+                raise ClientFailed(told["error"])
+            if "done" in told:
+                return
+            yield told["event"]
+
+    async def all_of(self, user: User, do: str, **fields: object) -> list[Json]:
+        """Everything that it hears."""
+        return [event async for event in self.events(user, do, **fields)]  # type: ignore[arg-type]
+
+    async def last_of(self, user: User, do: str, **fields: object) -> Json:
+        """What it has in the end."""
+        return (await self.all_of(user, do, **fields))[-1]
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        while line := await self.process.stdout.readline():
+            told = json.loads(line)
+            self._waiting[told["number"]].put_nowait(told)
+
+    async def close(self) -> None:
+        """End the process."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        await self.process.wait()
+        if self._reading is not None:
+            await self._reading
+
+
+async def started(line: str) -> A2AClient:
+    """Start the client of one line."""
+    python, program = (older_python(), "client_0_3.py") if line == "0.3" else (sys.executable, "client_1.py")
+    process = await asyncio.create_subprocess_exec(
+        str(python),
+        str(HERE / program),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=MAX_LINE,
+    )
+    return A2AClient(line, process)
+
+
+def older_python() -> Path:
+    """The interpreter of an environment with the client of A2A 0.3, kept between test runs."""
+    wanted = HERE / "requirements.txt"
+    version = f"{sys.version_info.major}{sys.version_info.minor}"
+    digest = hashlib.sha256(wanted.read_bytes()).hexdigest()[:16]
+    folder = default_cache_dir() / f"a2a-client-{version}-{digest}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as name:
+            fresh = Path(name) / "environment"
+            venv.create(fresh, with_pip=True)
+            python = fresh / "bin" / "python"
+            install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(wanted)]
+            subprocess.run(install, check=True, capture_output=True, text=True)
+            if not folder.is_dir():  # another process may have been faster
+                fresh.rename(folder)
+    return folder / "bin" / "python"

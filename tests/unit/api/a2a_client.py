@@ -1,0 +1,146 @@
+"""A2A over fakes: calls of both protocol lines, and a queue whose turns run at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from baton.domain.identity import Scope
+from baton.domain.queued import Queued, RecordDelivery
+from tests.a2a_schema import check_response
+from tests.fakes.turn_queue import FakeTurnQueue
+from tests.harness.harness import Harness
+from tests.unit.api.served import Served
+
+Json = dict[str, Any]
+
+
+@dataclass
+class WorkedQueue(FakeTurnQueue):
+    """Runs each record in a task of its own, in order within a thread, as a worker does."""
+
+    harness: Harness | None = None
+    is_held: bool = False
+    """Whether records wait."""
+    working: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    async def send(self, scope: Scope, message: Queued) -> None:
+        await super().send(scope, message)
+        if not self.is_held:
+            self.work_off()
+
+    def work_off(self) -> None:
+        """Run what waits."""
+        self.is_held = False
+        taken, self.sent = self.sent, []
+        for _, message in taken:
+            before = self.working.get(message.thread_id)
+            self.working[message.thread_id] = asyncio.ensure_future(self._run(before, message))
+
+    async def _run(self, before: asyncio.Task[None] | None, message: Queued) -> None:
+        if before is not None:
+            await before
+        assert self.harness is not None
+        delivery = RecordDelivery(str(uuid.uuid4()), 1)
+        runner = self.harness.app.dead_turns  # the one without the record's visibility
+        await runner.run(message.model_dump_json(by_alias=True), "handle", delivery, seconds=60)
+
+    async def settled(self) -> None:
+        """Wait until everything has run."""
+        while any(not task.done() for task in self.working.values()):
+            await asyncio.gather(*self.working.values())
+
+
+class A2AServed(Served):
+    """The API over a harness, called by JSON-RPC."""
+
+    def __post_init__(self) -> None:
+        self.queue = WorkedQueue(harness=self.harness)
+        self.harness.queue = self.harness.ports.queue = self.queue
+        super().__post_init__()
+
+    async def call(
+        self,
+        method: str,
+        params: Any,
+        *permissions: str,
+        user: str = "ada",
+        tenant: str | None = None,
+        path: str = "/a2a",
+        request_id: Any = 1,
+        version: str | None = None,
+    ) -> Json:
+        """One call; its response. Of a stream, the first event."""
+        return (
+            await self.calls(
+                method,
+                params,
+                *permissions,
+                user=user,
+                tenant=tenant,
+                path=path,
+                request_id=request_id,
+                version=version,
+            )
+        )[0]
+
+    async def calls(
+        self, method: str, params: Any, *permissions: str, request_id: Any = 1, version: str | None = None, **who: Any
+    ) -> list[Json]:
+        """One call; all events of its stream."""
+        body = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+        headers = {"A2A-Version": version} if version is not None else {}
+        answer = await self.post_a2a(json.dumps(body).encode(), *permissions, headers=headers, **who)
+        assert answer.status_code == 200, answer.text
+        told = responses(answer)
+        for each in told:
+            check_response(method, each, request_id=request_id)
+        return told
+
+    async def post_a2a(
+        self,
+        body: bytes,
+        *permissions: str,
+        user: str | None = "ada",
+        tenant: str | None = None,
+        path: str = "/a2a",
+        headers: dict[str, str] | None = None,
+    ) -> httpx.Response:
+        """Any body."""
+        headers = dict(headers or {})
+        if user is not None:
+            token = ",".join([tenant or self.harness.ada.tenant_id, user, *permissions])
+            headers["Authorization"] = f"Bearer {token}"
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app), base_url="http://baton.test", headers=headers
+        ) as client:
+            return await client.post(path, content=body, headers={"Content-Type": "application/json"})
+
+
+def responses(answer: httpx.Response) -> list[Json]:
+    """What the server answers: one response, or those of a stream."""
+    if answer.headers["Content-Type"].startswith("application/json"):
+        return [answer.json()]
+    lines = [line for line in answer.text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line.removeprefix("data: ")) for line in lines]
+
+
+def message(text: str = "Hello", message_id: str | None = None, **fields: Any) -> Json:
+    """A message of A2A 0.3."""
+    parts = [{"kind": "text", "text": text}]
+    return {"kind": "message", "messageId": message_id or str(uuid.uuid4()), "role": "user", "parts": parts} | fields
+
+
+def blocking(said: Json, **configuration: Any) -> Json:
+    """The parameters of a message whose sender waits for the answer."""
+    return {"message": said, "configuration": {"blocking": True} | configuration}
+
+
+def text_of(said: Json) -> str:
+    """The text of a message or artifact, in either line's form."""
+    return "".join(part.get("text", "") for part in said["parts"])

@@ -1,0 +1,171 @@
+"""Agent cards: what they say, to whom, and by which schemas."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import Request
+
+from baton.api.a2a.access import A2AAccess, base_url
+from baton.api.application import create_app
+from baton.domain.a2a_task import EXTENSION_URI
+from baton.domain.agent import AgentDefinition
+from tests.a2a_schema import check_card
+from tests.harness.harness import ASSISTANT, Harness
+from tests.unit.api.a2a_client import A2AServed, Json
+
+GUIDE = AgentDefinition.model_validate(
+    {
+        "id": "skill-guide",
+        "name": "Skill Guide",
+        "description": "Builds skills.",
+        "system_prompt": "Guide.",
+        "required_permissions": ["skill:create"],
+        "triggers": ["create skill", "^make .*"],
+        "workflow": {
+            "name": "skill creation",
+            "states": [
+                {"name": "GATHERING", "label": "Gathering"},
+                {"name": "COMPLETE", "label": "Done", "final": True},
+            ],
+        },
+    }
+)
+DESK = ASSISTANT.model_copy(update={"id": "desk", "name": "Desk", "main": False, "description": "Consulted."})
+
+
+@pytest.fixture
+def served() -> A2AServed:
+    told = ASSISTANT.model_dump() | {
+        "handoffs": [{"agent": "skill-guide", "reason": "For skills."}],
+        "sub_agents": ["desk"],
+    }
+    return A2AServed(Harness(assistant=AgentDefinition.model_validate(told), others=(GUIDE, DESK)))
+
+
+async def read(
+    served: A2AServed,
+    path: str = "/.well-known/agent-card.json",
+    *permissions: str,
+    user: str | None = None,
+    **headers: str,
+) -> httpx.Response:
+    if user is not None:
+        headers["Authorization"] = f"Bearer {','.join(['acme', user, *permissions])}"
+    transport = httpx.ASGITransport(served.app)
+    async with httpx.AsyncClient(transport=transport, base_url="https://baton.test") as client:
+        return await client.get(path, headers=headers)
+
+
+async def card(served: A2AServed, *arguments: Any, **fields: Any) -> Json:
+    answer = await read(served, *arguments, **fields)
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "application/json"
+    told: Json = answer.json()
+    check_card(told)
+    return told
+
+
+async def test_the_card_of_the_default_agent_needs_no_token(served: A2AServed) -> None:
+    told = await card(served)
+    assert (told["name"], told["protocolVersion"], told["url"]) == ("Assistant", "0.3.0", "https://baton.test/a2a")
+    assert [each["protocolVersion"] for each in told["supportedInterfaces"]] == ["1.0", "0.3.0"]
+    assert {each["url"] for each in told["supportedInterfaces"]} == {told["url"]}
+    assert [each["id"] for each in told["skills"]] == ["assistant", "desk"]
+    assert told["capabilities"]["streaming"] is True
+    assert told["capabilities"]["pushNotifications"] is False
+    assert await card(served, "/.well-known/agent.json") == told
+
+
+async def test_the_extension_says_what_the_agent_can_do(served: A2AServed) -> None:
+    told = await card(served, "/a2a/skill-guide/.well-known/agent-card.json", "skill:create", user="ada")
+    (extension,) = told["capabilities"]["extensions"]
+    assert extension["uri"] == EXTENSION_URI
+    assert extension["params"] == {
+        "multi_turn": True,
+        "hitl_support": True,
+        "handoff_support": True,
+        "stateful_workflows": True,
+        "handoff_triggers": ["create skill"],
+        "workflow_states": ["gathering", "complete"],
+    }
+    assert (told["handoff_triggers"], told["workflow_states"]) == (["create skill"], ["gathering", "complete"])
+    assert told["capabilities"]["stateful_workflows"] is True
+    assert told["skills"][0]["tags"] == ["conversation", "workflow"]
+    assert told["url"] == "https://baton.test/a2a/skill-guide"
+
+
+async def test_whoever_may_see_more_agents_reads_of_them(served: A2AServed) -> None:
+    told = await card(served, "/.well-known/agent-card.json", "skill:create", user="ada")
+    assert [each["id"] for each in told["skills"]] == ["assistant", "skill-guide", "desk"]
+    extended = await served.call("agent/getAuthenticatedExtendedCard", {}, "skill:create")
+    assert [each["id"] for each in extended["result"]["skills"]] == ["assistant", "skill-guide", "desk"]
+    current = await served.call("GetExtendedAgentCard", {}, "skill:create", path="/a2a/skill-guide")
+    assert current["result"]["name"] == "Skill Guide"
+
+
+@pytest.mark.parametrize("agent_id", ["skill-guide", "desk", "librarian", "nobody"])
+async def test_the_card_of_an_agent_that_one_may_not_talk_to_does_not_exist(served: A2AServed, agent_id: str) -> None:
+    assert (await read(served, f"/a2a/{agent_id}/.well-known/agent-card.json")).status_code == 404
+
+
+async def test_a_wrong_token_is_refused(served: A2AServed) -> None:
+    assert (await read(served, Authorization="Bearer nothing")).status_code == 401
+
+
+async def test_a_card_that_the_client_has_is_not_sent_again(served: A2AServed) -> None:
+    first = await read(served)
+    tag = first.headers["ETag"]
+    for known in (tag, f"W/{tag}", f'"other", {tag}'):
+        again = await read(served, **{"If-None-Match": known})
+        assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
+    assert (await read(served, **{"If-None-Match": '"other"'})).status_code == 200
+    mine = await read(served, "/.well-known/agent-card.json", "skill:create", user="ada")
+    assert mine.headers["ETag"] != tag
+    assert "public" in first.headers["Cache-Control"]
+    assert "private" in mine.headers["Cache-Control"]
+
+
+async def test_schemes_are_those_that_are_enforced(served: A2AServed) -> None:
+    assert list((await card(served))["securitySchemes"]) == ["bearer"]
+    services = served.app.state.services
+    served.app = create_app(services, a2a=A2AAccess(issuers=("https://login.example.com/",)))
+    told = await card(served)
+    assert told["securitySchemes"]["oidc"] == {
+        "type": "openIdConnect",
+        "openIdConnectUrl": "https://login.example.com/.well-known/openid-configuration",
+        "openIdConnectSecurityScheme": {
+            "openIdConnectUrl": "https://login.example.com/.well-known/openid-configuration"
+        },
+    }
+    assert told["security"] == [{"bearer": []}, {"oidc": []}]
+    served.app = create_app(services, a2a=A2AAccess(is_open=True))
+    assert "securitySchemes" not in await card(served)
+
+
+@pytest.mark.parametrize(
+    ("context", "has_stage", "expected"),
+    [
+        ({"path": "/prod/a2a/x", "domainName": "abc.execute-api.eu-west-1.amazonaws.com"}, True, "/prod"),
+        ({"path": "/a2a/x", "domainName": "abc.execute-api.eu-west-1.amazonaws.com"}, True, ""),
+        ({"path": "/local/a2a/x", "domainName": "abc.execute-api.eu-west-1.amazonaws.com"}, False, None),
+        ({"path": 1}, True, None),
+        ("nothing", True, None),
+    ],
+)
+def test_the_address_is_that_by_which_the_client_came(context: Any, has_stage: bool, expected: str | None) -> None:
+    headers = [(b"host", b"inside:8000"), (b"x-amzn-request-context", json.dumps(context).encode())]
+    scope = {
+        "type": "http",
+        "scheme": "http",
+        "path": "/a2a/x",
+        "raw_path": b"/a2a/x",
+        "query_string": b"",
+        "headers": headers,
+    }
+    address = base_url(Request(scope), A2AAccess(has_stage=has_stage))
+    wanted = f"https://{context['domainName']}{expected}" if expected is not None else "http://inside:8000"
+    assert address == wanted
