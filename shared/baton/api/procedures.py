@@ -261,11 +261,11 @@ _DECIDING = responses(
 
 @router.post(f"{PROCEDURE}/approve", summary="Approve a version", responses=_DECIDING)
 async def approve_procedure(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, asked: Approval
+    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, asked: Approval | None = None
 ) -> Procedure:
     """Let turns follow a pending version. The approved version, if any, is retired. Needs `procedure:approve`."""
     decided = await services.procedures.decide(
-        scope, agent.id, procedure_id, ProcedureAction.APPROVE, version=asked.version
+        scope, agent.id, procedure_id, ProcedureAction.APPROVE, version=asked.version if asked is not None else None
     )
     return cast("Procedure", Procedure.shown(decided))
 

@@ -137,15 +137,17 @@ class ProcedureAdministration:
         procedure_id: str,
         action: ProcedureAction,
         *,
-        version: int,
+        version: int | None,
         reason: str | None = None,
     ) -> Procedure:
-        """Approve, reject or retire a version. A repetition changes nothing.
+        """Approve, reject or retire a version, by default the newest. A repetition changes nothing.
 
         Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged`` and ``TooManyProcedures``.
         """
         audited = _AUDITED[action]
         scope.require(Permission.PROCEDURE_APPROVE, audited)
+        if version is None:
+            version = await self._newest(scope, agent_id, procedure_id)
         if action is ProcedureAction.APPROVE:
             await self._check_room(scope, agent_id, procedure_id)
         decision = ProcedureDecision(action, scope.user_id, self._clock.now(), reason)
@@ -160,6 +162,12 @@ class ProcedureAdministration:
             ) from None
         await self._record(scope, agent_id, decided, audited, decided.status.value, reason=decided.reason)
         return decided
+
+    async def _newest(self, scope: Scope, agent_id: str, procedure_id: str) -> int:
+        newest = await self._store.get(scope, agent_id, procedure_id)
+        if newest is None:
+            raise UnknownProcedure
+        return newest.version
 
     async def match(self, scope: Scope, agent: AgentDefinition, query: str) -> RecalledBlock:
         """Return what a turn of the agent would find for a message and follow."""

@@ -73,6 +73,15 @@ def problem(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
+@pytest.mark.parametrize("body", [None, {}])
+async def test_an_approval_that_names_no_version_is_for_the_newest(served: Served, body: dict[str, Any] | None) -> None:
+    await created(served)
+    await created(served, description="The second one.")
+    answer = await sent(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, json=body)
+    assert (answer.json()["version"], answer.json()["status"]) == (2, "approved")
+    assert problem(await sent(served, "POST", f"{PATH}/never-made/approve", APPROVE, json=body))[0] == 404
+
+
 async def test_a_procedure_is_written_approved_and_followed(served: Served) -> None:
     made = await created(served)
     assert made == {
