@@ -70,7 +70,7 @@ class Desk:
         while (deleted := await self.store.save(self.scope, (await self.get(document)).deleted(CLOCK.now()))) is None:
             pass
         ref = DocumentRef(self.scope.tenant_id, AGENT, document.id, 1)
-        await self.ingestions.start(ref, attempt=deleted.attempt)
+        await self.ingestions.start(ref, attempt=deleted.attempt, created_at=deleted.created_at)
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 if await self.store.get(self.scope, AGENT, document.id) is None:

@@ -158,16 +158,18 @@ class FakeDocumentFiles:
 
 @dataclass
 class FakeIngestions:
-    """``ports.documents.Ingestions``: the pipelines that were started, each attempt once."""
+    """``ports.documents.Ingestions``: the pipelines that were started, each attempt once in a document's life."""
 
     started: list[tuple[DocumentRef, int]] = field(default_factory=list)
     failure: Exception | None = None
     """What starting comes to."""
+    _names: set[tuple[DocumentRef, int, datetime]] = field(default_factory=set)
 
-    async def start(self, ref: DocumentRef, *, attempt: int) -> None:
+    async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime) -> None:
         if self.failure is not None:
             raise self.failure
-        if (ref, attempt) not in self.started:
+        if (ref, attempt, created_at) not in self._names:
+            self._names.add((ref, attempt, created_at))
             self.started.append((ref, attempt))
 
 

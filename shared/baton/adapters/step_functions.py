@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -78,7 +79,10 @@ class StepFunctionsCaptures:
             "endOrdinal": ref.end_ordinal,
             "attempt": attempt,
         }
-        name = f"{ref.thread_id}-{ref.first_ordinal}-{ref.end_ordinal}-{attempt}"
+        # A name is the account's, and two tenants may have threads of the same id; a forgotten one's may be used again.
+        created_at = to_millis(ref.thread_created_at) if ref.thread_created_at is not None else ""
+        place = _hashed(scope.tenant_id, ref.thread_id, created_at)
+        name = f"{place}-{ref.first_ordinal}-{ref.end_ordinal}-{attempt}"
         await _start(self.client, self.state_machine_arn, name, described)
 
 
@@ -89,7 +93,7 @@ class StepFunctionsIngestions:
     client: SFNClient
     state_machine_arn: str
 
-    async def start(self, ref: DocumentRef, *, attempt: int) -> None:
+    async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime) -> None:
         described = {
             "tenantId": ref.tenant_id,
             "agentId": ref.agent_id,
@@ -97,8 +101,15 @@ class StepFunctionsIngestions:
             "version": ref.version,
         }
         # Documents of different tenants and agents may have the same id, and a name is the account's.
-        place = hashlib.sha256(f"{ref.tenant_id}/{ref.agent_id}/{ref.document_id}".encode()).hexdigest()[:32]
-        await _start(self.client, self.state_machine_arn, f"{place}-{ref.version}-{attempt}", described)
+        # A document that was removed may be created again, with the same id, while its name is still reserved.
+        place = _hashed(ref.tenant_id, ref.agent_id, ref.document_id)
+        name = f"{place}-{ref.version}-{attempt}-{to_millis(created_at)}"
+        await _start(self.client, self.state_machine_arn, name, described)
+
+
+def _hashed(*place: object) -> str:
+    """Return a part of a name for something that one tenant has. Ids have no slashes in front of the last one."""
+    return hashlib.sha256("/".join(map(str, place)).encode()).hexdigest()[:32]
 
 
 async def _start(client: SFNClient, arn: str, name: str, described: dict[str, Any]) -> None:

@@ -323,7 +323,7 @@ class AgentLoop:
     def _add_sources(self, sources: Sequence[Mapping[str, Any]]) -> None:
         for source in sources:
             if len(self._sources) < MAX_SOURCES:
-                shown = {key: _short(value) for key, value in source.items()}
+                shown = {key: _short(key, value) for key, value in source.items()}
                 # A document may be cited at several places.
                 key = f"{shown.get('kind')}:{shown.get('id')}:{shown.get('chunk', '')}"
                 self._sources.setdefault(key, shown)
@@ -377,8 +377,10 @@ def _call_length(calls: Sequence[ToolCall]) -> int:
     return sum(len(call.name) + len(call.arguments) for call in calls)
 
 
-def _short(value: Any) -> Any:
-    """Return a field of a source, shortened. Only strings, numbers and None are allowed."""
+def _short(key: str, value: Any) -> Any:
+    """Return a field of a source, shortened. Only strings, numbers and None are allowed. A link is whole, or None."""
+    if key == "url" and isinstance(value, str) and len(value) > MAX_SOURCE_FIELD:
+        return None
     if isinstance(value, str):
         return value[:MAX_SOURCE_FIELD]
     return value if isinstance(value, int | float | None) else str(value)[:MAX_SOURCE_FIELD]

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
+from baton.api.agents import agent_of
 from baton.api.authentication import Caller
 from baton.api.problems import responses
 from baton.api.procedure_schemas import (
@@ -23,7 +24,7 @@ from baton.api.procedure_schemas import (
     Rejection,
 )
 from baton.api.schemas import Listing
-from baton.api.services import ApiServices, Services
+from baton.api.services import Services
 from baton.api.threads import Cursor, Limit
 from baton.api.turn_schemas import ContextItem
 from baton.domain.agent import AgentDefinition
@@ -39,7 +40,7 @@ from baton.domain.errors import (
     UnknownAgent,
     UnknownProcedure,
 )
-from baton.domain.identity import Scope, is_printable
+from baton.domain.identity import is_printable
 from baton.domain.procedure import (
     InvalidProcedure,
     ProcedureAction,
@@ -59,7 +60,7 @@ EXAMPLE = (
     "---\nname: Slack Alert\ndescription: Posts an alert.\ntriggers:\n- send slack alert\n---\n\n1. Post the alert.\n"
 )
 PROCEDURES = "/agents/{agent_id}/procedures"
-PROCEDURE = f"{PROCEDURES}/{{procedure_id}}"
+PROCEDURE = f"{PROCEDURES}/{{procedure_id:procedure}}"
 
 Body = TypeVar("Body", bound=BaseModel)
 AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
@@ -67,19 +68,8 @@ ProcedureId = Annotated[str, Path(description="The procedure's id.", max_length=
 Version = Annotated[int | None, Query(ge=1, le=999_999, description="A version; the newest without it.")]
 
 
-async def _visible(services: ApiServices, scope: Scope, agent_id: str) -> AgentDefinition:
-    """Return an agent that the caller may talk to. Raises ``UnknownAgent``, and audits a missing permission."""
-    try:
-        return await services.agents.get(scope, agent_id)
-    except UnknownAgent as error:
-        if error.permission is not None:
-            detail = {"agentId": agent_id, "permission": error.permission}
-            await services.audit.record(scope, "agent.read", thread_id=None, outcome="denied", detail=detail)
-        raise
-
-
 async def _agent(agent_id: AgentId, scope: Caller, services: Services) -> AgentDefinition:
-    return await _visible(services, scope, agent_id)
+    return await agent_of(scope, services, agent_id, action="agent.read")
 
 
 Agent = Annotated[AgentDefinition, Depends(_agent)]
@@ -271,11 +261,11 @@ _DECIDING = responses(
 
 @router.post(f"{PROCEDURE}/approve", summary="Approve a version", responses=_DECIDING)
 async def approve_procedure(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, asked: Approval
+    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, asked: Approval | None = None
 ) -> Procedure:
     """Let turns follow a pending version. The approved version, if any, is retired. Needs `procedure:approve`."""
     decided = await services.procedures.decide(
-        scope, agent.id, procedure_id, ProcedureAction.APPROVE, version=asked.version
+        scope, agent.id, procedure_id, ProcedureAction.APPROVE, version=asked.version if asked is not None else None
     )
     return cast("Procedure", Procedure.shown(decided))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from baton.catalog.agent_belongings import AgentBelongings
 from baton.catalog.agent_changes import FieldChange, changes_between
 from baton.catalog.agent_directory import AgentDirectory
 from baton.catalog.own_agents import OwnAgents
@@ -102,6 +103,8 @@ class _State:
     own: Mapping[str, AgentDefinition]
     newest: AgentVersion | None
     """The newest version of the agent in question, a deletion too."""
+    deleted: AgentVersion | None = None
+    """What was deleted, if the newest version is a deletion."""
 
     @property
     def present(self) -> AgentVersion | None:
@@ -124,6 +127,7 @@ class AgentEditing:
         audit: AuditLog,
         clock: Clock,
         models: Callable[[], Collection[str]],
+        belongings: AgentBelongings,
     ) -> None:
         """``models`` returns those that a tenant's agent may name."""
         self._shipped = shipped
@@ -132,6 +136,7 @@ class AgentEditing:
         self._audit = audit
         self._clock = clock
         self._models = models
+        self._belongings = belongings
 
     async def put(
         self,
@@ -174,8 +179,9 @@ class AgentEditing:
     async def delete(self, scope: Scope, agent_id: str, *, expected: Expected = ANYTHING) -> None:
         """Delete an agent; its versions are kept. A repetition changes nothing.
 
-        Raises ``AgentInUse`` while another agent of the tenant refers to it, ``AgentIdTaken`` for one that ships,
-        ``UnknownAgent``, ``AgentVersionMismatch`` and ``StoreUnavailable``.
+        Raises ``AgentInUse`` while another agent of the tenant refers to it or it has documents, sources or procedures,
+        which nobody could reach any more; ``AgentIdTaken`` for one that ships, ``UnknownAgent``,
+        ``AgentVersionMismatch`` and ``StoreUnavailable``.
         """
         self._check_not_shipped(agent_id)
         for _ in range(MAX_TRIES):
@@ -192,6 +198,9 @@ class AgentEditing:
             if users:
                 known = [each for each in users if not _is_hidden(scope, state.own[each])] or ["another agent"]
                 raise AgentInUse(f"It is a handoff or a sub-agent of {', '.join(known)}: change that first.")
+            left = await self._belongings.of(scope, agent_id)
+            if left:
+                raise AgentInUse(f"First {', '.join(left)}.")
             deletion = AgentVersion(agent_id, newest.number + 1, None, scope.user_id, self._clock.now())
             if await self._append(scope, deletion, 0, state.listed):
                 await self._note(scope, deletion, "deleted")
@@ -241,8 +250,9 @@ class AgentEditing:
         for _ in range(MAX_TRIES):
             state = await self._state(scope, definition.id)
             present, before = state.present, state.own.get(definition.id)
-            if state.newest is not None:
-                _check_permissions(scope, state.newest)
+            # What belongs to a deleted agent, such as its documents, is its successor's.
+            for former in filter(None, (state.newest, state.deleted)):
+                _check_permissions(scope, former)
             changes = changes_between(before, definition)
             number = state.newest.number if state.newest is not None else 0
             is_same = before is not None and present is not None and not changes
@@ -281,7 +291,12 @@ class AgentEditing:
         entry = listed.entries.get(agent_id)
         found = await self._store.read(scope, [(agent_id, entry.number)]) if entry is not None else []
         own = await self._own.of(scope, since=NOW, patience=None)
-        return _State(listed, AgentDirectory(self._shipped, own), own, found[0] if found else None)
+        newest = found[0] if found else None
+        deleted: Sequence[AgentVersion] = ()
+        if newest is not None and newest.values is None:
+            deleted = await self._store.read(scope, [(agent_id, newest.number - 1)])
+        directory = AgentDirectory(self._shipped, own)
+        return _State(listed, directory, own, newest, deleted[0] if deleted else None)
 
     def _check_not_shipped(self, agent_id: str) -> None:
         if self._shipped.get(agent_id) is not None:

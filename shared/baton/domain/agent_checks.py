@@ -16,7 +16,7 @@ from baton.domain.secret import SecretReference
 from baton.domain.sentences import SENTENCES
 from baton.domain.tool import OpenApiTool, PythonTool, ToolDefinition
 from baton.domain.tool_call import ASK, TRANSFER, tool_name
-from baton.domain.triggers import as_compared, is_phrase, pattern_size
+from baton.domain.triggers import MAX_PATTERN_SIZE, as_compared, is_phrase, pattern_size
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -27,9 +27,6 @@ MAX_REFERENCES = 20
 """Agents that an agent of a tenant hands over to, and as many that it asks."""
 MAX_PATTERNS = 10
 """Triggers of an agent of a tenant that are patterns, in each of its lists. Each takes memory of every worker."""
-
-MAX_PATTERN_SIZE = 3_000
-"""Instructions of such a pattern. 200 of that size are matched with the longest message in half a second."""
 
 _REFERENCE = "a tenant's agent cannot use the deployment's secrets: leave the header out"
 

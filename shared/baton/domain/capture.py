@@ -28,6 +28,8 @@ class CaptureRef:
     first_ordinal: int
     end_ordinal: int
     """One beyond the last message."""
+    thread_created_at: datetime | None = None
+    """When the thread was created, where the pipeline is started: a forgotten thread's id may be used again."""
 
     @property
     def id(self) -> str:

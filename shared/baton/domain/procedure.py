@@ -17,7 +17,7 @@ from typing import Any
 from baton.domain.identity import is_printable
 from baton.domain.json_schema import problems
 from baton.domain.tool import BUILTIN_TOOLS
-from baton.domain.triggers import MAX_TRIGGER, checked_trigger, matching
+from baton.domain.triggers import MAX_PATTERN_SIZE, MAX_TRIGGER, checked_trigger, matching, pattern_size
 
 PROCEDURE_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -59,6 +59,8 @@ PROCEDURE_SCHEMA: dict[str, Any] = {
 
 MAX_APPROVED = 1_000
 """Approved procedures of an agent, and of a tenant's agents together. A worker keeps them in memory."""
+RESERVED_SLUG = "match"
+"""The id of no procedure: below the address of an agent's procedures, it is where a message can be tried."""
 TENANT_PREFIX = "tenant."
 """What the ids of all agents' procedures begin with. A slug has no full stop, so no other procedure has such an id."""
 
@@ -269,10 +271,13 @@ def try_draft(draft: ProcedureDraft, samples: Iterable[str]) -> list[Trial]:
 def slug_of(name: str) -> str:
     """Return a name as an id of at most 64 lower-case ASCII letters, digits and hyphens.
 
-    Names that differ only in omitted characters share an id. A name without ASCII letters or digits gets a derived id.
+    Names that differ only in omitted characters share an id. A name without ASCII letters or digits gets a derived id,
+    as does one whose id would be ``RESERVED_SLUG``.
     """
     ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_only.lower()).strip("-")[:64].strip("-")
+    if slug == RESERVED_SLUG:
+        return f"skill-{slug}"
     return slug or "skill-" + hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
@@ -286,7 +291,8 @@ def _text_problems(draft: ProcedureDraft) -> Iterable[str]:
     yield from (f"{where} must be printable text" for where, text in texts if not is_printable(text, len(text)))
     for trigger in draft.triggers:
         try:
-            checked_trigger(trigger)
+            if pattern_size(checked_trigger(trigger)) > MAX_PATTERN_SIZE:
+                yield f"the pattern {trigger!r} stands for too much: write smaller numbers of repetitions"
         except ValueError as error:
             yield str(error)
     for tool in draft.allowed_tools:

@@ -31,6 +31,11 @@ class ProcedureSet:
                 self._by_trigger[trigger].append(place)
         self._index = TriggerIndex(self._by_trigger)
 
+    @property
+    def triggers(self) -> int:
+        """Return how many different triggers a message is compared with."""
+        return len(self._by_trigger)
+
     def triggered(self, text: str) -> list[TriggeredProcedure]:
         """Return the procedures that a message asks for, the one to follow first.
 

@@ -22,6 +22,9 @@ MAX_TRIGGER = 200
 MAX_EXIT_WORD = 40
 MAX_TEXT = 20_000
 """Characters of a message that are searched. The intent is at the beginning; the rest is usually pasted text."""
+MAX_PATTERN_SIZE = 3_000
+"""Instructions of a pattern that somebody of a tenant writes. 200 of that size are matched with the longest message in
+half a second."""
 GAP = 3
 """Words that may stand between two words of a phrase."""
 

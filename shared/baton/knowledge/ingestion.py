@@ -51,6 +51,8 @@ logger = Logger(child=True)
 
 CHECKED, EXTRACTED, CHUNKED, INDEXED = 2, 30, 35, 95
 """Percent of the progress that are reached after these steps. The rest is the activation."""
+MAX_TEXT = 64 * 1024 * 1024
+"""Characters of a document. All its text is in memory while it is divided, and a small file may stand for much."""
 MAX_TITLE = 200
 """Characters of a title that a document gives itself."""
 NO_TITLES = frozenset(
@@ -160,7 +162,14 @@ class Ingestion:
         document = await self._current(ref)
         if document is None:
             return 0
-        texts = [await self._part(ref, document, index) for index in range(parts)]
+        texts: list[ExtractedText] = []
+        size = 0
+        for index in range(parts):
+            texts.append(await self._part(ref, document, index))
+            size += sum(len(block.text) for block in texts[-1].blocks)
+            if size > MAX_TEXT:
+                await self._fail(ref, "document_too_long", "The document has too much text. Divide it into several.")
+                return 0
         chunks = await off_loop(LARGE, chunks_of, texts)
         errors = [error for text in texts for error in text.page_errors]
         if not chunks:
@@ -273,13 +282,14 @@ class Ingestion:
 
 def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:
     if not body:
-        raise DocumentUnreadable("document_empty", "The file has no content. Upload one that has.")
+        raise DocumentUnreadable(reason="document_empty", detail="The file has no content. Upload one that has.")
     if len(body) > MAX_DOCUMENT_BYTES:
         limit = MAX_DOCUMENT_BYTES // (1024 * 1024)
-        raise DocumentUnreadable("document_too_large", f"A document may have at most {limit} MiB.")
+        raise DocumentUnreadable(reason="document_too_large", detail=f"A document may have at most {limit} MiB.")
     if version.sha256 is not None and version.sha256.lower() != digest:
         raise DocumentUnreadable(
-            "document_checksum", "The content has another checksum than the announced one. Upload it again."
+            reason="document_checksum",
+            detail="The content has another checksum than the announced one. Upload it again.",
         )
 
 

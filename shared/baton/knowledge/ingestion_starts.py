@@ -35,8 +35,10 @@ class IngestionStarts:
     async def uploaded(self, key: str) -> DocumentRef | None:
         """Start the pipeline for the content that was stored under ``key``; do nothing for another object."""
         ref = original_of_key(key)
-        if ref is not None:
-            await self.ingestions.start(ref, attempt=0)
+        document = await self.records.get(ref) if ref is not None else None
+        if ref is None or document is None:
+            return None
+        await self.ingestions.start(ref, attempt=0, created_at=document.created_at)
         return ref
 
     async def resume(self, *, seconds: float) -> int:
@@ -72,7 +74,8 @@ class IngestionStarts:
         document = await self.records.change(ref, looked_at)
         if document is None or not starts:
             return False
-        await self.ingestions.start(replace(ref, version=document.latest.number), attempt=document.attempt)
+        newest = replace(ref, version=document.latest.number)
+        await self.ingestions.start(newest, attempt=document.attempt, created_at=document.created_at)
         return True
 
 

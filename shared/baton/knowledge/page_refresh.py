@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from baton.domain.document import MAX_DOCUMENT_BYTES
+from baton.domain.document import MAX_DOCUMENT_BYTES, VersionStatus
 from baton.domain.errors import BatonError, UnknownDocument
 from baton.domain.identity import Scope
 from baton.domain.source import Source, SourceKind, SourcePage, derived_document_id
@@ -58,7 +58,7 @@ class PageRefreshes:
         """
         page = known or SourcePage(listed.url, derived_document_id(scope.tenant_id, source, listed.url), number - 1)
         try:
-            content = await self._fetch(source, listed, page)
+            content = await self._fetch(source, listed, page, is_known=await self._has_content(scope, source, page))
             if content is None:
                 await self._store.save_page(scope, source, replace(page, seen=number, error=None))
                 return PageResult(PageOutcome.UNCHANGED)
@@ -77,15 +77,28 @@ class PageRefreshes:
             await self._documents.delete(scope, source.agent_id, page.document_id, source_id=source.id)
         await self._store.remove_page(scope, source, page)
 
-    async def _fetch(self, source: Source, listed: ListedPage, page: SourcePage) -> PageContent | None:
+    async def _has_content(self, scope: Scope, source: Source, page: SourcePage) -> bool:
+        """Return whether the document has the page's content. One whose ingestion failed needs it once more."""
+        if page.sha256 is None:
+            return False
+        try:
+            document = await self._documents.get(scope, source.agent_id, page.document_id)
+        except UnknownDocument:
+            return False
+        return document.latest.status is not VersionStatus.FAILED
+
+    async def _fetch(
+        self, source: Source, listed: ListedPage, page: SourcePage, *, is_known: bool
+    ) -> PageContent | None:
         try:
             async with asyncio.timeout(PAGE_SECONDS):
-                return await self._content(source, listed, page)
+                return await self._content(source, listed, page, is_known=is_known)
         except TimeoutError:
             raise PageUnavailable(f"It could not be read within {PAGE_SECONDS} seconds.") from None
 
-    async def _content(self, source: Source, listed: ListedPage, page: SourcePage) -> PageContent | None:
-        is_known = page.sha256 is not None
+    async def _content(
+        self, source: Source, listed: ListedPage, page: SourcePage, *, is_known: bool
+    ) -> PageContent | None:
         if source.kind is SourceKind.S3:
             if is_known and listed.etag == page.etag:
                 return None

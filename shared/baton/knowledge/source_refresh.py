@@ -1,7 +1,8 @@
 """Read due sources and keep their documents up to date.
 
 A refresh is divided into slices of limited time. Its pages note which refresh has dealt with them, so another worker
-continues wherever one has stopped or died. A page that has not changed costs one conditional request and one write.
+continues wherever one has stopped or died. A page that has not changed costs one conditional request, one read and one
+write.
 """
 
 from __future__ import annotations

@@ -99,10 +99,11 @@ MAX_STORED_BYTES = 128 * 1024 * 1024
 class Ingestions(Protocol):
     """Starts the pipeline that ingests documents (Step Functions)."""
 
-    async def start(self, ref: DocumentRef, *, attempt: int) -> None:
+    async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime) -> None:
         """Start the pipeline. Repeating an ``attempt`` is no error. Raises ``StoreUnavailable``.
 
-        For a deleted document, the pipeline removes what is left of it.
+        ``created_at`` is the document's: one that was removed may be created again, with the same id. For a deleted
+        document, the pipeline removes what is left of it.
         """
         ...
 

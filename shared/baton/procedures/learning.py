@@ -109,7 +109,7 @@ class Learning:
             return None
         first = session_from if has_workflow else messages[0].ordinal
         end = messages[-1].ordinal + 1
-        ref = CaptureRef(thread.id, agent.id, max(first, end - MAX_MESSAGES), end)
+        ref = CaptureRef(thread.id, agent.id, max(first, end - MAX_MESSAGES), end, thread.created_at)
         return ref if is_sampled(ref, agent.learning.sample_rate) else None
 
 

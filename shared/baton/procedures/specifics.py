@@ -1,8 +1,8 @@
 """Replacing what was specific to one conversation by placeholders: ``{channel}`` instead of ``#ops``.
 
-Three rules apply one after the other: literal arguments of the task's tool calls, personal data that the detector
-finds, and whatever looks like an id, a key or an address. The tools' own vocabulary (their names, and the values that
-their schemas list) is not specific.
+Three rules apply one after the other: literal arguments of the task's tool calls and names from their results,
+personal data that the detector finds, and whatever looks like an id, a key or an address. The tools' own vocabulary
+(their names, and the values that their schemas list) is not specific.
 """
 
 from __future__ import annotations
@@ -74,6 +74,15 @@ class Specifics:
             for part in _parts(literal):
                 if self._is_specific(part):
                     self._literals.setdefault(_plain(part), name)
+        self._pattern = None
+
+    def add_names(self, names: Iterable[str]) -> None:
+        """Take names from tools' results for specific."""
+        for name in names:
+            if self.are_too_many:
+                break
+            if self._is_specific(name):
+                self._literals.setdefault(_plain(name[:MAX_LITERAL]), VALUE)
         self._pattern = None
 
     async def generalized(self, text: str) -> str:

@@ -16,6 +16,7 @@ from baton.domain.tool_call import CallEnd, is_shown
 from baton.memory.message_range import messages_between
 from baton.ports.pii_detector import PiiDetector
 from baton.ports.thread_store import ThreadStore
+from baton.procedures.result_names import result_names
 from baton.procedures.specifics import Specifics
 
 MAX_TEXT = 1_500
@@ -66,6 +67,8 @@ class TaskRecords:
                 specifics.know(call.name)
         for given in arguments.values():
             specifics.add(given)
+        results = [message.text for message in messages if message.role is Role.TOOL]
+        specifics.add_names(result_names((message.text[:MAX_TEXT] for message in messages if message.is_said), results))
         entries = [entry for message in messages async for entry in _entries(message, specifics, arguments)]
         called = dict.fromkeys(
             message.tool_name

@@ -90,6 +90,7 @@ def test_a_file_that_people_have_edited_is_read_as_well() -> None:
         ("name: Slack Alert\n", "", "'name' is a required property"),
         ("- send slack alert\n", "- (?=x)\n", "lookahead"),
         ("- send slack alert\n", "- .*\n", "nearly every message"),
+        ("- send slack alert\n", "- ([a-z ]{1,99}x){1,4}y\n", "stands for too much"),
         ("- slack_post", "- slack post", "does not match"),
         ("- slack_post", "- transfer_to_sales", "Baton's own"),
         ("- slack_post", "- slack_post\n- slack_post", "non-unique"),
@@ -189,6 +190,7 @@ def test_what_was_rejected_or_retired_is_never_used_again(actions: list[Procedur
         ("Ça va?", "ca-va"),
         ("x" * 100, "x" * 64),
         ("a" * 63 + " b", "a" * 63),
+        ("Match!", "skill-match"),
     ],
 )
 def test_a_name_makes_an_id(name: str, slug: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import random
+import re
 import zipfile
 
 import pytest
@@ -169,15 +170,44 @@ def test_a_relation_to_a_file_outside_is_not_followed() -> None:
     assert [block.text for block in text.blocks] == ["Text."]
 
 
-def test_a_sheet_with_a_cell_at_the_end_of_the_world() -> None:
-    """Room would be taken for all cells up to it, seventeen billion."""
-    with zipfile.ZipFile(io.BytesIO(SHEETS)) as archive:
-        sheet = archive.read("xl/worksheets/sheet1.xml")
-    far = sheet.replace(b'r="B1"', b'r="XFD1048576"')
-    assert far != sheet
-    assert (
-        refusal(documents.changed(SHEETS, xl__worksheets__sheet1_xml=far), "a", documents.XLSX) == "document_too_long"
+@pytest.mark.parametrize(
+    "cell",
+    [
+        b'<c r="XFD1048576" t="s"><v>1</v></c>',
+        b'<c r="xfd1048576" t="s"><v>1</v></c>',
+        b'<c r="&#88;FD1048576" t="s"><v>1</v></c>',
+        b'</row><row r="1048576">' + b"<c><v>1</v></c>" * 20,
+    ],
+)
+@pytest.mark.parametrize("place", ["xl/worksheets/sheet1.xml", "xl/worksheets/sheet1.bin"])
+def test_a_sheet_with_a_cell_at_the_end_of_the_world(cell: bytes, place: str) -> None:
+    """Room would be taken for all cells up to it, up to seventeen billion."""
+    assert refusal(with_cells(cell, place), "a", documents.XLSX) == "document_too_long"
+
+
+def test_a_sheet_whose_cells_share_a_long_text() -> None:
+    """Each cell would have a copy of it."""
+    cells = b"".join(b'</row><row><c t="s"><v>0</v></c>' for _ in range(10_000))
+    shared = b"<si><t>" + b"word " * 10_000 + b"</t></si>"
+    body = documents.changed(
+        with_cells(cells, "xl/worksheets/sheet1.xml"), xl__sharedStrings_xml=b"<sst>" + shared + b"</sst>"
     )
+    assert refusal(body, "a", documents.XLSX) == "document_too_long"
+
+
+def with_cells(cells: bytes, place: str) -> bytes:
+    """The workbook with other cells behind the first one of its sheet, which is stored under another name."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(SHEETS)) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+        for entry in source.infolist():
+            body = source.read(entry)
+            if entry.filename == "xl/worksheets/sheet1.xml":
+                changed = re.sub(rb'<c r="B1".*?</c>', cells, body)
+                assert changed != body
+                target.writestr(place, changed)
+            else:
+                target.writestr(entry, body.replace(b"worksheets/sheet1.xml", place.removeprefix("xl/").encode()))
+    return out.getvalue()
 
 
 def test_elements_that_are_nested_deeply() -> None:
@@ -238,3 +268,17 @@ def test_any_bytes_are_read_or_refused(body: bytes, content_type: str) -> None:
     with contextlib.suppress(DocumentUnreadable):
         form = extractor.detect(body, "a", content_type)
         extractor.extract(body, form, extractor.parts(body, form)[0])
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"<!---->" * 500 + b"x", documents.PDF),
+        (b"---\ntitle: a" + b" " * 1_000_000 + b"b\n---\nText.", "text/markdown"),
+        (b"<meta charset=punycode><p>" + b"a" * 300_000 + b"-" + b"9a" * 1_000_000, "text/html"),
+        (b"<meta charset=undefined><p>Text.", "text/html"),
+    ],
+)
+def test_text_that_makes_careless_expressions_and_codecs_slow_is_read_at_once(body: bytes, content_type: str) -> None:
+    with contextlib.suppress(DocumentUnreadable):
+        read(body, "a", content_type)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
@@ -149,3 +150,9 @@ def test_a_short_document_is_one_chunk_and_an_empty_one_none():
     assert [chunk.text for chunk in chunks_of(extracted(paragraph("Short.")))] == ["Short."]
     assert chunks_of(extracted(paragraph(" \n "))) == []
     assert chunks_of([]) == []
+
+
+@pytest.mark.parametrize("row", ["." * 1_000_000, "…" * 1_000_000 + "x", '."' * 500_000, "。" * 500_000])
+def test_long_rows_of_marks_are_divided_like_other_text(row: str) -> None:
+    chunks = chunks_of([ExtractedText((TextBlock(BlockKind.PARAGRAPH, row),))])
+    assert "".join(chunk.text for chunk in chunks) == row

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from baton.domain.document import MAX_ATTEMPTS, STEP_WAIT, UPLOAD_WAIT, IngestionStep, VersionStatus
 from baton.domain.errors import EmbedderUnavailable, StoreUnavailable
 from baton.domain.search import IndexName
+from baton.knowledge import ingestion
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
 
 
@@ -211,6 +212,20 @@ async def test_a_removal_that_is_killed_at_any_write_is_made_good_by_another(whe
             break
 
 
+async def test_more_text_than_fits_into_memory_is_a_status_of_the_document(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = text_of(5, "Bolts")
+    monkeypatch.setattr(ingestion, "MAX_TEXT", len(text) // 2)
+    ref = await pipeline.create()
+    await pipeline.upload(ref, text)
+    await pipeline.run(ref)
+    document = await pipeline.get(ref)
+    assert document is not None
+    assert (document.latest.status, document.latest.error_code) == (VersionStatus.FAILED, "document_too_long")
+    assert (pipeline.indexed(), pipeline.stored()) == ({}, {})
+
+
 async def test_a_step_that_comes_too_early_is_tried_again_later(pipeline: Pipeline) -> None:
     ref = await pipeline.create()
     await pipeline.upload(ref, text_of(5, "Bolts"))
@@ -360,6 +375,23 @@ async def test_an_event_starts_the_pipeline_of_its_version_once(pipeline: Pipeli
     for other in (key + "/x", key.replace("original", "steps/parts/00000.json"), "acme/files/original", ""):
         assert await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": other}}}) == {"started": False}
     assert pipeline.ingestions.started == [(ref, 0)]
+
+
+async def test_a_document_that_is_created_again_with_the_id_of_a_removed_one_is_ingested_too(
+    pipeline: Pipeline,
+) -> None:
+    for word in ("Bolts", "Nuts"):
+        ref = await pipeline.create()
+        await pipeline.upload(ref, text_of(1, word))
+        key = f"acme/~documents/{AGENT}/{ref.document_id}/1/original"
+        await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": key}}})
+        assert pipeline.ingestions.started.pop() == (ref, 0)
+        await pipeline.run(ref)
+        await pipeline.app.documents.delete(pipeline.scope, AGENT, ref.document_id)
+        assert pipeline.ingestions.started.pop() == (ref, 1)
+        await pipeline.run(ref)
+        assert await pipeline.get(ref) is None
+        assert await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": key}}}) == {"started": False}
 
 
 async def test_an_upload_whose_event_was_lost_is_found_by_the_sweeper(pipeline: Pipeline) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from baton.composition.app import App, build
-from baton.domain.document import Document, VersionStatus
+from baton.domain.document import Document, DocumentRef, VersionStatus
 from baton.domain.egress_policy import EgressPolicy
 from baton.domain.errors import StoreUnavailable, UnknownSource
 from baton.domain.identity import Scope
@@ -130,6 +130,21 @@ async def test_what_is_as_it_was_is_not_taken_in_again(world: World) -> None:
     assert world.web.read == [f"{SITE}/neither"]
     assert {document.latest.number for document in world.alive().values()} == {1}
     assert (await world.source(source)).counts.unchanged == 3
+
+
+async def test_what_is_as_it_was_is_taken_in_again_if_its_ingestion_failed(world: World) -> None:
+    world.web.pages = {f"{SITE}/etag": page("A", etag='"1"')}
+    world.objects.contents["manuals", "acme/b.md"] = page("B", etag="1", content_type="text/markdown")
+    await world.create(urls=list(world.web.pages))
+    await world.create(kind="s3", prefix="s3://manuals/acme/")
+    await world.refresh()
+    for document in world.alive().values():
+        ref = DocumentRef(world.ada.tenant_id, AGENT, document.id, 1)
+        await world.app.ingestion.fail(ref, "EmbedderUnavailable")
+    await world.later()
+    assert [document.latest.number for document in world.alive().values()] == [2, 2]
+    assert [document.latest.status for document in world.alive().values()] == [VersionStatus.WAITING] * 2
+    assert world.contents("/etag") == ["A", "A"]
 
 
 async def test_a_changed_page_is_a_new_version_while_the_old_one_stays(world: World) -> None:

@@ -55,11 +55,11 @@ OPERATOR = ASSISTANT.model_copy(
 """An agent that declares tools: those of ``equip``."""
 
 
-def equip(harness: Harness) -> Harness:
+def equip(harness: Harness, *, result: str = "Done: TICKET-4711.") -> Harness:
     """Give the agents of a harness the tools of the task."""
 
     async def done(**arguments: Any) -> str:
-        return "Done: TICKET-4711."
+        return result
 
     for name in ("crm_find", "ticket_create", "slack_post"):
         harness.tools.add(name, done)
@@ -67,10 +67,15 @@ def equip(harness: Harness) -> Harness:
 
 
 async def complete_task(
-    harness: Harness, message_id: str = "m1", *, asked: str = ASKED, calls: tuple[ToolCall, ...] = CALLS
+    harness: Harness,
+    message_id: str = "m1",
+    *,
+    asked: str = ASKED,
+    calls: tuple[ToolCall, ...] = CALLS,
+    said: str = "I have reported it.",
 ) -> Said:
     """Let a user complete the task in one run."""
-    harness.model.script(*(Answer.calling(each) for each in calls), "I have reported it.")
+    harness.model.script(*(Answer.calling(each) for each in calls), said)
     return await harness.say(message_id, asked)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUna
 from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.domain.procedure_set import ProcedureSet, TriggeredProcedure
 from baton.domain.search import IndexName, Vector
 from baton.domain.tool_call import ToolCall
 from baton.memory.episodes.episode_documents import PAIR, WINDOW
@@ -274,6 +276,13 @@ async def test_an_answer_names_the_chunks_that_it_was_given() -> None:
     }
 
 
+async def test_a_link_that_is_too_long_for_the_sources_of_an_answer_is_left_out_not_cut() -> None:
+    harness = Harness(recalls=True)
+    await learn(harness, harness.ada, "assistant", PUMP.text, chunk=PUMP, url="https://a.example/" + "h" * 2_000)
+    [source] = sources(await harness.say(content=QUESTION))
+    assert (source["title"], source["url"]) == ("Handbook", None)
+
+
 async def test_an_answer_names_the_documents_of_agents_that_were_consulted() -> None:
     expert = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Be exact.")
     harness = Harness(
@@ -463,6 +472,30 @@ async def test_triggers_match_even_if_everything_else_is_slow() -> None:
     await teach(harness, "Cats", "cat called")
     await harness.say(content=QUESTION)
     assert "The message matches the skill 'Cats'" in told(harness)
+
+
+class Noted(ProcedureSet):
+    """Notes in which threads messages are compared with triggers."""
+
+    def triggered(self, text: str) -> list[TriggeredProcedure]:
+        self.threads = [*getattr(self, "threads", []), threading.get_ident()]
+        return super().triggered(text)
+
+
+async def test_a_long_message_is_compared_with_many_triggers_beside_the_event_loop() -> None:
+    harness = Harness(recalls=True)
+    steps = (ProcedureStep("Post it."),)
+    draft = ProcedureDraft("Alert", "Posts.", tuple(f"send the alert {number}" for number in range(20)), steps)
+    one = Procedure(draft, "acme", "assistant", "ada", harness.clock.now(), 1, ProcedureStatus.APPROVED)
+    noted = Noted([one])
+
+    async def procedures() -> ProcedureSet:
+        return noted
+
+    for text in ("Hello", "Hello " * 3000):
+        await harness.app.recall.recall(harness.ada, ASSISTANT, text, procedures=procedures)
+    here = threading.get_ident()
+    assert [each == here for each in noted.threads] == [True, False]
 
 
 def with_deadline(harness: Harness, milliseconds: float) -> None:

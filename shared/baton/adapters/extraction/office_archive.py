@@ -11,6 +11,7 @@ import zipfile
 import zlib
 
 from baton.adapters.extraction import refusals
+from baton.adapters.extraction.sheet_bounds import check_sheets
 from baton.domain.document import DocumentFormat
 
 MAX_ENTRIES = 20_000
@@ -18,8 +19,6 @@ MAX_UNPACKED = 256 * 1024 * 1024
 """Bytes of all entries. Libraries keep them in memory."""
 MAX_XML = 48 * 1024 * 1024
 """Bytes of an entry that is parsed into a tree, which takes some ten times as much memory."""
-MAX_CELLS = 20_000_000
-"""Cells of a sheet from its first to its last one, empty ones too: that much room is taken for it."""
 _PIECE = 1024 * 1024
 _MAIN_PARTS = {
     "word/document.xml": DocumentFormat.DOCX,
@@ -27,7 +26,6 @@ _MAIN_PARTS = {
     "xl/workbook.xml": DocumentFormat.XLSX,
 }
 _DTD = re.compile(rb"<!(DOCTYPE|ENTITY)|<\0!\0[DE]\0|\0<\0!\0[DE]", re.IGNORECASE)
-_CELL = re.compile(rb"""\br\s*=\s*["']([A-Z]{1,3})([0-9]{1,7})["']""")
 
 
 def format_of(body: bytes) -> DocumentFormat | str:
@@ -58,6 +56,8 @@ def _checked(archive: zipfile.ZipFile) -> DocumentFormat | str:
     for entry in entries:
         if entry.filename.lower().endswith((".xml", ".rels")):
             _check_xml(archive, entry, form)
+    if form is DocumentFormat.XLSX:
+        check_sheets(archive)
     return form
 
 
@@ -66,7 +66,6 @@ def _check_xml(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, form: DocumentF
     is_table = form is DocumentFormat.XLSX and entry.filename.lower().startswith("xl/")
     if entry.file_size > (MAX_UNPACKED if is_table else MAX_XML):
         raise refusals.bomb()
-    rows = columns = 0
     before = b""
     with archive.open(entry) as content:
         while piece := content.read(_PIECE):
@@ -75,16 +74,4 @@ def _check_xml(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, form: DocumentF
                 raise refusals.unsafe()
             if b"macroEnabled" in text and entry.filename.lower() == "[content_types].xml":
                 raise refusals.with_macros()
-            if is_table and "/worksheets/" in entry.filename.lower():
-                for column, row in _CELL.findall(text):
-                    rows, columns = max(rows, int(row)), max(columns, _number(column))
-                if rows * columns > MAX_CELLS:
-                    raise refusals.too_long()
             before = piece[-64:]
-
-
-def _number(column: bytes) -> int:
-    number = 0
-    for letter in column:
-        number = number * 26 + letter - 64
-    return number

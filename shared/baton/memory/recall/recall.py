@@ -99,7 +99,7 @@ class _ReadProcedures:
 
 async def _read_procedures(read: Callable[[], Coroutine[Any, Any, ProcedureSet]], text: str) -> _ReadProcedures:
     procedures = await read()
-    found = await off_loop(len(text) * len(procedures.procedures), procedures.triggered, text)
+    found = await off_loop(len(text) * procedures.triggers, procedures.triggered, text)
     return _ReadProcedures(procedures, tuple(ProcedureMatch(each.procedure, each.trigger) for each in found))
 
 
