@@ -152,9 +152,10 @@ async def test_a_card_that_a_tenants_agent_was_given_is_that_tenants_also_when_c
     client: RemoteAgents, serve: Serve
 ) -> None:
     remote = RemoteAgent()
-    agent = defined(serve(remote))
-    for each in (agent.of_tenant("acme", 1), agent.of_tenant("acme", 1), agent.of_tenant("globex", 1), agent):
-        assert await client.check(each) is None
+    url = serve(remote)
+    for tenant_id in ("acme", "acme", "globex"):
+        assert await client.check(defined(url).of_tenant(tenant_id, 1)) is None
+    assert await client.check(defined(url)) is None
     assert [path for path, _ in remote.requests] == ["/.well-known/agent-card.json"] * 3
 
 
