@@ -265,6 +265,7 @@ async def test_agents_are_those_the_caller_may_talk_to(alice: User, new_user: Ne
         "description": "Answers questions, and knows whom to ask.",
         "avatarUrl": None,
         "main": True,
+        "version": None,
     }
     assert await alice.read("/agents/assistant") == assistant
     check_problem(await alice.get("/agents/guarded"), 404, "unknown_agent")

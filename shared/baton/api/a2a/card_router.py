@@ -35,10 +35,21 @@ def card_reader(
 
 Reader = Annotated[Scope | None, Depends(card_reader)]
 IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", description="The card that the client has.")]
-ERRORS = responses(Unauthorized, TokenExpired, NotFound)
+ANSWERS = {
+    200: {
+        "description": "The card.",
+        "content": {
+            "application/json": {
+                "schema": {"type": "object"},
+                "example": {"name": "Assistant", "protocolVersion": "0.3.0", "url": "https://api.example.com/a2a"},
+            }
+        },
+    },
+    **responses(Unauthorized, TokenExpired, NotFound),
+}
 
 
-@router.get("/.well-known/agent-card.json", summary="Read the default agent's card", responses=ERRORS)
+@router.get("/.well-known/agent-card.json", summary="Read the default agent's card", responses=ANSWERS)
 async def default_card(
     request: Request, services: Services, reader: Reader, if_none_match: IfNoneMatch = None
 ) -> Response:
@@ -46,7 +57,7 @@ async def default_card(
     return await _served(request, services, reader, None, if_none_match)
 
 
-@router.get("/.well-known/agent.json", summary="Read the card at its older address", responses=ERRORS)
+@router.get("/.well-known/agent.json", summary="Read the card at its older address", responses=ANSWERS)
 async def default_card_before(
     request: Request, services: Services, reader: Reader, if_none_match: IfNoneMatch = None
 ) -> Response:
@@ -54,12 +65,12 @@ async def default_card_before(
     return await _served(request, services, reader, None, if_none_match)
 
 
-@router.get("/a2a/{agent_id}/.well-known/agent-card.json", summary="Read an agent's card", responses=ERRORS)
+@router.get("/a2a/{agent_id}/.well-known/agent-card.json", summary="Read an agent's card", responses=ANSWERS)
 async def agents_card(
     request: Request,
     services: Services,
     reader: Reader,
-    agent_id: Annotated[str, Path(max_length=64)],
+    agent_id: Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])],
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Return the card of the agent at `/a2a/{agent_id}`."""

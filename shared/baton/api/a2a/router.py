@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import JSONResponse, Response
@@ -23,6 +23,35 @@ VERSION_HEADER = "A2A-Version"
 OPEN_SCOPE = Scope("demo", "a2a")
 """Who calls without a token where that is allowed."""
 
+EXAMPLE_CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "message/send",
+    "params": {"message": {"messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": "Hello!"}]}},
+}
+EXAMPLE_ANSWER = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "result": {
+        "kind": "task",
+        "id": "550e8400-e29b-41d4-a716-446655440000.m-1",
+        "contextId": "550e8400-e29b-41d4-a716-446655440000",
+        "status": {"state": "submitted"},
+    },
+}
+CALL = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"type": "object"}, "example": EXAMPLE_CALL}},
+    }
+}
+ANSWERED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The JSON-RPC answer; methods that stream answer with server-sent events.",
+        "content": {"application/json": {"schema": {"type": "object"}, "example": EXAMPLE_ANSWER}},
+    }
+}
+
 router = APIRouter(tags=["a2a"])
 
 
@@ -38,9 +67,15 @@ def a2a_caller(
 
 
 A2AScope = Annotated[Scope, Depends(a2a_caller)]
+AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
 
 
-@router.post("/a2a", summary="Call the default agent over A2A", responses=responses(Unauthorized, TokenExpired))
+@router.post(
+    "/a2a",
+    summary="Call the default agent over A2A",
+    responses={**ANSWERED, **responses(Unauthorized, TokenExpired)},
+    openapi_extra=CALL,
+)
 async def call_default(request: Request, scope: A2AScope, services: Services) -> Response:
     """Answer a JSON-RPC call of A2A 1.0 or 0.3. Errors of JSON-RPC have the HTTP status 200."""
     return await _answered(request, scope, services, None)
@@ -49,11 +84,10 @@ async def call_default(request: Request, scope: A2AScope, services: Services) ->
 @router.post(
     "/a2a/{agent_id}",
     summary="Call an agent over A2A",
-    responses=responses(Unauthorized, TokenExpired, NotFound),
+    responses={**ANSWERED, **responses(Unauthorized, TokenExpired, NotFound)},
+    openapi_extra=CALL,
 )
-async def call_agent(
-    request: Request, scope: A2AScope, services: Services, agent_id: Annotated[str, Path(max_length=64)]
-) -> Response:
+async def call_agent(request: Request, scope: A2AScope, services: Services, agent_id: AgentId) -> Response:
     """Answer a call to one agent, likewise."""
     return await _answered(request, scope, services, agent_id)
 
