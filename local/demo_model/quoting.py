@@ -38,29 +38,31 @@ _ENDED = re.compile(r"[.!?:][”\"')\]*`]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A sentence, an item of a list, or a row of a table."""
+    """A sentence, an item of a list, or a row of a table with the names of its columns."""
 
     text: str
     is_whole: bool
+    is_row: bool = False
 
 
-def quotes(recalled: Sequence[Any], question: str, least: float = CLEAR) -> list[dict[str, Any]]:
+def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
     """The passages among what is recalled that are about the question, each with its ``quote``; the best one first."""
     wanted = _words(question)
     found = []
     for passage in recalled:
         if not wanted or not isinstance(passage, dict) or passage.get("kind") != "chunk":
             continue
-        about = [str(passage.get(name) or "") for name in ("text", "source", "section")]
-        share = _share(wanted, " ".join(about))
-        quote, said = _quote(about[0], wanted)
-        if share >= least and said > 0:
-            found.append((share, said, {**passage, "quote": quote}))
-    found.sort(key=lambda each: (-each[0], -each[1]))  # of equal ones the one that was ranked higher stays first
+        text, source, section = (str(passage.get(name) or "") for name in ("text", "source", "section"))
+        best, quote = _quote(_without_headings(text, [source, *section.split(" > ")]), wanted)
+        share = _share(wanted, f"{text} {source} {section}")
+        if best is not None and share >= CLEAR:
+            found.append((share + _share(wanted, best.text), best, {**passage, "quote": quote}))
+    found.sort(key=lambda each: -each[0])  # of equal ones the one that was ranked higher stays first
+    prose = max((match for match, best, _ in found if not best.is_row), default=0.0)
     kept: list[dict[str, Any]] = []
-    for share, _, passage in found:
-        is_close = share >= CLOSE * found[0][0]
-        if is_close and not any(passage["quote"] in other["quote"] for other in kept):
+    for match, best, passage in found:
+        is_wanted = match >= CLOSE * found[0][0] and (not best.is_row or match > prose)
+        if is_wanted and not any(passage["quote"] in other["quote"] for other in kept):
             kept.append(passage)
     return kept[:MAX_QUOTES]
 
@@ -90,25 +92,39 @@ def _alike(word: str, other: str) -> bool:
     return len(shorter) > 5 and shorter[:-2] == longer[: len(shorter) - 2] and len(longer) - len(shorter) < 3
 
 
-def _quote(text: str, wanted: Sequence[str]) -> tuple[str, float]:
-    """The sentence with most of the words, with those that follow as far as there is room; and its share of them."""
+def _without_headings(text: str, headings: Sequence[str]) -> str:
+    """A passage without the headings that it begins with."""
+    while text := text.lstrip("# \n"):
+        heading = next((each for each in headings if each and text.startswith(each)), None)
+        rest = text[len(heading) :].lstrip() if heading else ""
+        if not heading or not rest or rest[0].islower() or not rest[0].isalnum():
+            return text
+        text = rest
+    return text
+
+
+def _quote(text: str, wanted: Sequence[str]) -> tuple[_Piece | None, str]:
+    """The sentence with most of the words, and the same with the one that follows, if there is room."""
     pieces = list(_pieces(text))
-    whole = [piece for piece in pieces if piece.is_whole and _share(wanted, piece.text)]
-    usable = whole or [piece for piece in pieces if not piece.is_whole]
+    usable = [piece for piece in pieces if len(piece.text.split()) > 2 and _share(wanted, piece.text)]
+    usable = [piece for piece in usable if piece.is_whole] or usable
     if not usable:
-        return "", 0.0
-    best = max(usable, key=lambda piece: _share(wanted, piece.text))  # the first of equal ones
-    share = _share(wanted, best.text)
+        return None, ""
+    # The first of equal ones; a row only if no sentence has as many words.
+    best = max(usable, key=lambda piece: (_share(wanted, piece.text), not piece.is_row))
     quote = best.text if len(best.text) <= MAX_CHARS else f"{best.text[:MAX_CHARS].rsplit(' ', 1)[0]} …"
     for piece in pieces[pieces.index(best) + 1 :][:1]:
-        if piece.is_whole and len(quote) + len(piece.text) < MAX_CHARS:
+        if piece.is_whole and not piece.is_row and not best.is_row and len(quote) + len(piece.text) < MAX_CHARS:
             quote += f" {piece.text}"
-    return quote, share
+    return best, quote
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
-    paragraphs = [_ITEM.sub("", paragraph) for paragraph in _paragraphs(_prose(text))]
-    for number, paragraph in enumerate(paragraphs):
+    paragraphs = list(_paragraphs(_prose(text)))
+    for number, (paragraph, is_row) in enumerate(paragraphs):
+        if is_row:
+            yield _Piece(paragraph, is_whole=True, is_row=True)
+            continue
         sentences = [sentence.strip() for sentence in _SENTENCE_END.split(paragraph) if sentence.strip()]
         for place, sentence in enumerate(sentences):
             begins_inside = number == place == 0 and not re.match(r"[\W\d]*[^\W\d_a-zäöü]|\d", sentence)
@@ -135,20 +151,20 @@ def _prose(text: str) -> str:
     return _LINK.sub(r"\1", "\n\n".join(parts))
 
 
-def _paragraphs(text: str) -> Iterator[str]:
-    """Wrapped lines joined; items of lists and rows of tables on their own, headings left out."""
+def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
+    """Wrapped lines joined; items of lists and rows of tables (true) on their own, headings left out."""
     joined: list[str] = []
     header: list[str] = []
     for line in [*text.splitlines(), ""]:
         line = line.strip()
         cells = [cell.strip() for cell in line.strip("|").split("|")] if " | " in line or line.startswith("|") else []
         if joined and (not line or cells or _ITEM.match(line) or line.startswith("#")):
-            yield " ".join(joined)
+            yield _ITEM.sub("", " ".join(joined)), False
             joined = []
         if cells:
             if header and not set("".join(cells)) <= set("-: "):
                 named = [f"{name}: {cell}" for name, cell in zip(header, cells, strict=False) if name and cell]
-                yield "; ".join(named) + "."
+                yield "; ".join(named) + ".", True
             header = header or cells
         elif line and not line.startswith("#"):
             joined.append(line)

@@ -101,7 +101,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
     env.tests["saying"] = lambda found, pattern: re.search(pattern, str(found), re.IGNORECASE) is not None
     env.filters["captured"] = captured
     env.filters["core"] = _core
-    env.filters["quotes"] = lambda found, *asked: quotes(found if isinstance(found, list) else [], *asked)
+    env.filters["quotes"] = lambda found, asked: quotes(found or [], str(asked))
     env.tests["mentioning"] = mentions
     env.tests["overlapping"] = lambda found, core: found in core or core in found
     env.filters["escaped"] = lambda found: re.escape(str(found))
