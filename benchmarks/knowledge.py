@@ -23,14 +23,15 @@ from typing import cast
 import yaml
 
 from baton.adapters.extraction import markdown
+from baton.composition.app import build
 from baton.composition.aws import AwsPorts
 from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.knowledge.chunking import chunks_of
-from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.ports.documents import DocumentStore
+from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 from benchmarks.recall import LocalEmbedder
 from benchmarks.report import machine, table
@@ -87,6 +88,13 @@ class _Records:
         return {each: self.documents[each] for each in document_ids}
 
 
+class _Ports(AwsPorts):
+    """A deployment's ports. A search needs only these three."""
+
+    def __init__(self, search: SearchIndex, documents: DocumentStore, embedder: Embedder) -> None:
+        self.search, self.documents, self.embedder = search, documents, embedder
+
+
 class Library:
     """The indexed documents."""
 
@@ -95,7 +103,8 @@ class Library:
         self._records = _Records()
         self._embedder = LocalEmbedder()
         self._scope = Scope(f"knowledge-{uuid.uuid4().hex[:8]}", "reader")
-        self._search = KnowledgeSearch(index, cast("DocumentStore", self._records), self._embedder)
+        ports = _Ports(index, cast("DocumentStore", self._records), self._embedder)
+        self._search = build(ports).knowledge_search
         self.texts: dict[str, str] = {}
         """``plain`` texts by file."""
         self._files: dict[str, str] = {}

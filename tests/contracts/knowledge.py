@@ -14,15 +14,17 @@ from datetime import UTC, datetime
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from baton.composition.app import build
 from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName, SearchFilter
 from baton.knowledge.chunk_documents import chunk_documents
-from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.ports.search_index import SearchIndex
 from tests.contracts.search import EMBEDDER
 from tests.fakes.documents import FakeDocuments
+from tests.fakes.ports import FakePorts
+from tests.fakes.stores import in_memory
 
 AT = datetime(2026, 3, 14, tzinfo=UTC)
 TENANTS, AGENTS, PERMISSIONS = ("red", "blue", "green"), ("knowledge", "research"), (None, "pump:read", "mine:read")
@@ -105,7 +107,8 @@ class KnowledgeContract:
             await _shelve(index, records, Scope(f"{each.tenant}-{mark}", "librarian"), each, number)
         reader = Scope(f"{tenant}-{mark}", "ada", permissions)
         query = "green paint"
-        search = KnowledgeSearch(index, records, EMBEDDER)
+        ports = FakePorts.over(in_memory(), search=index, documents=records, embedder=EMBEDDER)
+        search = build(ports).knowledge_search
         found = await search.find(reader, agent, query, EMBEDDER.vector(query) if with_vector else None)
         assert {(each.citation.document_id, each.citation.version) for each in found} == {
             (f"doc-{number}", each.active)

@@ -66,6 +66,7 @@ PROTECTED = [
     ("POST", "/v1/agents/assistant/procedures/slack-alert/approve"),
     ("POST", "/v1/agents/assistant/procedures/slack-alert/reject"),
     ("GET", "/v1/skills"),
+    ("POST", "/v1/agents/assistant/knowledge/search"),
     ("POST", "/v1/agents/assistant/documents"),
     ("GET", "/v1/agents/assistant/documents"),
     ("GET", "/v1/agents/assistant/documents/doc_00000000000000000000000000000001"),

@@ -20,9 +20,11 @@ class PlainTextExtractor:
         try:
             text = body.decode()
         except UnicodeDecodeError:
-            raise DocumentUnreadable("document_mislabelled", "The file is not what its content type says.") from None
+            raise DocumentUnreadable(
+                reason="document_mislabelled", detail="The file is not what its content type says."
+            ) from None
         if not text.strip():
-            raise DocumentUnreadable("document_empty", "The file is empty.")
+            raise DocumentUnreadable(reason="document_empty", detail="The file is empty.")
         return MEDIA_TYPES[content_type]
 
     def parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:

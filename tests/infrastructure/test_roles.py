@@ -29,7 +29,7 @@ CLOSE = {"states:StartExecution"}
 ALLOWED = {
     "AuthorizerFunction": LOGGING | SECRETS,
     "SocketsFunction": LOGGING | READ | {PUT, DELETE} | LARGE_MESSAGES | POST | SEND,
-    "TurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | SEND | HIDE | SECRETS | PARAMETERS | CLOSE,
+    "TurnsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | CONSUME | SEND | HIDE | SECRETS | PARAMETERS | CLOSE,
     "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | CLOSE,
     "StreamsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
     "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | SECRETS | SEND | CLOSE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +84,8 @@ class BuiltinTools:
     tracker: ConversationTracker
     scope: Scope
     clock: Clock
+    check_skill_limit: Callable[[Scope, str, Workflow], Awaitable[None]]
+    """Raises ``IllegalTransition`` if a completed workflow's skill would be one too many for an agent."""
     _decided: str | None = None
     """The name of the agent that is active after this answer."""
     _one_by_one: asyncio.Lock | None = None
@@ -98,7 +100,7 @@ class BuiltinTools:
             if name == END:
                 return CallOutcome("The conversation will be closed after this answer.", ends_conversation=True)
             if name == ADVANCE:
-                return self._advance(arguments["state"], arguments.get("data") or {}, emit)
+                return await self._advance(arguments["state"], arguments.get("data") or {}, emit)
             if waits:
                 return CallOutcome.failed("Error: another of your calls waits for an approval; settle that first.")
             if self._decided is not None:
@@ -129,7 +131,7 @@ class BuiltinTools:
         self._decided = self.tracker.current.main.name
         return CallOutcome(f"{outcome}: {summary}", returns=AgentReport(summary, outcome))
 
-    def _advance(self, state: str, data: Mapping[str, Any], emit: EmitAgentEvent) -> CallOutcome:
+    async def _advance(self, state: str, data: Mapping[str, Any], emit: EmitAgentEvent) -> CallOutcome:
         conversation = self.tracker.current
         definition, workflow = conversation.definition, conversation.workflow
         if definition is None or workflow is None:
@@ -137,6 +139,8 @@ class BuiltinTools:
         try:
             moved = advance(definition, workflow, state, data, self.clock.now())
             about = review_skill(moved, self.scope, self._goes_to) if definition.produces == "skill" else ""
+            if definition.produces == "skill":
+                await self.check_skill_limit(self.scope, conversation.main.id, moved)
         except IllegalTransition as illegal:
             return CallOutcome.failed(f"Error: {illegal}")
         self.tracker.current = conversation.with_workflow(moved)

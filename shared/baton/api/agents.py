@@ -179,6 +179,7 @@ async def put_agent(
 async def delete_agent(agent_id: AgentId, scope: Caller, services: Services, request: Request) -> None:
     """Delete an agent of the tenant. Needs `agent:write`. Its versions are kept, so that it can be rolled back to one.
 
+    Its sources and documents have to be deleted first, and its procedures retired or rejected.
     Conversations that began with it are refused as `unknown_agent`; where it was a specialist, the main agent goes on.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)

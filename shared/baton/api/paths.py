@@ -1,4 +1,4 @@
-"""Thread ids in paths. A host's own id may contain any printable character, including a slash."""
+"""Ids in paths. A host's own id of a thread may contain any printable character, including a slash."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Path
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from baton.domain.procedure import RESERVED_SLUG
 from baton.domain.served import RUN_ID, THREAD_ID
 
 
@@ -39,6 +41,15 @@ def _segments(scope: Scope) -> list[str]:
 
 def _kept_apart(segment: str) -> str:
     return segment.replace("%", "%25").replace("/", "%2F")
+
+
+class ProcedureIds(StringConvertor):
+    """The ids that procedures may have, as ``{procedure_id:procedure}`` in the address of a route."""
+
+    regex = rf"(?!{RESERVED_SLUG}$)[^/]+"
+
+
+register_url_convertor("procedure", ProcedureIds())
 
 
 def thread_in_path(

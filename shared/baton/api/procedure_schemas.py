@@ -143,7 +143,9 @@ class Approval(Asked):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"version": 1}]})
 
-    version: int = Field(ge=1, description="The version that the caller has read.", examples=[1])
+    version: int | None = Field(
+        default=None, ge=1, description="The version that the caller has read. Default: the newest.", examples=[1]
+    )
 
 
 class Rejection(Asked):
@@ -153,7 +155,9 @@ class Rejection(Asked):
         extra="forbid", json_schema_extra={"examples": [{"version": 1, "reason": "Ask for the channel first."}]}
     )
 
-    version: int = Field(ge=1, description="The version that the caller has read.", examples=[1])
+    version: int | None = Field(
+        default=None, ge=1, description="The version that the caller has read. Default: the newest.", examples=[1]
+    )
     reason: str = Field(min_length=1, max_length=MAX_REASON, examples=["Ask for the channel first."])
 
 

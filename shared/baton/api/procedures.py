@@ -60,7 +60,7 @@ EXAMPLE = (
     "---\nname: Slack Alert\ndescription: Posts an alert.\ntriggers:\n- send slack alert\n---\n\n1. Post the alert.\n"
 )
 PROCEDURES = "/agents/{agent_id}/procedures"
-PROCEDURE = f"{PROCEDURES}/{{procedure_id}}"
+PROCEDURE = f"{PROCEDURES}/{{procedure_id:procedure}}"
 
 Body = TypeVar("Body", bound=BaseModel)
 AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
@@ -261,11 +261,11 @@ _DECIDING = responses(
 
 @router.post(f"{PROCEDURE}/approve", summary="Approve a version", responses=_DECIDING)
 async def approve_procedure(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, asked: Approval
+    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, asked: Approval | None = None
 ) -> Procedure:
     """Let turns follow a pending version. The approved version, if any, is retired. Needs `procedure:approve`."""
     decided = await services.procedures.decide(
-        scope, agent.id, procedure_id, ProcedureAction.APPROVE, version=asked.version
+        scope, agent.id, procedure_id, ProcedureAction.APPROVE, version=asked.version if asked is not None else None
     )
     return cast("Procedure", Procedure.shown(decided))
 

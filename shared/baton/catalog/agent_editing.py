@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from baton.catalog.agent_belongings import AgentBelongings
 from baton.catalog.agent_changes import FieldChange, changes_between
 from baton.catalog.agent_directory import AgentDirectory
 from baton.catalog.own_agents import OwnAgents
@@ -126,6 +127,7 @@ class AgentEditing:
         audit: AuditLog,
         clock: Clock,
         models: Callable[[], Collection[str]],
+        belongings: AgentBelongings,
     ) -> None:
         """``models`` returns those that a tenant's agent may name."""
         self._shipped = shipped
@@ -134,6 +136,7 @@ class AgentEditing:
         self._audit = audit
         self._clock = clock
         self._models = models
+        self._belongings = belongings
 
     async def put(
         self,
@@ -176,8 +179,9 @@ class AgentEditing:
     async def delete(self, scope: Scope, agent_id: str, *, expected: Expected = ANYTHING) -> None:
         """Delete an agent; its versions are kept. A repetition changes nothing.
 
-        Raises ``AgentInUse`` while another agent of the tenant refers to it, ``AgentIdTaken`` for one that ships,
-        ``UnknownAgent``, ``AgentVersionMismatch`` and ``StoreUnavailable``.
+        Raises ``AgentInUse`` while another agent of the tenant refers to it or it has documents, sources or procedures,
+        which nobody could reach any more; ``AgentIdTaken`` for one that ships, ``UnknownAgent``,
+        ``AgentVersionMismatch`` and ``StoreUnavailable``.
         """
         self._check_not_shipped(agent_id)
         for _ in range(MAX_TRIES):
@@ -194,6 +198,9 @@ class AgentEditing:
             if users:
                 known = [each for each in users if not _is_hidden(scope, state.own[each])] or ["another agent"]
                 raise AgentInUse(f"It is a handoff or a sub-agent of {', '.join(known)}: change that first.")
+            left = await self._belongings.of(scope, agent_id)
+            if left:
+                raise AgentInUse(f"First {', '.join(left)}.")
             deletion = AgentVersion(agent_id, newest.number + 1, None, scope.user_id, self._clock.now())
             if await self._append(scope, deletion, 0, state.listed):
                 await self._note(scope, deletion, "deleted")

@@ -501,6 +501,7 @@ class App:
     @cached_property
     def agent_editing(self) -> AgentEditing:
         """Changes tenants' own agents."""
+        from baton.catalog.agent_belongings import AgentBelongings
         from baton.catalog.agent_editing import AgentEditing
 
         ports = self.ports
@@ -511,6 +512,7 @@ class App:
             ports.audit,
             ports.clock,
             lambda: self.offered_models,
+            AgentBelongings(ports.documents, ports.sources, ports.procedures),
         )
 
     @cached_property

@@ -189,7 +189,12 @@ class AgentRunner:
         )
 
     def _loop(self, kit: ToolKit, transcript: Transcript) -> AgentLoop:
-        own = BuiltinTools(self._tracker, self._context.scope, self._services.clock)
+        own = BuiltinTools(
+            self._tracker,
+            self._context.scope,
+            self._services.clock,
+            self._input.services.conversations.check_skill_limit,
+        )
         consult = self._consultations.ask
         return AgentLoop(self._context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)
 

@@ -176,7 +176,7 @@ class AgentIdTaken(BatonError):
 
 
 class AgentInUse(BatonError):
-    """The agent cannot be deleted while others refer to it."""
+    """The agent cannot be deleted while others refer to it, or it has documents, sources or procedures."""
 
     code, status, retryable = "agent_in_use", 409, False
     title = "The agent is in use"
@@ -404,10 +404,11 @@ class DocumentUnreadable(BatonError):
 
     code, status, retryable = "document_unreadable", 422, False
     title = "The document cannot be read"
+    detail = "No text can be extracted from this document. Save it anew, or in another format, and upload it again."
 
-    def __init__(self, reason: str, detail: str) -> None:
-        self.reason = reason
+    def __init__(self, detail: str | None = None, *, reason: str = code) -> None:
         super().__init__(detail)
+        self.reason = reason
 
 
 class UnknownDocument(BatonError):
@@ -437,7 +438,7 @@ class DocumentTooLarge(BatonError):
 class DocumentBusy(BatonError):
     """The document is being deleted, or other requests change it at the same time."""
 
-    code, status, retryable = "document_busy", 409, True
+    code, status, retryable = "document_busy", 409, False
     title = "The document is being changed"
     detail = "This document is being deleted or changed by another request. Please try again in a minute."
 

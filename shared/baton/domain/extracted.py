@@ -29,6 +29,15 @@ class TextBlock:
     """The page, slide or sheet, from 1; None in formats without pages."""
     level: int | None = None
     """The level of a heading, from 1."""
+    source: str | None = None
+    """What the file has in place of ``text``, if that is other text: a heading with its marks."""
+    space: str | None = None
+    """The white space before it in the file, back to the block before; None in formats that are not text."""
+
+    @property
+    def verbatim(self) -> str:
+        """Return the text as the file has it."""
+        return self.text if self.source is None else self.source
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,8 @@ PROCEDURE_SCHEMA: dict[str, Any] = {
 
 MAX_APPROVED = 1_000
 """Approved procedures of an agent, and of a tenant's agents together. A worker keeps them in memory."""
+RESERVED_SLUG = "match"
+"""The id of no procedure: below the address of an agent's procedures, it is where a message can be tried."""
 TENANT_PREFIX = "tenant."
 """What the ids of all agents' procedures begin with. A slug has no full stop, so no other procedure has such an id."""
 
@@ -269,10 +271,13 @@ def try_draft(draft: ProcedureDraft, samples: Iterable[str]) -> list[Trial]:
 def slug_of(name: str) -> str:
     """Return a name as an id of at most 64 lower-case ASCII letters, digits and hyphens.
 
-    Names that differ only in omitted characters share an id. A name without ASCII letters or digits gets a derived id.
+    Names that differ only in omitted characters share an id. A name without ASCII letters or digits gets a derived id,
+    as does one whose id would be ``RESERVED_SLUG``.
     """
     ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_only.lower()).strip("-")[:64].strip("-")
+    if slug == RESERVED_SLUG:
+        return f"skill-{slug}"
     return slug or "skill-" + hashlib.sha256(name.encode()).hexdigest()[:12]
 
 

@@ -11,7 +11,7 @@ from aws_lambda_powertools import Logger
 
 from baton.catalog.agent_directory import AgentDirectory, gone, missing_permissions
 from baton.domain.conversation_state import ConversationChange, ConversationState
-from baton.domain.errors import WorkflowUnavailable
+from baton.domain.errors import TooManyProcedures, WorkflowUnavailable
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.handoff_rules import declared_handoff
 from baton.domain.identity import Scope, derived_record_id
@@ -26,7 +26,7 @@ from baton.domain.times import to_millis
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import abandon, expire, resume
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.handoffs.skill_making import publish_skill
+from baton.handoffs.skill_making import check_limit, publish_skill
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 from baton.ports.handoffs import HandoffStore
@@ -214,13 +214,17 @@ class ConversationStates:
         needed = (*conversation.agent.required_permissions, *permissions)
         return None if all(map(scope.has, needed)) else SpecialistProblem.FORBIDDEN
 
+    async def check_skill_limit(self, scope: Scope, agent_id: str, workflow: Workflow) -> None:
+        """Raise ``IllegalTransition`` if a completed workflow's skill would be one too many for the agent."""
+        await check_limit(self._procedures, scope, agent_id, workflow)
+
     async def _produce(self, lease: Lease, workflow: Workflow) -> None:
         agent = (await self._agents.of(lease.scope)).describe(workflow.agent_id)
         makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
         if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
             try:
                 procedure = await publish_skill(self._procedures, lease.scope, lease.thread.agent_id, workflow)
-            except InvalidProcedure:  # the rules have changed since the skill was reviewed
+            except (InvalidProcedure, TooManyProcedures):  # rules or procedures have changed since the review
                 logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
                 count(Metric.SKILLS_NOT_PUBLISHED)
                 return

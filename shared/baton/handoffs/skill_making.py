@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from baton.domain.errors import TooManyProcedures
 from baton.domain.identity import Permission, Scope
 from baton.domain.procedure import (
     InvalidProcedure,
@@ -21,6 +22,7 @@ from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import IllegalTransition
 from baton.ports.procedures import ProcedureStore
+from baton.procedures.limit import check_room
 
 _NEEDED = frozenset({"name", "description", "triggers", "steps"})
 
@@ -65,12 +67,26 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
     return "\n".join(told)
 
 
+async def check_limit(procedures: ProcedureStore, scope: Scope, agent_id: str, workflow: Workflow) -> None:
+    """Raise ``IllegalTransition`` if the workflow is completed and its skill would be one too many for the agent."""
+    if workflow.status is not WorkflowStatus.COMPLETED:
+        return
+    try:
+        await check_room(procedures, scope, agent_id, draft_from(collected_fields(workflow.data)).slug)
+    except TooManyProcedures:
+        raise IllegalTransition(
+            "The skill cannot be saved: the assistant has as many skills as it may have. "
+            "Tell the user that one has to be retired first"
+        ) from None
+
+
 async def publish_skill(procedures: ProcedureStore, scope: Scope, agent_id: str, workflow: Workflow) -> Procedure:
     """Save the skill of a completed workflow as the next version of a procedure, approved by its user.
 
-    A repetition changes nothing. Raises ``InvalidProcedure``, which ``review_skill`` has ruled out.
+    A repetition changes nothing. Raises ``InvalidProcedure`` and ``TooManyProcedures``, which the review has ruled out.
     """
     draft: ProcedureDraft = draft_from(collected_fields(workflow.data))
+    await check_room(procedures, scope, agent_id, draft.slug)
     made = Procedure(
         draft,
         scope.tenant_id,

@@ -282,13 +282,14 @@ class Ingestion:
 
 def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:
     if not body:
-        raise DocumentUnreadable("document_empty", "The file has no content. Upload one that has.")
+        raise DocumentUnreadable(reason="document_empty", detail="The file has no content. Upload one that has.")
     if len(body) > MAX_DOCUMENT_BYTES:
         limit = MAX_DOCUMENT_BYTES // (1024 * 1024)
-        raise DocumentUnreadable("document_too_large", f"A document may have at most {limit} MiB.")
+        raise DocumentUnreadable(reason="document_too_large", detail=f"A document may have at most {limit} MiB.")
     if version.sha256 is not None and version.sha256.lower() != digest:
         raise DocumentUnreadable(
-            "document_checksum", "The content has another checksum than the announced one. Upload it again."
+            reason="document_checksum",
+            detail="The content has another checksum than the announced one. Upload it again.",
         )
 
 

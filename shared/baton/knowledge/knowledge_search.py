@@ -175,12 +175,12 @@ class KnowledgeSearch:
                 [vector] = await self.embedder.embed([query])
             return vector, None
         except TimeoutError:
-            reason = "the embedding took too long: searched by words only"
+            count(Metric.RECALLS_INCOMPLETE)
+            return None, "the embedding took too long: searched by words only"
         except EmbedderUnavailable as error:
             logger.warning("a query could not be embedded", reason=error.detail)
-            reason = f"{error.code}: searched by words only"
-        count(Metric.RECALLS_INCOMPLETE)
-        return None, reason
+            count(Metric.RECALLS_INCOMPLETE)
+            return None, f"{error.code}: searched by words only"
 
 
 def _one_meaning(result: SearchResult) -> tuple[SearchResult, Mapping[str, int]]:

@@ -78,6 +78,8 @@ def units_of(texts: Sequence[ExtractedText]) -> Iterator[Unit]:
             path.append((level, _SPACE.sub(" ", block.text.strip())[:MAX_HEADING].strip()))
         headings = tuple(heading for _, heading in path[-MAX_HEADINGS:])
         border, separator = _between(before, block)
+        if before is not None and block.space is not None:
+            separator = block.space
         header = _table_header(block)
         for index, (text, inner) in enumerate(_pieces(block)):
             first = index == 0
@@ -119,11 +121,11 @@ def _table_header(block: TextBlock) -> str | None:
 def _pieces(block: TextBlock) -> Iterator[tuple[str, Border]]:
     """Yield the pieces of a block's text, and the border before each."""
     if block.kind is BlockKind.TABLE:
-        pieces = _cut(block.text, _LINE_END, Border.ITEM)
+        pieces = _cut(block.verbatim, _LINE_END, Border.ITEM)
     elif block.kind is BlockKind.CODE:
-        pieces = _cut(block.text, _LINE_END, Border.LINE)
+        pieces = _cut(block.verbatim, _LINE_END, Border.LINE)
     else:
-        pieces = _sentences(block.text)
+        pieces = _sentences(block.verbatim)
     text, border = "", Border.BLOCK
     for piece, inner in pieces:
         for part, part_border in _bounded(piece, inner):

@@ -8,10 +8,9 @@ from datetime import timedelta
 from functools import partial
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import InvalidRequest, ProcedureChanged, TooManyProcedures, UnknownProcedure
+from baton.domain.errors import InvalidRequest, ProcedureChanged, UnknownProcedure
 from baton.domain.identity import Permission, Scope, derived_procedure_record_id
 from baton.domain.procedure import (
-    MAX_APPROVED,
     Procedure,
     ProcedureAction,
     ProcedureDecision,
@@ -27,6 +26,7 @@ from baton.ports.clock import Clock
 from baton.ports.procedures import ProcedureStore
 from baton.ports.token_counter import TokenCounter
 from baton.procedures.approved_procedures import ApprovedProcedures
+from baton.procedures.limit import check_room
 
 DEADLINE = timedelta(seconds=5)
 """How long a trial of a message may take: a person waits for it, no conversation."""
@@ -137,15 +137,17 @@ class ProcedureAdministration:
         procedure_id: str,
         action: ProcedureAction,
         *,
-        version: int,
+        version: int | None,
         reason: str | None = None,
     ) -> Procedure:
-        """Approve, reject or retire a version. A repetition changes nothing.
+        """Approve, reject or retire a version, by default the newest. A repetition changes nothing.
 
         Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged`` and ``TooManyProcedures``.
         """
         audited = _AUDITED[action]
         scope.require(Permission.PROCEDURE_APPROVE, audited)
+        if version is None:
+            version = await self._newest(scope, agent_id, procedure_id)
         if action is ProcedureAction.APPROVE:
             await self._check_room(scope, agent_id, procedure_id)
         decision = ProcedureDecision(action, scope.user_id, self._clock.now(), reason)
@@ -160,6 +162,12 @@ class ProcedureAdministration:
             ) from None
         await self._record(scope, agent_id, decided, audited, decided.status.value, reason=decided.reason)
         return decided
+
+    async def _newest(self, scope: Scope, agent_id: str, procedure_id: str) -> int:
+        newest = await self._store.get(scope, agent_id, procedure_id)
+        if newest is None:
+            raise UnknownProcedure
+        return newest.version
 
     async def match(self, scope: Scope, agent: AgentDefinition, query: str) -> RecalledBlock:
         """Return what a turn of the agent would find for a message and follow."""
@@ -187,11 +195,7 @@ class ProcedureAdministration:
         found = await self._store.get(scope, agent_id, procedure_id)
         if found is None:
             raise UnknownProcedure
-        approved = await self._store.approved(
-            scope, "" if found.scope is ProcedureScope.TENANT else agent_id, of=found.scope
-        )
-        if len(approved) >= MAX_APPROVED and all(each.id != procedure_id for each in approved):
-            raise TooManyProcedures
+        await check_room(self._store, scope, agent_id, procedure_id, found.scope)
 
     async def _record(
         self, scope: Scope, agent_id: str, procedure: Procedure, action: str, outcome: str, *, reason: str | None = None

@@ -148,6 +148,17 @@ async def test_the_card_is_read_every_ten_minutes(serve: Serve) -> None:
         assert [path for path, _ in remote.requests].count("/.well-known/agent-card.json") == read
 
 
+async def test_a_card_that_a_tenants_agent_was_given_is_that_tenants_also_when_checked(
+    client: RemoteAgents, serve: Serve
+) -> None:
+    remote = RemoteAgent()
+    url = serve(remote)
+    for tenant_id in ("acme", "acme", "globex"):
+        assert await client.check(defined(url).of_tenant(tenant_id, 1)) is None
+    assert await client.check(defined(url)) is None
+    assert [path for path, _ in remote.requests] == ["/.well-known/agent-card.json"] * 3
+
+
 async def test_credentials_go_with_every_request_to_the_agents_own_origin(client: RemoteAgents, serve: Serve) -> None:
     remote = RemoteAgent(required_header=("authorization", TOKEN))
     agent = defined(serve(remote), headers={"Authorization": SecretReference(secret="agent")})

@@ -13,7 +13,8 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.document import IngestionStep, PageError, VersionStatus
 from baton.domain.episode import EndReason
 from baton.domain.errors import ModelUnavailable
-from baton.domain.identity import Scope, thread_ref
+from baton.domain.identity import Permission, Scope, thread_ref
+from baton.domain.procedure import Procedure, ProcedureAction, ProcedureScope, draft_from
 from baton.domain.source import Refresh, RefreshCounts, SourceError, SourceStatus
 from baton.domain.task import Task
 from baton.domain.tool_call import ToolCall
@@ -89,6 +90,7 @@ class RecordedHarness(HandoffHarness):
         self.threads = {}
         self.documents_made: list[str] = []
         self.sources_made: list[str] = []
+        self.procedures_made: list[str] = []
         self._messages = 0
         self._add_tools()
 
@@ -147,9 +149,35 @@ class RecordedHarness(HandoffHarness):
             await self.ports.sources.create(self.ada, source)
             self.sources_made.append(source.id)
 
+    async def procedures_added(self) -> None:
+        """A procedure in a version of every status, and one of all agents."""
+        author = replace(self.ada, permissions=frozenset({Permission.PROCEDURE_APPROVE}))
+        admin = self.app.procedure_administration
+
+        async def make(words: str, of: ProcedureScope = ProcedureScope.AGENT, *, name: str = "Post Alert") -> Procedure:
+            steps = [{"text": words, "condition": "skip if it is late"}, {"text": "Post it."}]
+            fields = {"name": name, "description": words, "triggers": ["post an alert"], "steps": steps}
+            return await admin.create(author, "assistant", draft_from(fields), of)
+
+        async def decide(made: Procedure, action: ProcedureAction, reason: str | None = None) -> None:
+            await admin.decide(author, "assistant", made.id, action, version=made.version, reason=reason)
+            self.clock.advance(1)
+
+        await decide(await make("Post."), ProcedureAction.REJECT, "Too vague.")
+        await decide(await make("Post it once."), ProcedureAction.APPROVE)
+        await decide(await make("Post it there."), ProcedureAction.APPROVE)
+        changed = await make("Post it there, please.")
+        shared = await make("Post it for all.", ProcedureScope.TENANT)
+        await decide(shared, ProcedureAction.APPROVE)
+        other = await make("Greet.", name="Greet")
+        await decide(other, ProcedureAction.APPROVE)
+        await decide(other, ProcedureAction.RETIRE)
+        self.procedures_made += [changed.id, shared.id, other.id]
+
     async def everything(self) -> None:
         """Play every scene. The one whose worker dies and the one that is still running come last."""
         await self.documents_added()
+        await self.procedures_added()
         await self.words()
         await self.attachments()
         await self.calls()

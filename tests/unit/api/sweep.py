@@ -141,6 +141,8 @@ class Sweep:
                 check_ag_ui(event)
         elif kind == "application/jsonl":
             assert all(isinstance(json.loads(line), dict) for line in answer.text.splitlines()), asked
+        elif kind == "text/markdown":
+            self._check_schema(declared["content"][kind]["schema"], answer.text, asked)
         else:
             self._check_schema(declared["content"][kind]["schema"], answer.json(), asked)
             if route.endswith("/messages"):
@@ -180,6 +182,8 @@ class Sweep:
                 values = [("assistant", each) for each in [*self.harness.documents_made, *others]]
             case ["agent_id", "source_id"]:
                 values = [("assistant", each) for each in [*self.harness.sources_made, *others]]
+            case ["agent_id", "procedure_id"]:
+                values = [("assistant", each) for each in [*self.harness.procedures_made, *others]]
             case ["episode_id"]:
                 episodes = (await client.get("/v1/episodes", params={"limit": 100})).json()["items"]
                 values = [(each["id"],) for each in episodes] + [(each,) for each in others]
@@ -217,7 +221,8 @@ class Sweep:
     def _values(self, route: str, parameter: Json) -> tuple[list[str], list[str]]:
         """What the parameter may be, and what it may not, or what nothing is found by."""
         schema = parameter["schema"]
-        for kind in [schema, *schema.get("anyOf", [])]:
+        for given in [schema, *schema.get("anyOf", [])]:
+            kind = self._component(given.get("items", given))
             if "enum" in kind:
                 return kind["enum"], ["nonsense", ""]
             if kind.get("type") == "integer":
@@ -245,6 +250,12 @@ class Sweep:
                 return ["1.0", "0.0.59"], [*TEXTS, "x" * 17]
         raise AssertionError(f"{route} has the new parameter {parameter['name']}: tell the sweep its values.")
 
+    def _component(self, schema: Json) -> Json:
+        """The schema that a reference is to, or the schema itself."""
+        name = schema.get("$ref", "").rpartition("/")[2]
+        found: Json = self.document["components"]["schemas"][name] if name else schema
+        return found
+
     def _client(self, caller: str) -> httpx.AsyncClient:
         who = CALLERS[caller]
         token = ",".join([self.harness.ada.tenant_id, who[0], *who[1]]) if who is not None else None
@@ -271,13 +282,15 @@ def _filled(route: str, values: Query) -> str:
 
 
 def _id(item: Json) -> str:
+    if "id" in item and "version" in item:
+        return f"{item['id']}@{item['version']}"
     return str(item.get("id") or item.get("taskId") or item.get("runId") or item["version"])
 
 
 def _listed(answer: httpx.Response) -> list[Json]:
-    """What a page lists; of an episode, its messages."""
+    """What a page lists; of an episode, its messages; of a procedure, its versions."""
     page = answer.json()
-    listed: list[Json] = page["items"] if "items" in page else page["messages"]
+    listed: list[Json] = next(page[name] for name in ("items", "messages", "versions") if name in page)
     return listed
 
 

@@ -162,8 +162,9 @@ async def test_versions_that_are_served(served: A2AServed, version: str) -> None
     assert "result" in await served.call(SEND, blocking(message()), version=version)
 
 
-async def test_a_version_that_is_not_served(served: A2AServed) -> None:
-    told = await served.call("GetTask", {"id": "t"}, version="2.0")
+@pytest.mark.parametrize("method", ["GetTask", "tasks/get"])
+async def test_a_version_that_is_not_served(served: A2AServed, method: str) -> None:
+    told = await served.call(method, {"id": "t"}, version="2.0")
     assert told["error"]["code"] == -32009
 
 
@@ -183,6 +184,16 @@ async def test_a_long_message_is_taken(served: A2AServed) -> None:
     text = "ö" * 500_000
     task = (await served.call(SEND, blocking(message(text, "m-1"))))["result"]
     assert task["history"][0]["parts"][0]["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("method", "part"), [(SEND, {"kind": "text", "text": "a"}), ("SendMessage", {"text": "a"})], ids=["0.3", "1.0"]
+)
+async def test_more_parts_than_a_message_may_have(served: A2AServed, method: str, part: Json) -> None:
+    body = call(method, {"message": message() | {"parts": [part] * 33}})
+    told = (await served.post_a2a(body)).json()
+    assert told["error"]["code"] == -32602
+    assert "1 to 32 parts" in told["error"]["message"]
 
 
 async def test_a_fault_says_nothing_of_itself(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from hypothesis import strategies as st
 
 from baton.catalog import agent_editing
 from baton.domain.agent import AgentDefinition
+from baton.domain.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, draft_from
+from tests.contracts.documents import new_document
+from tests.contracts.sources import new_source
 from tests.fakes.agent_catalog import agent
 from tests.harness.harness import Harness
 from tests.unit.api.authors import TUTOR, WRITE, Authors
@@ -337,6 +341,30 @@ async def test_an_agent_that_others_refer_to_is_not_deleted(authors: Authors) ->
     await authors.put("tutor", TUTOR)
     assert (await authors.call("DELETE", "/agents/maths")).status_code == 204
     assert (await authors.call("DELETE", "/agents/nobody")).json()["code"] == "unknown_agent"
+
+
+@pytest.mark.parametrize("kept", ["sources", "documents", "procedures"])
+async def test_an_agent_is_not_deleted_before_what_belongs_to_it(authors: Authors, kept: str) -> None:
+    await authors.put("tutor", TUTOR)
+    harness = authors.served.harness
+    ada, ports = harness.ada, harness.ports
+    fields = {"name": "Sums", "description": "Adds.", "triggers": ["add"], "steps": [{"text": "Add."}]}
+    made = Procedure(draft_from(fields), ada.tenant_id, "tutor", "ada", harness.clock.now())
+    await ports.procedures.put(ada, replace(made, scope=ProcedureScope.TENANT))
+    if kept == "sources":
+        await ports.sources.create(ada, new_source(agent_id="tutor"))
+    elif kept == "documents":
+        await ports.documents.create(ada, new_document(agent_id="tutor"))
+    else:
+        await ports.procedures.put(ada, made)
+    refused = await authors.call("DELETE", "/agents/tutor")
+    assert (refused.status_code, refused.json()["code"]) == (409, "agent_in_use")
+    assert refused.json()["detail"].endswith(f"its {kept}.")
+    assert (await authors.call("GET", "/agents/tutor")).status_code == 200
+    if kept == "procedures":
+        retired = ProcedureDecision(ProcedureAction.RETIRE, "ada", harness.clock.now())
+        await ports.procedures.decide(ada, "tutor", made.id, 1, retired)
+        assert (await authors.call("DELETE", "/agents/tutor")).status_code == 204
 
 
 async def test_the_author_is_warned_of_what_others_refer_to(authors: Authors) -> None:

@@ -73,6 +73,15 @@ def problem(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
+@pytest.mark.parametrize("body", [None, {}])
+async def test_an_approval_that_names_no_version_is_for_the_newest(served: Served, body: dict[str, Any] | None) -> None:
+    await created(served)
+    await created(served, description="The second one.")
+    answer = await sent(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, json=body)
+    assert (answer.json()["version"], answer.json()["status"]) == (2, "approved")
+    assert problem(await sent(served, "POST", f"{PATH}/never-made/approve", APPROVE, json=body))[0] == 404
+
+
 async def test_a_procedure_is_written_approved_and_followed(served: Served) -> None:
     made = await created(served)
     assert made == {
@@ -366,7 +375,7 @@ async def test_skills_are_the_approved_procedures_of_the_agents_that_the_caller_
 
 
 async def test_there_is_a_limit_of_approved_procedures(monkeypatch: pytest.MonkeyPatch, served: Served) -> None:
-    monkeypatch.setattr("baton.procedures.administration.MAX_APPROVED", 1)
+    monkeypatch.setattr("baton.procedures.limit.MAX_APPROVED", 1)
     await approved(served)
     await created(served, name="Second")
     assert problem(await decide(served, "approve", "second")) == (409, "too_many_procedures")

@@ -190,6 +190,7 @@ def test_what_was_rejected_or_retired_is_never_used_again(actions: list[Procedur
         ("Ça va?", "ca-va"),
         ("x" * 100, "x" * 64),
         ("a" * 63 + " b", "a" * 63),
+        ("Match!", "skill-match"),
     ],
 )
 def test_a_name_makes_an_id(name: str, slug: str) -> None:

@@ -154,3 +154,14 @@ async def test_a_second_skill_has_to_wait_and_answers_are_not_taken_for_one(text
     said = await harness.say("m2", text)
     busy = "You're currently in a skill creation session. Would you like to finish that first?"
     assert ((MAKER.name, busy) in texts(said)) is is_refused
+
+
+async def test_a_skill_over_the_limit_is_not_saved_and_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baton.procedures.limit.MAX_APPROVED", 0)
+    done = advance("COMPLETE", samples=["send slack alert"], approved=True)
+    harness = SkillHarness(*drafting(done, Answer(("A skill has to be retired first.",))))
+    await harness.say("m1", "create a skill")
+    assert await harness.procedures.approved(harness.ada, "assistant") == []
+    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    assert "as many skills as it may have" in results[-1]
+    assert (await harness.state())["workflow"]["state"] == "TESTING"

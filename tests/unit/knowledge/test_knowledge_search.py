@@ -6,15 +6,17 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
+from baton.composition.app import build
 from baton.domain.document import Document
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
 from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
-from baton.knowledge.knowledge_search import KnowledgeSearch
 from tests.contracts.knowledge import KnowledgeContract
 from tests.fakes.documents import FakeDocuments
 from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.ports import FakePorts
 from tests.fakes.search_index import FakeSearchIndex
+from tests.fakes.stores import in_memory
 from tests.harness.remembered import MARCH, learn
 
 ADA = Scope("acme", "ada")
@@ -49,7 +51,8 @@ class Library:
 
     def __init__(self) -> None:
         self.search, self.embedder, self.documents = FakeSearchIndex(), FakeEmbedder(), CountedDocuments()
-        self.knowledge = KnowledgeSearch(self.search, self.documents, self.embedder)
+        ports = FakePorts.over(in_memory(), search=self.search, documents=self.documents, embedder=self.embedder)
+        self.knowledge = build(ports).knowledge_search
 
     async def texts(self, query: str = QUESTION, *, limit: int = 10) -> list[str]:
         found = await self.knowledge.search(ADA, "knowledge", query, limit=limit)

@@ -25,6 +25,7 @@ from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.composition.metrics import write_metrics
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import (
+    EmbedderUnavailable,
     ModelError,
     ModelRateLimited,
     SearchUnavailable,
@@ -62,8 +63,11 @@ from tests.infrastructure.test_template import metrics_of
 from tests.integration.agents.conftest import defined, resolve
 from tests.integration.tools.harness import Harness as ToolHarness
 from tests.integration.tools.harness import agent_with
+from tests.unit.catalog.test_own_agents_in_turns import TUTOR, Worker
 from tests.unit.handoffs.test_skill_creation import SkillHarness, drafting
 from tests.unit.identity.signing import SECRET, OneSecret
+from tests.unit.knowledge.pipeline import Pipeline, text_of
+from tests.unit.knowledge.test_source_refresh import SITE, World, page
 from tests.unit.metrics.written import Context, counts, function
 from tests.unit.procedures.tasks import OPERATOR, complete_task, equip
 from tests.unit.turns.test_opening import with_little_memory
@@ -324,6 +328,33 @@ async def a_use_that_cannot_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     messages = (*said.finished.messages[:-1], replace(said.finished.messages[-1], end=end))
     monkeypatch.setattr(harness.procedures, "record_use", Failing(StoreUnavailable()).record_use)
     await harness.app.learning.after_run(harness.ada, said.finished.thread, messages)
+
+
+@failure(Metric.AGENTS_UNREADABLE)
+async def an_own_agent_that_todays_rules_do_not_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = Worker()
+    await worker.tenant.put("tutor", {**TUTOR, "name": ""})
+    assert await worker.names() == {}
+
+
+@failure(Metric.DOCUMENTS_FAILED)
+async def a_document_that_cannot_be_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = Pipeline()
+    ref = await pipeline.create()
+    await pipeline.upload(ref, text_of(3, "Bolts"))
+    pipeline.embedder.failure = EmbedderUnavailable()
+    with pytest.raises(EmbedderUnavailable):
+        await pipeline.run(ref)
+    await pipeline.step(ref, "fail", error="EmbedderUnavailable")
+
+
+@failure(Metric.SOURCE_FAILURES)
+async def a_source_whose_refresh_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.web.pages = {f"{SITE}/a": page("A")}
+    await world.create(urls=[f"{SITE}/a"])
+    monkeypatch.setattr(world.web, "before_fetch", Failing(RuntimeError("a bug")).fetch)
+    assert (await world.refresh()).failed == 1
 
 
 @failure(Metric.SWEEPS_UNFINISHED)

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import httpx
-from a2a.client import A2ACardResolver
+from a2a.client.card_resolver import parse_agent_card
 from a2a.client.errors import AgentCardResolutionError
 from a2a.types import AgentCard
 
 from baton.adapters.bounded import Bounded
 
 CARD_SECONDS = 600.0
-"""How long a card is cached."""
+"""How long a card is used without asking whether it has changed."""
 MAX_CARDS = 1_000
 WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 """RFC 8615 paths: the one of A2A since v0.3, and the one before."""
+_ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,200}"', re.ASCII)
+"""An entity tag as RFC 9110 has it, of ASCII only: it comes from a stranger and goes into a header."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedCard:
+    card: AgentCard
+    url: str
+    """Where it was found."""
+    entity_tag: str | None
+    """Its ``ETag``; None if there is none that can be sent back."""
+    until: float = 0.0
 
 
 class AgentCards:
-    """Cards by address, cached for ten minutes. ``monotonic`` is the clock, in seconds."""
+    """Cards by address, cached for ten minutes. Then one with an ``ETag`` is sent again only if it has changed.
+
+    ``monotonic`` is the clock, in seconds.
+    """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._cards: dict[tuple[str, str | None], tuple[float, AgentCard]] = Bounded(MAX_CARDS)
+        self._cards: dict[tuple[str, str | None], _CachedCard] = Bounded(MAX_CARDS)
 
     async def get(self, address: str, client: httpx.AsyncClient, *, tenant_id: str | None = None) -> AgentCard:
         """Return the card at ``address``, which is its own (``.json``) or the base of the well-known paths.
@@ -33,24 +50,44 @@ class AgentCards:
 
         Raises ``AgentCardResolutionError`` and the errors of parsing untrusted JSON.
         """
-        until, card = self._cards.get((address, tenant_id), (0.0, None))
-        if card is None or self._monotonic() >= until:
-            card = await _fetch(address, client)
-            self._cards[address, tenant_id] = (self._monotonic() + CARD_SECONDS, card)
-        return card
+        cached = self._cards.get((address, tenant_id))
+        if cached is None or self._monotonic() >= cached.until:
+            found = await _find(address, client, cached)
+            cached = replace(found, until=self._monotonic() + CARD_SECONDS)
+            self._cards[address, tenant_id] = cached
+        return cached.card
 
     def forget(self, address: str, *, tenant_id: str | None = None) -> None:
         """Remove the card from the cache, because it may have caused a failure."""
         self._cards.pop((address, tenant_id), None)
 
 
-async def _fetch(address: str, client: httpx.AsyncClient) -> AgentCard:
+async def _find(address: str, client: httpx.AsyncClient, known: _CachedCard | None) -> _CachedCard:
     if address.endswith(".json"):
-        return await A2ACardResolver(client, address, "").get_agent_card()
-    current, older = (A2ACardResolver(client, address, path) for path in WELL_KNOWN)
+        return await _fetch(address, client, known)
+    current, older = (address.rstrip("/") + path for path in WELL_KNOWN)
     try:
-        return await current.get_agent_card()
+        return await _fetch(current, client, known)
     except AgentCardResolutionError as error:
-        if error.status_code != 404:
+        if error.status_code != httpx.codes.NOT_FOUND:
             raise
-        return await older.get_agent_card()
+        return await _fetch(older, client, known)
+
+
+async def _fetch(url: str, client: httpx.AsyncClient, known: _CachedCard | None) -> _CachedCard:
+    """Return the card at ``url``: ``known`` if it is from there and the agent says that it has not changed."""
+    headers = {}
+    if known is not None and known.url == url and known.entity_tag is not None:
+        headers["If-None-Match"] = known.entity_tag
+    try:
+        response = await client.get(url, headers=headers)
+        if headers and known is not None and response.status_code == httpx.codes.NOT_MODIFIED:
+            return known
+        response.raise_for_status()
+    except httpx.HTTPStatusError as error:
+        raise AgentCardResolutionError(str(error), status_code=error.response.status_code) from error
+    except httpx.RequestError as error:
+        raise AgentCardResolutionError(f"The card cannot be read: {error}") from error
+    card = parse_agent_card(response.json())
+    tag = response.headers.get("ETag", "")
+    return _CachedCard(card, url, tag if _ENTITY_TAG.fullmatch(tag) else None)

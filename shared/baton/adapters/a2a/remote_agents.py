@@ -100,7 +100,7 @@ class RemoteAgents:
             credentials = await self._credentials(agent.id, remote)
             async with asyncio.timeout(CHECK_SECONDS), self._http() as http:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
-                Peer.behind(await self._cards.get(remote.card_url, http), http)
+                Peer.behind(await self._cards.get(remote.card_url, http, tenant_id=agent.tenant_id), http)
         except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
             return self._redacted(agent_failed(error).reason)
         return None

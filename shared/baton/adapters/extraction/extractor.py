@@ -96,5 +96,6 @@ def _damages(form: DocumentFormat) -> Iterator[None]:
     except (DocumentUnreadable, MemoryError):
         raise
     except Exception:  # libraries raise anything for files that are not as they should be
-        logger.warning("a document could not be read", format=form.value, exc_info=True)
+        # The file is at fault, and its uploader is told: nothing for an operator to see to.
+        logger.info("a document could not be read", format=form.value, exc_info=True)
         raise refusals.damaged() from None

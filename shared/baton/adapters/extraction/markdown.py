@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -14,7 +16,7 @@ from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 _LINES_AT_ONCE = 2_000
 """A longer document is parsed in pieces that begin with headings: parsed, a text takes many times its own memory."""
 _MOST_LINES = 20_000
-"""Lines of a piece without a heading. Longer ones are read as plain text."""
+"""Lines of a piece without a heading. Longer ones are read as paragraphs of plain text."""
 _HEADING = re.compile(r"#{1,6}\s")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FRONT_MATTER = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)
@@ -36,8 +38,7 @@ def extract(body: bytes) -> ExtractedText:
     if front := _FRONT_MATTER.match(text):
         found = _TITLE.search(front[1])
         title, text = _unquoted(found[1]) if found else None, text[front.end() :]
-    parser = MarkdownIt("commonmark").enable("table")
-    blocks = [block for piece in _pieces(text.split("\n")) for block in _blocks(parser, piece)]
+    blocks = list(_blocks(text))
     if title is None:
         title = next((block.text for block in blocks if block.level == 1), None)
     return ExtractedText(tuple(blocks), title)
@@ -47,7 +48,27 @@ def _unquoted(value: str) -> str | None:
     return value.strip().strip("\"'").strip() or None
 
 
-def _pieces(lines: list[str]) -> Iterator[list[str]]:
+def _blocks(text: str) -> Iterator[TextBlock]:
+    """Yield the blocks of a text, each with the white space before it.
+
+    What the parser makes nothing of is kept as paragraphs: rulers, the addresses that links refer to, long pieces.
+    """
+    lines = text.split("\n")
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    parser = MarkdownIt("commonmark").enable("table")
+    end = 0
+    for first_line, piece in _pieces(lines):
+        for block, line in _parsed(parser, piece):
+            start = text.index(block.verbatim, starts[first_line + line])
+            between = text[end:start]
+            yield from paragraphs(between)
+            yield replace(block, space=between[len(between.rstrip()) :])
+            end = start + len(block.verbatim)
+    yield from paragraphs(text[end:])
+
+
+def _pieces(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield pieces that are parsed by themselves, with the number of lines before each."""
     start, fence = 0, ""
     for number, line in enumerate(lines):
         if found := _FENCE.match(line):
@@ -56,14 +77,14 @@ def _pieces(lines: list[str]) -> Iterator[list[str]]:
             elif line.strip().startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
         elif not fence and number - start >= _LINES_AT_ONCE and _HEADING.match(line):
-            yield lines[start:number]
+            yield start, lines[start:number]
             start = number
-    yield lines[start:]
+    yield start, lines[start:]
 
 
-def _blocks(parser: MarkdownIt, lines: list[str]) -> Iterator[TextBlock]:
+def _parsed(parser: MarkdownIt, lines: list[str]) -> Iterator[tuple[TextBlock, int]]:
+    """Yield the blocks of a piece, and the number of lines before each."""
     if len(lines) > _MOST_LINES:
-        yield from paragraphs("\n".join(lines))
         return
     tokens = parser.parse("\n".join(lines))
     for place, token in enumerate(tokens):
@@ -72,15 +93,14 @@ def _blocks(parser: MarkdownIt, lines: list[str]) -> Iterator[TextBlock]:
         is_item = token.type == "list_item_open" and token.level == 1
         if token.level > 0 and not is_item:
             continue
-        if token.type == "heading_open":
-            text = tokens[place + 1].content.strip()
-            if text:
-                yield TextBlock(BlockKind.HEADING, text, level=int(token.tag[1]))
+        source, line = _source(token, lines), token.map[0]
+        if not source:
             continue
-        kind = BlockKind.LIST_ITEM if is_item else _KINDS.get(token.type)
-        text = _source(token, lines) if kind is not None else ""
-        if kind is not None and text:
-            yield TextBlock(kind, text)
+        if token.type == "heading_open":
+            if text := tokens[place + 1].content.strip():
+                yield TextBlock(BlockKind.HEADING, text, level=int(token.tag[1]), source=source), line
+        elif (kind := BlockKind.LIST_ITEM if is_item else _KINDS.get(token.type)) is not None:
+            yield TextBlock(kind, source), line
 
 
 def _source(token: Token, lines: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 from baton.adapters.extraction import refusals
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
@@ -20,6 +21,8 @@ _LEGACY = "cp1252"
 _FOREIGN = 0.25
 """The share of other bytes from which on a text is taken to be in another script, whose encoding is guessed."""
 _SAMPLE = 64 * 1024
+_PARAGRAPH = re.compile(r"\S.*(?:\n.*\S.*)*")
+"""Lines without a blank one between them."""
 _NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 """Encodings of Python that no page is in. A page may declare them: one takes time by the square of its length."""
 
@@ -40,13 +43,10 @@ def extract(body: bytes) -> ExtractedText:
 def paragraphs(text: str) -> list[TextBlock]:
     """Return the paragraphs of a text, verbatim."""
     found: list[TextBlock] = []
-    lines: list[str] = []
-    for line in [*text.split("\n"), ""]:
-        if line.strip():
-            lines.append(line)
-        elif lines:
-            found.append(TextBlock(BlockKind.PARAGRAPH, "\n".join(lines).strip()))
-            lines = []
+    end = 0
+    for match in _PARAGRAPH.finditer(text):
+        found.append(TextBlock(BlockKind.PARAGRAPH, match[0].rstrip(), space=text[end : match.start()]))
+        end = match.start() + len(found[-1].text)
     return found
 
 

@@ -6,63 +6,72 @@ from baton.domain.errors import DocumentUnreadable
 
 
 def empty() -> DocumentUnreadable:
-    return DocumentUnreadable("document_empty", "The file has no content. Upload one that has.")
+    return DocumentUnreadable(reason="document_empty", detail="The file has no content. Upload one that has.")
 
 
 def without_text() -> DocumentUnreadable:
     return DocumentUnreadable(
-        "document_without_text",
-        "The document has no text that could be read, perhaps because it was scanned. Upload one with a text layer.",
+        reason="document_without_text",
+        detail="The document has no text that could be read, perhaps because it was scanned. "
+        "Upload one with a text layer.",
     )
 
 
 def encrypted() -> DocumentUnreadable:
     return DocumentUnreadable(
-        "document_encrypted", "The document is protected with a password. Remove the protection and upload it again."
+        reason="document_encrypted",
+        detail="The document is protected with a password. Remove the protection and upload it again.",
     )
 
 
 def damaged() -> DocumentUnreadable:
     return DocumentUnreadable(
-        "document_damaged", "The document is damaged or incomplete. Save it anew and upload it again."
+        reason="document_damaged", detail="The document is damaged or incomplete. Save it anew and upload it again."
     )
 
 
 def mislabelled(announced: str, found: str) -> DocumentUnreadable:
     return DocumentUnreadable(
-        "document_mislabelled",
-        f"The content is not {announced} but {found}. Upload it with the content type that it has.",
+        reason="document_mislabelled",
+        detail=f"The content is not {announced} but {found}. Upload it with the content type that it has.",
     )
 
 
 def unsupported(content_type: str) -> DocumentUnreadable:
     return DocumentUnreadable(
-        "document_unsupported",
-        f"{content_type} is no format that is read. PDF, DOCX, PPTX, XLSX, HTML, Markdown, text and CSV are.",
+        reason="document_unsupported",
+        detail=f"{content_type} is no format that is read. PDF, DOCX, PPTX, XLSX, HTML, Markdown, text and CSV are.",
     )
 
 
 def with_macros() -> DocumentUnreadable:
     return DocumentUnreadable(
-        "document_macros", "Documents with macros are not accepted. Save it without macros and upload it again."
+        reason="document_macros",
+        detail="Documents with macros are not accepted. Save it without macros and upload it again.",
     )
 
 
 def bomb() -> DocumentUnreadable:
     return DocumentUnreadable(
-        "document_too_large_unpacked", "The document is too large when it is unpacked. Divide it into several."
+        reason="document_too_large_unpacked",
+        detail="The document is too large when it is unpacked. Divide it into several.",
     )
 
 
 def too_long() -> DocumentUnreadable:
-    return DocumentUnreadable("document_too_long", "The document has too much text. Divide it into several.")
+    return DocumentUnreadable(
+        reason="document_too_long", detail="The document has too much text. Divide it into several."
+    )
 
 
 def unsafe() -> DocumentUnreadable:
     return DocumentUnreadable(
-        "document_unsafe", "The document defines entities, which are not read. Save it anew and upload it again."
+        reason="document_unsafe",
+        detail="The document defines entities, which are not read. Save it anew and upload it again.",
     )
 
 
 def too_deep() -> DocumentUnreadable:
-    return DocumentUnreadable("document_too_deep", "The elements of the document are nested too deeply to be read.")
+    return DocumentUnreadable(
+        reason="document_too_deep", detail="The elements of the document are nested too deeply to be read."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
@@ -43,7 +44,7 @@ from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.envelope import Call, CallRefused, RequestId, dumped, parse_call, result
 from baton.api.a2a.errors import a2a_error
 from baton.api.a2a.handler import A2AHandler
-from baton.domain.content import field_path
+from baton.domain.content import MAX_PARTS, field_path
 from baton.domain.errors import BatonError, MessageTooLarge
 from baton.domain.metrics import Metric, count
 
@@ -108,6 +109,9 @@ OLDER: Mapping[str, tuple[str, type[BaseModel], Callable[[Any], Any]]] = {
 STREAMS = ("SendStreamingMessage", "SubscribeToTask")
 INTERRUPTED = (v03.TaskState.input_required, v03.TaskState.auth_required)
 
+LARGE = 32_768
+"""Bytes of a body from which on it is converted in a thread: other streams of the process must not wait for it."""
+
 logger = Logger(child=True)
 _handler = A2AHandler()
 
@@ -118,7 +122,8 @@ async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[st
     try:
         call = parse_call(body)
         _check_version(version)
-        method, params, is_older = _parsed(call)
+        parsed = asyncio.to_thread(_parsed, call) if len(body) > LARGE else None
+        method, params, is_older = await parsed if parsed is not None else _parsed(call)
         if method in STREAMS:
             events = _STREAMS[method](params, caller.context())
             if not is_older:
@@ -144,6 +149,7 @@ def _parsed(call: Call) -> tuple[str, Any, bool]:
 
     Raises ``MethodNotFoundError`` and ``InvalidParamsError``.
     """
+    _check_parts(call.params, is_older=call.method not in CURRENT)
     if call.method in CURRENT:
         if not isinstance(call.params, dict):
             raise InvalidParamsError("params must be an object.")
@@ -156,7 +162,6 @@ def _parsed(call: Call) -> tuple[str, Any, bool]:
     method, model, convert = OLDER[call.method]
     if call.method != "agent/getAuthenticatedExtendedCard" and not isinstance(call.params, dict):
         raise InvalidParamsError("params must be an object.")
-    _check_kinds(call.params)
     try:
         request = model.model_validate(
             {"jsonrpc": "2.0", "id": call.id or 0, "method": call.method, "params": call.params}
@@ -183,11 +188,18 @@ def _configure(params: SendMessageRequest, given: v03.MessageSendConfiguration |
         params.configuration.history_length = given.history_length
 
 
-def _check_kinds(params: Any) -> None:
-    """Raise ``InvalidParamsError`` for parts whose ``kind`` is missing or unknown: the models would guess it."""
+def _check_parts(params: Any, *, is_older: bool) -> None:
+    """Check a message's parts before the models read them. Raises ``InvalidParamsError``.
+
+    The models read any number of parts, slowly, and would guess a ``kind`` of 0.3 that is missing or unknown.
+    """
     message = params.get("message") if isinstance(params, dict) else None
     parts = message.get("parts") if isinstance(message, dict) else None
-    for number, part in enumerate(parts if isinstance(parts, list) else ()):
+    if not isinstance(parts, list):
+        return
+    if len(parts) > MAX_PARTS:
+        raise InvalidParamsError(f"params.message.parts must have 1 to {MAX_PARTS} parts.")
+    for number, part in enumerate(parts if is_older else ()):
         if not isinstance(part, dict) or part.get("kind") not in PART_KINDS:
             raise InvalidParamsError(f"params.message.parts[{number}].kind must be text, file or data.")
 
@@ -200,19 +212,21 @@ async def _result(method: str, params: Any, caller: A2ACaller, *, is_older: bool
     if method == "SendMessage":
         sent = await _handler.on_message_send(params, context)
         if is_older:
-            return _dumped(conversions.to_compat_task(sent) if isinstance(sent, Task) else _older_message(sent))
+            return await asyncio.to_thread(_older_sent, sent)
         response = SendMessageResponse(task=sent) if isinstance(sent, Task) else SendMessageResponse(message=sent)
-        return MessageToDict(response)
+        return await asyncio.to_thread(MessageToDict, response)
     if method == "ListTasks":
         return serialize_list_tasks_response(await _handler.on_list_tasks(params, context), params.include_artifacts)
     value = await _METHODS[method](params, context)
     if not is_older:
-        return MessageToDict(value) if value is not None else None
-    return _OLDER_RESULTS[method](value)
+        return await asyncio.to_thread(MessageToDict, value) if value is not None else None
+    return await asyncio.to_thread(_OLDER_RESULTS[method], value)
 
 
-def _older_message(message: Message) -> v03.Message:
-    return conversions.to_compat_message(message)
+def _older_sent(sent: Task | Message) -> Any:
+    if isinstance(sent, Task):
+        return _dumped(conversions.to_compat_task(sent))
+    return _dumped(conversions.to_compat_message(sent))
 
 
 def _dumped(model: BaseModel) -> Any:
@@ -307,7 +321,9 @@ def _error(request_id: RequestId, error: A2AError, *, is_older: bool) -> dict[st
     if not is_older:
         return build_error_response(request_id, error)
     code = JSON_RPC_ERROR_CODE_MAP.get(type(error), -32603)
-    told: dict[str, Any] = {"code": code if code in KNOWN_CODES else -32603, "message": error.message}
+    # Whoever sends the header with a version knows the code of its refusal.
+    is_known = code in KNOWN_CODES or isinstance(error, VersionNotSupportedError)
+    told: dict[str, Any] = {"code": code if is_known else -32603, "message": error.message}
     if error.data is not None:
         told["data"] = error.data
     return {"jsonrpc": "2.0", "id": request_id, "error": told}

@@ -44,7 +44,7 @@ from baton.api.a2a.updates import ENDS, Updates
 from baton.api.a2a.wire import task_of
 from baton.api.runs import TURN_SECONDS
 from baton.domain.a2a_task import MarkStatus, TaskMark, TaskState
-from baton.domain.errors import TokenExpired
+from baton.domain.errors import ThreadUnavailable, TokenExpired
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import LeaseMark, Thread
 from baton.requests.turn_requests import MessageRequest
@@ -168,7 +168,18 @@ class A2AHandler(RequestHandler):
             if current.run_id != stopping:
                 stopping = current.run_id
                 await caller.services.controls.cancel(caller.scope, task.id.thread_id, stopping)
-            await asyncio.sleep(POLL_SECONDS)
+            # The conversation is read again only when something has changed.
+            while loop.time() < until:
+                await asyncio.sleep(POLL_SECONDS)
+                if not await self._is_running(caller, task.id.thread_id, stopping):
+                    break
+
+    async def _is_running(self, caller: A2ACaller, thread_id: str, run_id: str) -> bool:
+        try:
+            thread = await caller.services.store.get_thread(caller.scope, thread_id)
+        except ThreadUnavailable:  # it was deleted meanwhile
+            return False
+        return thread.run is not None and thread.run.run_id == run_id
 
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
@@ -200,6 +211,8 @@ class A2AHandler(RequestHandler):
                 _check_token(caller)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, MAX_POLL_SECONDS)
+                if asyncio.get_running_loop().time() < until and await reader.still_waits(caller.scope, task):
+                    continue
             current = await reader.read(caller.scope, task.id)
             if current is None or asyncio.get_running_loop().time() >= until:
                 return

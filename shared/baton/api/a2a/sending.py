@@ -262,14 +262,27 @@ class Sender:
         loop = asyncio.get_running_loop()
         until = loop.time() + OPENED_SECONDS
         pause = POLL_SECONDS
-        while loop.time() < until:
-            task = await self.reader.read(self._scope, sending.task_id)
-            if task is not None and (task.has_message(sending.message_id) or task.state.is_terminal):
-                return
-            if isinstance(sending.request, AnswerRequest) and task is not None and not task.awaits_answers:
-                return
+        while loop.time() < until and not await self._has_begun(sending):
             await asyncio.sleep(pause)
             pause = min(2 * pause, 0.4)
+
+    async def _has_begun(self, sending: Sending) -> bool:
+        """Return whether the turn is in the store, or will never be."""
+        is_answer = isinstance(sending.request, AnswerRequest)
+        has_thread = sending.task is not None and sending.task.thread is not None
+        queued = self.reader.is_queued
+        # A long conversation is not read again and again.
+        if has_thread and not is_answer and await queued(self._scope, sending.task_id, sending.message_id):
+            return False
+        task = await self.reader.read(self._scope, sending.task_id)
+        if task is None:
+            return False
+        if task.has_message(sending.message_id) or task.state.is_terminal:
+            return True
+        if is_answer:
+            return not task.awaits_answers
+        mark = task.mark
+        return mark is not None and mark.status is MarkStatus.REFUSED and mark.message_id == sending.message_id
 
     async def _mark_answer(self, sending: Sending) -> None:
         """Remember the message of an answer: sent again, it must not become a message of its own."""

@@ -104,6 +104,24 @@ class TaskReader:
         is_waiting = await self._is_waiting(scope, task)
         return _with_state(task, is_waiting=is_waiting)
 
+    async def still_waits(self, scope: Scope, task: A2ATask) -> bool:
+        """Return whether the message that waited when ``task`` was read does so still.
+
+        It reads two items. False may also mean that only reading the task again tells.
+        """
+        if task.thread is None or task.mark is None or task.mark.message_id is None:
+            return False
+        return await self.is_queued(scope, task.id, task.mark.message_id)
+
+    async def is_queued(self, scope: Scope, task_id: TaskId, message_id: str) -> bool:
+        """Return whether a message to a task of an existing thread is the newest that waits in the queue."""
+        turn, mark = await gather_all(
+            self._services.store.get_turn(scope, task_id.thread_id, message_id),
+            self._services.a2a_tasks.get(scope, task_id.thread_id, task_id.root),
+        )
+        is_newest = mark is not None and mark.status is MarkStatus.QUEUED and mark.message_id == message_id
+        return turn is None and is_newest
+
     async def task_of(self, scope: Scope, thread_id: str, message_id: str) -> TaskId | None:
         """Return the task that a stored message was sent to. The caller has checked who owns the thread."""
         turn = await self._services.store.get_turn(scope, thread_id, message_id)

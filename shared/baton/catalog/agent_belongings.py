@@ -1,0 +1,55 @@
+"""What belongs to an agent and would be left behind if it were deleted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton.domain.identity import Scope
+from baton.domain.procedure import ProcedureScope, ProcedureStatus
+from baton.gather_all import gather_all
+from baton.ports.documents import DocumentStore
+from baton.ports.procedures import ProcedureStore
+from baton.ports.sources import SourceStore
+
+PAGE = 100
+MAX_PAGES = 20
+"""Pages of procedures that are looked through: an agent's own are listed among those of all agents."""
+_LIVE = (ProcedureStatus.APPROVED, ProcedureStatus.PENDING)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentBelongings:
+    """Finds out whether an agent has documents, sources or procedures."""
+
+    documents: DocumentStore
+    sources: SourceStore
+    procedures: ProcedureStore
+
+    async def of(self, scope: Scope, agent_id: str) -> list[str]:
+        """Return what has to be deleted before the agent can be, as a list of what the caller has to do."""
+        documents, sources, procedures = await gather_all(
+            self._has_documents(scope, agent_id),
+            self._has_sources(scope, agent_id),
+            self._has_procedures(scope, agent_id),
+        )
+        told = ["delete its sources"] if sources else []
+        told += ["delete its documents"] if documents else []
+        return told + (["retire or reject its procedures"] if procedures else [])
+
+    async def _has_documents(self, scope: Scope, agent_id: str) -> bool:
+        found, _ = await self.documents.of_agent(scope, agent_id, limit=1, cursor=None)
+        return bool(found)
+
+    async def _has_sources(self, scope: Scope, agent_id: str) -> bool:
+        found, _ = await self.sources.of_agent(scope, agent_id, limit=1, cursor=None)
+        return bool(found)
+
+    async def _has_procedures(self, scope: Scope, agent_id: str) -> bool:
+        cursor = None
+        for _ in range(MAX_PAGES):
+            found, cursor = await self.procedures.of_agent(scope, agent_id, _LIVE, limit=PAGE, cursor=cursor)
+            if any(each.scope is ProcedureScope.AGENT for each in found):
+                return True
+            if cursor is None:
+                break
+        return False
