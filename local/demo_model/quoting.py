@@ -59,6 +59,8 @@ def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
             found.append((share + _share(wanted, best.text), best, {**passage, "quote": quote}))
     found.sort(key=lambda each: -each[0])  # of equal ones the one that was ranked higher stays first
     prose = max((match for match, best, _ in found if not best.is_row), default=0.0)
+    if any(best.is_whole for _, best, _ in found):
+        found = [each for each in found if each[1].is_whole]
     kept: list[dict[str, Any]] = []
     for match, best, passage in found:
         is_wanted = match >= CLOSE * found[0][0] and (not best.is_row or match > prose)

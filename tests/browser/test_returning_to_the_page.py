@@ -14,7 +14,7 @@ from ag_ui.core import (
     TextMessageEndEvent,
     TextMessageStartEvent,
 )
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import FilePayload, Locator, Page, expect
 
 from tests.browser.harness import SKILL, SPECIALIST, Harness, Json, state
 
@@ -178,9 +178,8 @@ async def test_nothing_of_the_person_before_is_left_on_the_page(page: Page) -> N
     await expect(page.get_by_role("dialog")).to_contain_text("Ada's alone.")
     await page.keyboard.press("Escape")
     await page.get_by_role("textbox", name="Your message").fill("Ada's draft")
-    await page.get_by_label("Attach images").set_input_files(
-        files=[{"name": "ada.txt", "mimeType": "text/plain", "buffer": b"Ada's file"}]
-    )
+    file: FilePayload = {"name": "ada.txt", "mimeType": "text/plain", "buffer": b"Ada's file"}
+    await page.get_by_label("Attach images").set_input_files(file)
 
     del harness.answers["/v1/threads"]  # not even if the server does not answer
     await page.get_by_text("Be somebody else").click()
