@@ -2,7 +2,8 @@
 
 Baton's documentation is divided, embedded and indexed as the pipeline does it, with the sentence encoder of the local
 cloud. Then it is asked the questions of ``knowledge_questions.yaml``. R@5 is the share of the characters of a
-question's reference passage that the first five items have, on the average of all questions.
+question's reference passage that the first five items have, on the average of all questions. A second table shows what
+a turn would be given, for several shares of the best item's score that an item must have.
 """
 
 from __future__ import annotations
@@ -23,13 +24,19 @@ from typing import cast
 import yaml
 
 from baton.adapters.extraction import markdown
+from baton.adapters.token_counter import TiktokenCounter
 from baton.composition.app import build
 from baton.composition.aws import AwsPorts
+from baton.domain.agent import MemorySettings
 from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.knowledge.chunking import chunks_of
+from baton.knowledge.knowledge_search import MAX_FOUND
+from baton.memory.recall.retrievals import knowledge_item
+from baton.memory.recall.selecting import select
+from baton.memory.recalled import Found, Retrieval
 from baton.ports.documents import DocumentStore
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
@@ -40,8 +47,10 @@ from local.demo_model.sentence_encoder import DIMENSIONS
 ROOT = Path(__file__).parent.parent
 QUESTIONS = Path(__file__).parent / "knowledge_questions.yaml"
 AGENT = "knowledge"
+MEMORY = MemorySettings()
 AT = datetime(2026, 1, 5, tzinfo=UTC)
 ITEMS = (1, 3, 5, 10)
+SHARES = (0.0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +114,7 @@ class Library:
         self._scope = Scope(f"knowledge-{uuid.uuid4().hex[:8]}", "reader")
         ports = _Ports(index, cast("DocumentStore", self._records), self._embedder)
         self._search = build(ports).knowledge_search
+        self._counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
         self.texts: dict[str, str] = {}
         """``plain`` texts by file."""
         self._files: dict[str, str] = {}
@@ -129,15 +139,36 @@ class Library:
     async def covered(self, question: Question) -> tuple[list[float], float | None]:
         """Return the share of the reference that the first items have, for ``ITEMS``, and the best item's cosine."""
         found = (await self._search.search(self._scope, AGENT, question.text, limit=max(ITEMS))).chunks
-        text, covered, shares = self.texts[question.file], set[int](), []
+        covered, shares = set[int](), []
         for place, chunk in enumerate(found, start=1):
-            start = text.find(plain(chunk.text)) if self._files[chunk.citation.document_id] == question.file else -1
-            if start >= 0:
-                end = start + len(plain(chunk.text))
-                covered |= set(range(max(start, question.start), min(end, question.end)))
+            covered |= self._answering(question, chunk.citation.document_id, chunk.text)
             if place in ITEMS:
                 shares.append(100 * len(covered) / (question.end - question.start))
         return shares, max((chunk.cosine or 0.0 for chunk in found), default=None)
+
+    async def injected(self, question: Question) -> list[tuple[float, int, int]]:
+        """Return the share of the reference that a turn is given, its items and their tokens, for ``SHARES``."""
+        found = (await self._search.search(self._scope, AGENT, question.text, limit=MAX_FOUND)).chunks
+        retrieval = Retrieval(tuple(map(knowledge_item, found)), is_asked=True)
+        given = []
+        for share in SHARES:
+            chosen = select(
+                Found(question.text, knowledge=retrieval), MEMORY, self._counter, today=AT.date(), least_share=share
+            ).knowledge
+            covered = set[int]()
+            for item in chosen.included:
+                covered |= self._answering(question, item.source.document_id if item.source else None, item.text)
+            part = 100 * len(covered) / (question.end - question.start)
+            given.append((part, len(chosen.included), chosen.tokens))
+        return given
+
+    def _answering(self, question: Question, document_id: str | None, chunk: str) -> set[int]:
+        """Return the characters of the reference that a chunk has."""
+        text = self.texts[question.file]
+        start = text.find(plain(chunk)) if self._files.get(document_id or "") == question.file else -1
+        if start < 0:
+            return set()
+        return set(range(max(start, question.start), min(start + len(plain(chunk)), question.end)))
 
 
 async def _run(options: argparse.Namespace) -> None:
@@ -152,9 +183,15 @@ async def _run(options: argparse.Namespace) -> None:
             await library.add(name)
         asked = list(questions(library.texts))
         answers = [await library.covered(question) for question in asked]
+        injected = [await library.injected(question) for question in asked]
     print(f"{options.engine or 'embedded index'}; {machine()}\n")
     shares = [[shares[place] for shares, _ in answers] for place in range(len(ITEMS))]
     print(table([f"R@{items}, %" for items in ITEMS], [[statistics.mean(each) for each in shares]]), "\n")
+    rows = [
+        [f"{share:g}", *(statistics.mean(each[place][column] for each in injected) for column in range(3))]
+        for place, share in enumerate(SHARES)
+    ]
+    print(table(["least share of the best score", "reference given, %", "items", "tokens"], rows), "\n")
     lengths: Sequence[int] = sorted(map(len, library.chunks))
     print(f"{len(asked)} questions, {len(library.texts)} documents, {len(lengths)} chunks;")
     print(f"characters of a chunk: median {lengths[len(lengths) // 2]}, at most {lengths[-1]}")

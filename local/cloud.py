@@ -341,7 +341,9 @@ class LocalCloud:
         wanted = self.settings.sweep_seconds
         for schedule in self.stack.schedules:
             invoke = partial(self._invoke, schedule.function)
-            scheduler = Scheduler(schedule, invoke, schedule.seconds if wanted is None else wanted)
+            seconds = schedule.seconds if wanted is None else wanted
+            # What is kept may hold what a process that ended has left undone.
+            scheduler = Scheduler(schedule, invoke, seconds, at_once=self.settings.data_dir is not None)
             self._schedulers[schedule.function] = scheduler
             if schedule.enabled and wanted != 0:
                 self._running.callback(scheduler.stop)

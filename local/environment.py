@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
@@ -78,6 +79,7 @@ def variables(
     merged["OPENAI_API_KEY"] = "offline"
     merged["BATON_AGENTS_DIR"] = str(ROOT / "agents")
     merged["BATON_SEARCH_URL"] = search_url
+    merged["BATON_PIPELINES_SINCE"] = datetime.now(UTC).isoformat()  # executions end with the process
     merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
     chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
     if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:

@@ -38,15 +38,24 @@ def scheduler_event(schedule: ScheduleDefinition, at: datetime) -> Any:
 class Scheduler:
     """Fires one schedule every ``seconds``. A slow function delays the next invocation."""
 
-    def __init__(self, schedule: ScheduleDefinition, invoke: Callable[[Any], Any], seconds: float) -> None:
+    def __init__(
+        self,
+        schedule: ScheduleDefinition,
+        invoke: Callable[[Any], Any],
+        seconds: float,
+        *,
+        at_once: bool = False,
+    ) -> None:
+        """``at_once`` says whether the first invocation is at the start, rather than after one interval."""
         self._schedule = schedule
         self._invoke = invoke
         self._seconds = seconds
+        self._first = 0.0 if at_once else seconds
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"schedule {schedule.name}", daemon=True)
 
     def start(self) -> None:
-        """Start. The first invocation is after one interval."""
+        """Start."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -59,7 +68,9 @@ class Scheduler:
         return self._invoke(scheduler_event(self._schedule, datetime.now(UTC)))
 
     def _run(self) -> None:
-        while not self._stopping.wait(self._seconds):
+        wait = self._first
+        while not self._stopping.wait(wait):
+            wait = self._seconds
             try:
                 self.fire()
             except Exception:

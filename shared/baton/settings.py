@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, Json, SecretStr, model_validator
+from pydantic import AfterValidator, AwareDatetime, Field, Json, SecretStr, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from baton.domain.egress_policy import HOST_ENTRY, EgressPolicy
@@ -187,6 +187,13 @@ class ForgettingWaitSettings(_Settings):
 
     wait_seconds: int = Field(default=ZOMBIE_SECONDS, ge=0, le=86_400, validation_alias="BATON_FORGET_WAIT_SECONDS")
     """Seconds. No worker may live longer, so only the local cloud, where none does, may set less than the default."""
+
+
+class PipelineSettings(_Settings):
+    """The engine of the state machines."""
+
+    since: AwareDatetime | None = Field(default=None, validation_alias="BATON_PIPELINES_SINCE")
+    """When it began. Only the local cloud sets it, whose executions end with its process."""
 
 
 class ModelSettings(_Settings):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from baton.adapters.pii.in_process import InProcessPiiDetector
@@ -120,6 +120,7 @@ class FakePorts:
     forgettings: Forgettings = field(default_factory=FakeForgettings)
     retentions: Retentions = field(default_factory=FakeRetentions)
     forget_wait_seconds: float = 960.0
+    pipelines_since: datetime | None = None
     lease_times: LeaseTimes = USUAL_TIMES
     catalog: AgentCatalog = field(default_factory=FakeAgentCatalog)
     agent_definitions: AgentDefinitions = field(default_factory=FakeAgentDefinitions)

@@ -164,7 +164,9 @@ class App:
         """Starts the pipeline that ingests documents."""
         from baton.knowledge.ingestion_starts import IngestionStarts
 
-        return IngestionStarts(self.document_records, self.ports.ingestions, self.ports.clock)
+        return IngestionStarts(
+            self.document_records, self.ports.ingestions, self.ports.clock, self.ports.pipelines_since
+        )
 
     @cached_property
     def ingestion(self) -> Ingestion:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from baton.composition.aws_agents import AgentPorts
 
 if TYPE_CHECKING:
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from baton.adapters.deferred_embedder import DeferredEmbedder
     from baton.adapters.opensearch.definitions import Layout
@@ -242,6 +242,12 @@ class AwsPorts(AgentPorts):
         return ForgettingWaitSettings().wait_seconds
 
     # Ingestion
+
+    @cached_property
+    def pipelines_since(self) -> datetime | None:
+        from baton.settings import PipelineSettings
+
+        return PipelineSettings().since
 
     @cached_property
     def ingestions(self) -> Ingestions:

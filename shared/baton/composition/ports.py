@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from baton.domain.inspection_policy import InspectionPolicy
     from baton.domain.lease_times import LeaseTimes
@@ -246,6 +246,11 @@ class Ports(Protocol):
         ...
 
     # Ingestion
+
+    @property
+    def pipelines_since(self) -> datetime | None:
+        """When the engine of the pipelines began, if what ran in it before has ended."""
+        ...
 
     @property
     def ingestions(self) -> Ingestions:

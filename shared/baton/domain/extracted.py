@@ -52,6 +52,16 @@ class ExtractedText:
 
 
 @dataclass(frozen=True, slots=True)
+class ChunkPart:
+    """A part of a chunk that stands below the same headings, on the same page."""
+
+    start: int
+    """Where it begins in the chunk's text. It ends where the next one begins."""
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """A piece of a document that is found and cited as a whole."""
 
@@ -65,6 +75,8 @@ class Chunk:
     last_page: int | None = None
     table_header: str | None = None
     """The first row of the table that the text continues, if it begins inside one. It is searched with the text."""
+    parts: tuple[ChunkPart, ...] = ()
+    """Its parts in their order, if it crosses a heading or a page."""
 
     @property
     def section(self) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 from baton.domain.document import Document, DocumentVersion, chunk_source_id
 from baton.domain.extracted import Chunk
 from baton.domain.search import IndexDocument, IndexedText, Vector
+from baton.knowledge.chunk_places import PLACES, stored_places
 from baton.knowledge.passages import MAX_PASSAGES, passages_of
 
 CHUNK = "chunk"
@@ -61,7 +62,7 @@ def chunk_documents(
 def _views(title: str, chunk: Chunk) -> dict[str, str]:
     """Return the searched texts of a chunk by view."""
     head = [
-        " > ".join([title[:MAX_TITLE], *_below(title, chunk)]),
+        " > ".join([title[:MAX_TITLE], *_below(title, chunk.headings)]),
         *([chunk.table_header] if chunk.table_header else ()),
     ]
     texts = {CHUNK: chunk.text} | dict(zip(PASSAGES, passages_of(chunk.text), strict=False))
@@ -73,22 +74,27 @@ def _embedded(views: Mapping[str, str]) -> Mapping[str, str]:
     return {name: text for name, text in views.items() if name != CHUNK} or views
 
 
-def _below(title: str, chunk: Chunk) -> Sequence[str]:
-    """Return the headings above a chunk, without the first one if it repeats the document's title."""
-    repeats = chunk.headings and chunk.headings[0].casefold() == title.casefold()
-    return chunk.headings[1:] if repeats else chunk.headings
+def _below(title: str, headings: Sequence[str]) -> Sequence[str]:
+    """Return the headings above a text, without the first one if it repeats the document's title."""
+    repeats = headings and headings[0].casefold() == title.casefold()
+    return headings[1:] if repeats else headings
 
 
 def _fields(document: Document, version: DocumentVersion, chunk: Chunk) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "text": chunk.text,
         "title": document.title,
-        "section": " > ".join(_below(document.title, chunk)) or None,
+        "section": _section(document.title, chunk.headings),
         "first_page": chunk.first_page,
         "last_page": chunk.last_page,
         "url": document.url,
         "document_id": document.id,
         "version": version.number,
         "ordinal": chunk.ordinal,
+        PLACES: stored_places(chunk.parts, lambda headings: _section(document.title, headings)) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _section(title: str, headings: Sequence[str]) -> str | None:
+    return " > ".join(_below(title, headings)) or None

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from baton.domain.extracted import Chunk, ExtractedText
+from baton.domain.extracted import Chunk, ChunkPart, ExtractedText
 from baton.knowledge.text_units import MAX_UNIT, MIN_UNIT, Border, Unit, units_of
 
 MIN_CHUNK = 800
@@ -96,11 +96,25 @@ def _chunk(ordinal: int, units: Sequence[Unit]) -> Chunk:
     for unit in units:
         characters[unit.headings] += len(unit.text)
     headings = max(characters, key=lambda path: characters[path]) if characters else ()
+    stripped = text.lstrip("\r\n")
     return Chunk(
         ordinal,
-        text.rstrip().lstrip("\r\n"),
+        stripped.rstrip(),
         headings,
         min(pages, default=None),
         max(pages, default=None),
         units[0].table_header,
+        _parts(units, len(text) - len(stripped)),
     )
+
+
+def _parts(units: Sequence[Unit], stripped: int) -> tuple[ChunkPart, ...]:
+    """Return the parts of a chunk, without ``stripped`` characters at its beginning; none if it is of one piece."""
+    parts: list[ChunkPart] = []
+    end = -stripped
+    for index, unit in enumerate(units):
+        start = end + (len(unit.separator) if index else 0)
+        end = start + len(unit.text)
+        if not parts or (parts[-1].headings, parts[-1].page) != (unit.headings, unit.page):
+            parts.append(ChunkPart(max(0, start), unit.headings, unit.page))
+    return tuple(parts) if len(parts) > 1 else ()

@@ -31,6 +31,8 @@ class IngestionStarts:
     records: DocumentRecords
     ingestions: Ingestions
     clock: Clock
+    since: datetime | None = None
+    """When the engine of the pipelines began, if what ran in it before has ended with it. None if it never ends."""
 
     async def uploaded(self, key: str) -> DocumentRef | None:
         """Start the pipeline for the content that was stored under ``key``; do nothing for another object."""
@@ -48,7 +50,7 @@ class IngestionStarts:
         """
         loop = asyncio.get_running_loop()
         deadline, started = loop.time() + seconds, 0
-        async for ref in self.records.documents.due(self.clock.now()):
+        async for ref in self.records.documents.due(self._due_before()):
             if loop.time() >= deadline:
                 count(Metric.SWEEPS_UNFINISHED)
                 break
@@ -65,10 +67,11 @@ class IngestionStarts:
         def looked_at(document: Document) -> Document | None:
             nonlocal starts
             now = self.clock.now()
-            if document.check_at is None or document.check_at > now:
+            is_dead = self._is_dead(document)
+            if document.check_at is None or (document.check_at > now and not is_dead):
                 return None  # another sweep was faster
             progressed = _alive_until(document)
-            starts = progressed <= now
+            starts = is_dead or progressed <= now
             return _again(document, now) if starts else replace(document, check_at=progressed)
 
         document = await self.records.change(ref, looked_at)
@@ -77,6 +80,17 @@ class IngestionStarts:
         newest = replace(ref, version=document.latest.number)
         await self.ingestions.start(newest, attempt=document.attempt, created_at=document.created_at)
         return True
+
+    def _due_before(self) -> datetime:
+        """Return until when documents must be due to be looked at: with all that an engine that ended left behind."""
+        now = self.clock.now()
+        return now if self.since is None else max(now, self.since + STEP_WAIT)
+
+    def _is_dead(self, document: Document) -> bool:
+        """Return whether what worked on a document has ended with its engine, and was not started again since."""
+        if self.since is None or document.check_at is None:
+            return False
+        return document.updated_at < self.since and document.check_at < self.since + STEP_WAIT
 
 
 def _alive_until(document: Document) -> datetime:

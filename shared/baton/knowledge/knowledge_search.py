@@ -26,6 +26,7 @@ from baton.domain.search import (
     Vector,
 )
 from baton.knowledge.chunk_documents import CHUNK, PASSAGES
+from baton.knowledge.chunk_places import place_of
 from baton.knowledge.near_duplicates import without_near_duplicates
 from baton.knowledge.passages import passages_of
 from baton.ports.documents import DocumentStore
@@ -108,7 +109,7 @@ class KnowledgeSearch:
             return ()
         records = await self._records(scope, agent_id, ranked)
         usable = [
-            self._found(each, records[document_id], passages.get(each.document.id))
+            self._found(each, records[document_id], passages.get(each.document.id), query)
             for each in ranked
             if (document_id := _usable(scope, agent_id, each, records)) is not None
         ]
@@ -138,9 +139,9 @@ class KnowledgeSearch:
         ids = dict.fromkeys(_place(each)[0] for each in ranked)
         return await self.documents.get_many(scope, agent_id, list(ids)[:MAX_CHECKED])
 
-    def _found(self, ranked: Ranked, record: Document, passage: int | None) -> FoundChunk:
+    def _found(self, ranked: Ranked, record: Document, passage: int | None, query: str) -> FoundChunk:
         chunk = ranked.document
-        fields = chunk.fields
+        place = place_of(_text(ranked), chunk.fields, passage, query[:MAX_QUERY])
         return FoundChunk(
             text=_text(ranked),
             citation=Citation(
@@ -149,9 +150,9 @@ class KnowledgeSearch:
                 agent_id=record.agent_id,
                 version=_place(ranked)[1],
                 chunk_id=chunk.id,
-                section=fields.get("section"),
-                first_page=fields.get("first_page"),
-                last_page=fields.get("last_page"),
+                section=place.section,
+                first_page=place.first_page,
+                last_page=place.last_page,
                 url=record.url,
             ),
             at=chunk.at,

@@ -50,6 +50,15 @@ def test_a_schedule_fires_again_and_again_also_after_a_failure() -> None:
     scheduler.stop()
 
 
+def test_a_schedule_may_fire_at_the_start_instead_of_after_one_interval() -> None:
+    events: queue.Queue[Any] = queue.Queue()
+    scheduler = Scheduler(SCHEDULE, events.put, 3_600, at_once=True)
+    scheduler.start()
+    assert events.get(timeout=10)["id"]
+    scheduler.stop()
+    assert events.empty()
+
+
 def test_a_schedule_may_have_an_input_of_its_own() -> None:
     scheduler = Scheduler(ScheduleDefinition("Sweep", "SweeperFunction", 60, {"a": 1}, enabled=True), dict, 60)
     assert scheduler.fire() == {"a": 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from baton.composition.app import App, build
@@ -80,8 +80,8 @@ class Pipeline:
             self.documents.after_write = self.writes.after
         self.use(self.documents, self.files, self.index)
 
-    def use(self, documents: Any, files: Any, index: Any) -> None:
-        """Work with these stores."""
+    def use(self, documents: Any, files: Any, index: Any, *, since: datetime | None = None) -> None:
+        """Work with these stores, and with an engine of executions that began ``since``."""
         self.documents, self.files, self.index = documents, files, index
         self.app: App = build(
             FakePorts.over(
@@ -91,6 +91,7 @@ class Pipeline:
                 search=index,
                 embedder=self.embedder,
                 ingestions=self.ingestions,
+                pipelines_since=since,
             )
         )
 

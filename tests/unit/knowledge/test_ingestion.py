@@ -450,6 +450,42 @@ async def test_a_run_with_progress_is_left_alone(pipeline: Pipeline) -> None:
     assert document.check_at == document.updated_at + STEP_WAIT
 
 
+async def test_what_an_engine_of_executions_left_when_it_ended_is_started_again_at_once_and_once(
+    pipeline: Pipeline,
+) -> None:
+    ref = await pipeline.create(1)
+    await pipeline.upload(ref, text_of(3, "Bolts"))
+    checked = await pipeline.step(ref, "check")
+    lost = await pipeline.create(2)
+    await pipeline.upload(lost, text_of(1, "Nuts"))
+    gone = await pipeline.create(3)
+    await pipeline.delete(gone)
+    pipeline.clock.advance(60)
+    pipeline.use(pipeline.documents, pipeline.files, pipeline.index, since=pipeline.clock.now())
+    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 3
+    assert {started.document_id for started, _ in pipeline.ingestions.started} == {
+        each.document_id for each in (ref, lost, gone)
+    }
+    pipeline.clock.advance(60)
+    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 0
+    await pipeline.step(ref, "extract", format=checked["format"], part=[1, 2], index=0, count=2)
+    pipeline.clock.advance(STEP_WAIT.total_seconds() - 60)
+    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 2
+    await pipeline.run(ref)
+    document = await pipeline.get(ref)
+    assert document is not None
+    assert document.active is not None
+
+
+async def test_documents_that_began_after_their_engine_wait_as_ever(pipeline: Pipeline) -> None:
+    pipeline.use(pipeline.documents, pipeline.files, pipeline.index, since=pipeline.clock.now())
+    ref = await pipeline.create()
+    await pipeline.upload(ref, text_of(3, "Bolts"))
+    await pipeline.step(ref, "check")
+    pipeline.clock.advance(STEP_WAIT.total_seconds() - 60)
+    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 0
+
+
 async def test_a_removal_that_stopped_is_started_again_however_often(pipeline: Pipeline) -> None:
     ref = await pipeline.create()
     await pipeline.upload(ref, text_of(1, "Bolts"))

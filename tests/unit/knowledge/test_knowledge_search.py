@@ -9,7 +9,7 @@ import pytest
 from baton.composition.app import build
 from baton.domain.document import Document
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
-from baton.domain.extracted import Chunk
+from baton.domain.extracted import Chunk, ChunkPart
 from baton.domain.identity import Scope
 from tests.contracts.knowledge import KnowledgeContract
 from tests.fakes.documents import FakeDocuments
@@ -73,6 +73,29 @@ async def test_a_chunk_is_found_with_its_place_in_the_document(library: Library)
     assert (citation.url, citation.chunk_id) == ("https://a.example/h", "document-0@1#2")
     assert found.text == chunk.text
     assert found.cosine is not None
+
+
+CROSSING = "The pump is started by hand, says the first chapter.\n\nValves\n\nValves close themselves in winter."
+CROSSES = Chunk(
+    0,
+    CROSSING,
+    ("Valves",),
+    57,
+    58,
+    None,
+    (ChunkPart(0, ("Pumps",), 57), ChunkPart(CROSSING.index("Valves"), ("Valves",), 58)),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "section", "pages"), [(QUESTION, "Pumps", "57"), ("Which valves close in winter?", "Valves", "58")]
+)
+async def test_a_chunk_that_crosses_a_heading_is_cited_with_the_place_of_what_was_asked(
+    library: Library, query: str, section: str, pages: str
+) -> None:
+    await learn(library, ADA, "knowledge", CROSSING, chunk=CROSSES)
+    [found] = (await library.knowledge.search(ADA, "knowledge", query, limit=5)).chunks
+    assert (found.citation.section, found.citation.pages) == (section, pages)
 
 
 async def test_records_are_read_once_and_only_if_something_was_found(library: Library) -> None:

@@ -353,3 +353,40 @@ def test_a_procedure_that_is_too_long_is_left_out() -> None:
 
 def test_a_specialist_follows_no_procedures() -> None:
     assert followed(ProcedureMatch(procedure("a"), "do a"), follows=False).prompts == ()
+
+
+# Knowledge far below the best
+
+
+def chunk(name: str, text: str, score: float, cosine: float = 0.6) -> FoundItem:
+    return FoundItem(name, "chunk", "Handbook", text, MARCH, score, cosine=cosine)
+
+
+def known(*found: FoundItem) -> dict[str, str | None]:
+    recalled = chosen(Found("How is the pump started?", knowledge=Retrieval(found, is_asked=True)))
+    return {item.id: item.reason for item in recalled.knowledge.items}
+
+
+def test_knowledge_far_below_the_best_is_left_out_and_told_with_the_reason() -> None:
+    found = chunk("a", "By hand.", 0.8), chunk("b", "With lever 4.", 0.4), chunk("c", "Boats are green.", 0.399)
+    assert known(*found) == {"a": None, "b": None, "c": "far below the best: 0.399 < 0.5 of 0.800"}
+
+
+def test_the_best_that_others_are_compared_with_is_relevant_itself() -> None:
+    reasons = known(chunk("a", "By hand.", 1.0, cosine=0.01), chunk("b", "With lever 4.", 0.1))
+    assert reasons["a"] is not None
+    assert reasons["b"] is None
+
+
+def test_snippets_far_below_the_best_are_kept() -> None:
+    found = recalled(episode("a", "My cat is Miso.", score=1.0), episode("b", "Dogs are nice.", score=0.1))
+    assert reasons(found) == {"a": None, "b": None}
+
+
+@given(everything_found)
+def test_what_is_left_out_as_far_below_the_best_has_less_than_the_worst_that_is_told(found: Found) -> None:
+    items = chosen(found).knowledge.items
+    told = [item.score or 0.0 for item in items if item.reason is None]
+    for item in items:
+        if (item.reason or "").startswith("far below the best"):
+            assert (item.score or 0.0) < min(told, default=1.0)

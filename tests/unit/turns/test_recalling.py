@@ -13,7 +13,7 @@ import pytest
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
-from baton.domain.extracted import Chunk
+from baton.domain.extracted import Chunk, ChunkPart
 from baton.domain.identity import Scope
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.domain.procedure_set import ProcedureSet, TriggeredProcedure
@@ -274,6 +274,18 @@ async def test_an_answer_names_the_chunks_that_it_was_given() -> None:
         "chunk": "document-0@1#2",
         "url": "https://a.example/h",
     }
+
+
+async def test_the_prompt_the_sources_and_the_record_name_the_same_place_of_a_chunk_that_crosses_a_heading() -> None:
+    harness = Harness(recalls=True)
+    text = f"{PUMP.text}\n\nCows\n\nCows sing."
+    parts = (ChunkPart(0, ("Cats",), 57), ChunkPart(text.index("Cows"), ("Cows",), 58))
+    await learn(harness, harness.ada, "assistant", text, chunk=Chunk(0, text, ("Cows",), 57, 58, None, parts))
+    [source] = sources(await harness.say(content=QUESTION))
+    assert (source["section"], source["page"]) == ("Cats", 57)
+    assert 'section "Cats", page 57: ' in told(harness)
+    [item] = (await blocks(harness))["knowledge"]["items"]
+    assert (item["source"]["section"], item["source"]["pages"]) == ("Cats", "57")
 
 
 async def test_a_link_that_is_too_long_for_the_sources_of_an_answer_is_left_out_not_cut() -> None:

@@ -48,6 +48,9 @@ from baton.ports.token_counter import TokenCounter
 MAX_PROCEDURE_TOKENS = 4_000
 """Tokens of a procedure's steps. A larger procedure is left out."""
 
+LEAST_SHARE = 0.5
+"""The share of the best relevant chunk's score that a chunk of a document needs."""
+
 MAX_CHARS = {BlockKind.KNOWLEDGE: MAX_KNOWLEDGE_CHARS, BlockKind.EPISODES: MAX_SNIPPET_CHARS}
 
 _Line = Callable[[FoundItem, str], str]
@@ -115,16 +118,18 @@ def select(
     today: date,
     sent: SentHistory = SentHistory(),
     follows_procedures: bool = True,
+    least_share: float = LEAST_SHARE,
 ) -> Recalled:
     """Choose what a prompt gets of what was found, by the agent's settings.
 
     ``sent`` is the history of that prompt. Knowledge and episodes together have at most ``retrieved_tokens`` tokens,
     their headings and frames included; the items with the best scores come first. Only relevant items are chosen, each
-    text once, at most ``semantic_top_k`` and ``episodic_top_k``. A block lists its items by date, so that the later
-    word stands last; an empty block has no prompt.
+    text once, at most ``semantic_top_k`` and ``episodic_top_k``. Knowledge with less than ``least_share`` of the best
+    one's score is left out: it costs tokens, and would be listed as a source of an answer that owes it nothing. A block
+    lists its items by date, so that the later word stands last; an empty block has no prompt.
     """
     words = frozenset(content_words(found.query)[:MAX_QUERY_WORDS])
-    knowledge = _judged(found.knowledge, memory.semantic_top_k, memory, words, found.query, sent)
+    knowledge = _judged(found.knowledge, memory.semantic_top_k, memory, words, found.query, sent, least_share)
     episodes = _judged(found.episodes, memory.episodic_top_k, memory, words, found.query, sent)
     heads = {BlockKind.KNOWLEDGE: KNOWLEDGE_HEAD, BlockKind.EPISODES: episodes_head(today)}
     lines: dict[BlockKind, _Line] = {BlockKind.KNOWLEDGE: knowledge_line, BlockKind.EPISODES: episode_line}
@@ -146,6 +151,7 @@ def _judged(
     words: frozenset[str],
     query: str,
     sent: SentHistory,
+    least_share: float = 0.0,
 ) -> list[_Judged]:
     """Return all items, best first, with the reasons of those that are left out whatever their tokens."""
     judged = [_Judged(item) for item in sorted(retrieval.items, key=lambda item: (-item.score, item.id))]
@@ -161,6 +167,10 @@ def _judged(
         if each.reason is None and each.item.superseded_by in relevant:
             each.reason = f"superseded by {each.item.superseded_by}"
     _drop_echoes(judged)
+    best = max((each.item.score for each in judged if each.reason is None), default=0.0)
+    for each in judged:
+        if each.reason is None and each.item.score < least_share * best:
+            each.reason = f"far below the best: {each.item.score:.3f} < {least_share:g} of {best:.3f}"
     chosen = [each for each in judged if each.reason is None]
     for each in chosen[top_k:]:
         each.reason = f"beyond the best {top_k}"

@@ -1,0 +1,99 @@
+"""Chunks that cross headings and pages: found parts are cited with their own places."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from baton.domain.document import Document, DocumentVersion, VersionStatus
+from baton.domain.extracted import BlockKind, Chunk, ChunkPart, ExtractedText, TextBlock
+from baton.knowledge.chunk_documents import chunk_documents
+from baton.knowledge.chunk_places import MAX_PLACES, MAX_SECTION, Place, place_of
+from baton.knowledge.chunking import chunks_of
+from tests.harness.remembered import MARCH
+
+VERSION = DocumentVersion(1, VersionStatus.READY, "a.pdf", "application/pdf", 9, "ada", MARCH)
+DOCUMENT = Document("doc_1", "knowledge", "Zephyr", MARCH, MARCH, active=VERSION)
+
+
+def chapter(number: int, text: str) -> list[TextBlock]:
+    heading = TextBlock(BlockKind.HEADING, f"Chapter {number}", number, 1)
+    return [heading, TextBlock(BlockKind.PARAGRAPH, text, number)]
+
+
+MANUAL = ExtractedText(
+    (
+        *chapter(57, "The cryostat is refilled every eleven days. Nobody else may open the valve meanwhile."),
+        *chapter(58, "The mirror is washed in May. " * 30),
+    )
+)
+
+
+def place(chunk: Chunk, passage: int | None, query: str) -> Place:
+    [made] = chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
+    return place_of(chunk.text, made.fields, passage, query)
+
+
+def test_a_chunk_knows_where_each_of_its_parts_stands() -> None:
+    [chunk] = chunks_of([MANUAL])
+    first, second = chunk.parts
+    assert (first.start, first.headings, first.page) == (0, ("Chapter 57",), 57)
+    assert (second.headings, second.page) == (("Chapter 58",), 58)
+    assert chunk.text[second.start :].startswith("Chapter 58")
+
+
+def test_a_chunk_below_one_heading_and_on_one_page_has_no_parts() -> None:
+    [chunk] = chunks_of([ExtractedText(tuple(chapter(3, "The dome is closed at dawn. " * 20)))])
+    assert chunk.parts == ()
+    assert place(chunk, 0, "dome") == Place("Chapter 3", 3, 3)
+
+
+def test_the_parts_follow_one_another_through_the_whole_text() -> None:
+    for chunk in chunks_of([ExtractedText(tuple(b for n in range(60) for b in chapter(n, f"Number {n} is here.")))]):
+        assert chunk.parts[0].start == 0
+        assert all(one.start < two.start for one, two in pairwise(chunk.parts))
+        for part in chunk.parts:
+            assert chunk.text[part.start :].startswith(part.headings[-1])
+
+
+@pytest.mark.parametrize("passage", [None, 0])
+def test_a_fact_before_the_next_heading_is_cited_with_its_own_heading_and_page(passage: int | None) -> None:
+    [chunk] = chunks_of([MANUAL])
+    assert chunk.headings == ("Chapter 58",)
+    question = "How often must the cryostat be refilled?"
+    assert place(chunk, passage, question) == Place("Chapter 57", 57, 57)
+
+
+def test_a_passage_behind_the_heading_is_cited_with_that_heading() -> None:
+    [chunk] = chunks_of([MANUAL])
+    assert place(chunk, 2, "How often must the cryostat be refilled?") == Place("Chapter 58", 58, 58)
+    assert place(chunk, None, "When is the mirror washed?") == Place("Chapter 58", 58, 58)
+
+
+def test_among_parts_without_any_of_the_words_the_longest_of_the_passage_counts() -> None:
+    chunk = Chunk(
+        0, "One. Two, which is longer.", ("B",), 1, 2, None, (ChunkPart(0, ("A",), 1), ChunkPart(5, ("B",), 2))
+    )
+    assert place(chunk, None, "Elephants?") == Place("B", 2, 2)
+
+
+def test_a_chunk_of_too_many_parts_is_cited_as_a_whole() -> None:
+    parts = tuple(ChunkPart(number * 3, (f"H{number}",), number) for number in range(MAX_PLACES + 1))
+    chunk = Chunk(0, "ab " * (MAX_PLACES + 1), ("All",), 0, MAX_PLACES, None, parts)
+    [made] = chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
+    assert "places" not in made.fields
+    assert place(chunk, None, "ab") == Place("All", 0, MAX_PLACES)
+
+
+def test_what_the_index_holds_of_a_part_is_bounded() -> None:
+    chunk = Chunk(0, "One. Two.", (), parts=(ChunkPart(0, ("x" * 900, "In")), ChunkPart(5)))
+    section = place(chunk, None, "one").section
+    assert section is not None
+    assert len(section) == MAX_SECTION
+    assert section.endswith(" > In")
+
+
+def test_chunks_of_an_earlier_release_are_cited_as_a_whole() -> None:
+    fields = {"section": "Pumps", "first_page": 3, "last_page": 4}
+    assert place_of("The pump is started.", fields, None, "pump") == Place("Pumps", 3, 4)
