@@ -114,9 +114,10 @@ class Documentation:
 
         try:
             for agent_id in agents:
+                before = ready
                 await asyncio.gather(*(ingest(agent_id, page) for page in pages))
-                done, of = ready, len(pages) * len(agents)
-                self._progress(f"Baton's documentation: {done} of {of} documents are ready ({agent_id})")
+                count = f"{ready - before} of {len(pages)} documents are ready"
+                self._progress(f"Baton's documentation: {count} for the agent {agent_id}")
             await self._encoder.store([text async for text in self._texts(agents[0], pages)])
         except BatonError as error:
             if not self._stopped.is_set():

@@ -10,6 +10,8 @@ from typing import Any
 from jinja2 import ChainableUndefined, TemplateError, TemplateSyntaxError, Undefined, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from local.demo_model.quoting import mentions, quotes
+
 Render = Callable[[Mapping[str, Any]], Any]
 
 _VALUE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
@@ -99,6 +101,8 @@ def _environment() -> ImmutableSandboxedEnvironment:
     env.tests["saying"] = lambda found, pattern: re.search(pattern, str(found), re.IGNORECASE) is not None
     env.filters["captured"] = captured
     env.filters["core"] = _core
+    env.filters["quotes"] = lambda found, asked: quotes(found or [], str(asked))
+    env.tests["mentioning"] = mentions
     env.tests["overlapping"] = lambda found, core: found in core or core in found
     env.filters["escaped"] = lambda found: re.escape(str(found))
     return env

@@ -4,6 +4,7 @@ import { byId, element, show } from "./elements.js";
 import { contentOf } from "./files.js";
 
 const TALLEST = 200; // pixels
+let drafts = 0; // how many have been sent or taken away
 
 /** Calls `send(content)` for each message; `upload(file, contentType)` makes a part of a file too large to go inside. */
 export function readComposer(send, upload) {
@@ -12,15 +13,15 @@ export function readComposer(send, upload) {
     const text = byId("text").value.trim();
     const files = [...byId("files").files];
     if (!text && !files.length) return;
+    const asked = drafts;
     byId("send").disabled = true;
     try {
       const content = await contentOf(text, files, upload);
-      byId("composer").reset();
-      drawAttached();
-      fitText();
+      if (asked !== drafts) return; // somebody else writes here by now
+      clearComposer();
       send(content);
     } catch (error) {
-      show("problem", error.message);
+      if (asked === drafts) show("problem", error.message);
     } finally {
       byId("send").disabled = false;
       byId("text").focus();
@@ -33,6 +34,14 @@ export function readComposer(send, upload) {
     byId("composer").requestSubmit();
   };
   byId("files").onchange = drawAttached;
+}
+
+/** Takes the text and the files away, also those that are still being read. */
+export function clearComposer() {
+  drafts += 1;
+  byId("composer").reset();
+  drawAttached();
+  fitText();
 }
 
 function drawAttached() {

@@ -10,6 +10,7 @@ import { CHANGES } from "./events.js";
 export class Conversation {
   constructor(threadId) {
     this.threadId = threadId;
+    this.beganWith = null; // the id of the agent that was chosen for it
     this.entries = [];
     this.state = null; // protocol.md "state": activeAgent, workflow, resumable, status
     this.unfinished = []; // workflows to begin with, where nothing was said yet

@@ -1,7 +1,7 @@
 // The demo page: joins the conversation, the connection and what is on the screen.
 
 import { CatchingUp } from "./catching_up.js";
-import { readComposer } from "./composer.js";
+import { clearComposer, readComposer } from "./composer.js";
 import { Connection, fits } from "./connection.js";
 import { Conversation } from "./conversation.js";
 import { byId, element, show } from "./elements.js";
@@ -123,7 +123,8 @@ function watchForSilence() {
 // What the user does
 
 function send(content, messageId = uuid()) {
-  const frame = { action: "message", threadId: conversation.threadId, messageId, content };
+  const { threadId, beganWith } = conversation;
+  const frame = { action: "message", threadId, messageId, content, ...(beganWith && { agentId: beganWith }) };
   show("problem");
   conversation.say(messageId, content);
   rememberTitle(conversation);
@@ -139,11 +140,11 @@ function transmit(frame) {
 }
 
 /** Sends a message that no frame can hold. Its answer comes when the turn has ended. */
-async function post({ threadId, messageId, content }) {
+async function post({ threadId, messageId, content, agentId }) {
   posting.get(messageId)?.abort();
   const request = new AbortController();
   posting.set(messageId, request);
-  const body = { sessionId: threadId, message: content, messageId };
+  const body = { sessionId: threadId, message: content, messageId, agentId };
   try {
     const { messages } = await server.api("POST", "/v1/messages", body, request.signal);
     outbox.done(messageId);
@@ -219,15 +220,18 @@ function sayAgain(mine, run) {
   if (run && run.messageId === messageId && !mine.find(messageId)) mine.say(messageId, content);
 }
 
-async function openConversation(threadId, isNew) {
+/** `agent` is who a new conversation begins with, if not the usual one. */
+async function openConversation(threadId, isNew, agent) {
   sessionStorage.setItem("baton.thread", threadId);
   conversation = new Conversation(threadId);
+  if (agent) Object.assign(conversation, { beganWith: agent.id, state: { activeAgent: { ...agent, isMain: true } } });
   isKnown = false;
   catchingUp.end();
   newsFrom = 0;
   transcript.clear();
   ready();
   show("problem");
+  byId("announce").replaceChildren(); // else it would still tell the answer of another conversation
   menu(false);
   draw(true);
   for (const frame of outbox.messagesTo(threadId)) conversation.say(frame.messageId, frame.content);
@@ -259,7 +263,9 @@ async function offerUnfinished() {
 }
 
 async function listThreads() {
-  const { items } = await server.api("GET", "/v1/threads?limit=30").catch(() => ({ items: [] }));
+  const mine = server;
+  const { items } = await mine.api("GET", "/v1/threads?limit=30").catch(() => ({ items: [] }));
+  if (server !== mine) return; // they are somebody else's by now
   drawThreads(items, conversation.threadId, (threadId) => openConversation(threadId, false));
 }
 
@@ -284,6 +290,16 @@ function start() {
   });
   const kept = sessionStorage.getItem("baton.thread");
   openConversation(kept ?? uuid(), kept === null);
+}
+
+/** Takes away what the person who leaves has said, written and been shown; `openConversation` does the rest. */
+function leaveNothing() {
+  for (const name of ["baton.thread", LAST_SAID]) sessionStorage.removeItem(name);
+  outbox.clear();
+  for (const request of posting.values()) request.abort();
+  posting.clear();
+  clearComposer();
+  byId("threads").replaceChildren();
 }
 
 async function sayWhoAnswers() {
@@ -322,13 +338,12 @@ byId("close").onclick = () => wish(byId("close"), { action: "close" });
 byId("exit").onclick = () => wish(byId("exit"), { action: "exit" });
 byId("new").onclick = () => openConversation(uuid(), true);
 byId("menu").onclick = () => menu(byId("menu").ariaExpanded !== "true");
-byId("agents").onclick = () => showAgents(server);
+byId("agents").onclick = () => showAgents(server, (agent) => openConversation(uuid(), true, agent));
 byId("audit").onclick = () => showAudit(server);
 byId("settings").onsubmit = (event) => {
   event.preventDefault();
   for (const name of Object.keys(WHO)) localStorage.setItem(`baton.${name}`, byId(name).value.trim());
-  sessionStorage.removeItem("baton.thread");
-  outbox.clear();
+  leaveNothing();
   start();
 };
 addEventListener("keydown", (event) => event.key === "Escape" && menu(false));

@@ -1,17 +1,27 @@
 // Two looks behind the scenes, as dialogs: who may be talked to, and what was written down.
 
-import { byId, element } from "./elements.js";
+import { button, byId, element } from "./elements.js";
 import { calmDate } from "./dates.js";
 
-export async function showAgents(server) {
+/** `begin(agent)` is called for the one that a conversation shall begin with. */
+export async function showAgents(server, begin) {
   await panel("Agents", async () => {
     const { items } = await server.api("GET", "/v1/agents");
-    const list = items.map(({ id, name, description, main }) => [
-      element("dt", name, " ", element("code", id), main ? " · conversations begin here" : ""),
-      element("dd", description),
+    const list = items.map((agent) => [
+      element("dt", agent.name, " ", element("code", agent.id), agent.main ? " · conversations begin here" : ""),
+      element("dd", agent.description, ...(agent.main ? [beginning(agent, begin)] : [])),
     ]);
     return element("dl", ...list.flat());
   });
+}
+
+function beginning(agent, begin) {
+  const offer = button("New conversation", () => {
+    byId("panel").close();
+    begin(agent);
+  }, "quiet");
+  offer.ariaLabel = `New conversation with ${agent.name}`;
+  return element("p", offer);
 }
 
 export async function showAudit(server) {
@@ -30,5 +40,7 @@ async function panel(title, content) {
   byId("panel-title").textContent = title;
   byId("panel-body").replaceChildren("…");
   byId("panel").showModal();
-  byId("panel-body").replaceChildren(await content().catch((problem) => element("p", problem.message)));
+  byId("panel").onclose = () => byId("panel-body").replaceChildren();
+  const shown = await content().catch((problem) => element("p", problem.message));
+  if (byId("panel").open) byId("panel-body").replaceChildren(shown);
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ag_ui.core import (
     CustomEvent,
     RunFinishedEvent,
@@ -12,7 +14,7 @@ from ag_ui.core import (
     TextMessageEndEvent,
     TextMessageStartEvent,
 )
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import FilePayload, Locator, Page, expect
 
 from tests.browser.harness import SKILL, SPECIALIST, Harness, Json, state
 
@@ -132,3 +134,76 @@ async def test_a_reload_in_the_middle_of_a_turn_keeps_what_was_said(page: Page) 
     )
     await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
     await expect(said).to_have_count(1)
+
+
+async def test_a_conversation_begins_with_the_agent_that_was_chosen(page: Page) -> None:
+    harness = Harness(page)
+    operator = {"id": "operator", "name": "Operator", "description": "Reports outages.", "main": True}
+    writer = {"id": "writer", "name": "Writer", "description": "Is asked by others.", "main": False}
+    harness.answers["/v1/agents"] = {"items": [operator, writer]}
+    await harness.open()
+    await page.get_by_role("button", name="Agents").click()
+    dialog = page.get_by_role("dialog", name="Agents")
+    await expect(dialog.get_by_role("button", name="New conversation with")).to_have_count(1)
+    await dialog.get_by_role("button", name="New conversation with Operator").click()
+    await expect(dialog).to_be_hidden()
+    await expect(page.locator("#agent")).to_have_text("Operator")
+    assert (await harness.say("Report an outage"))["agentId"] == "operator"
+
+    await page.get_by_role("button", name="New conversation").click()
+    await expect(page.locator("#agent")).to_be_hidden()
+    assert "agentId" not in await harness.say("Something else")
+
+
+async def test_nothing_of_the_person_before_is_left_on_the_page(page: Page) -> None:
+    harness = Harness(page)
+    harness.answers["/v1/threads"] = {
+        "items": [{"id": "t-1", "status": "active", "createdAt": "2026-03-12T10:00:00Z"}],
+        "nextCursor": None,
+    }
+    harness.answers["/v1/agents"] = {
+        "items": [{"id": "a", "name": "Ada's agent", "description": "Ada's alone.", "main": True}]
+    }
+    await harness.open()
+    await expect(page.locator("#threads li")).to_have_count(1)
+    await harness.begin("Ada's question")
+    await harness.play(
+        TextMessageStartEvent(message_id="a-1", role="assistant", name="Assistant"),
+        TextMessageContentEvent(message_id="a-1", delta="Ada's answer"),
+        TextMessageEndEvent(message_id="a-1"),
+    )
+    await harness.end()
+    await expect(page.locator("#announce")).to_have_text("Assistant: Ada's answer")
+    await page.get_by_role("button", name="Agents").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("Ada's alone.")
+    await page.keyboard.press("Escape")
+    await page.get_by_role("textbox", name="Your message").fill("Ada's draft")
+    file: FilePayload = {"name": "ada.txt", "mimeType": "text/plain", "buffer": b"Ada's file"}
+    await page.get_by_label("Attach images").set_input_files(file)
+
+    del harness.answers["/v1/threads"]  # not even if the server does not answer
+    await page.get_by_text("Be somebody else").click()
+    await page.get_by_label("User").fill("grace")
+    await page.get_by_role("button", name="Use these").click()
+
+    await expect(page.locator("#who")).to_have_text("grace of tenant demo")
+    await expect(page.locator("#threads li")).to_have_count(0)
+    await expect(page.locator("#transcript > *")).to_have_count(0)
+    await expect(page.locator("body")).not_to_contain_text(re.compile("Ada's|ada.txt"))
+    await expect(page.get_by_role("textbox", name="Your message")).to_have_value("")
+    assert "Ada's" not in await page.evaluate("JSON.stringify(sessionStorage)")
+
+
+async def test_another_conversation_announces_nothing_of_the_one_before(page: Page) -> None:
+    harness = Harness(page)
+    await harness.open()
+    await harness.begin("One")
+    await harness.play(
+        TextMessageStartEvent(message_id="a-1", role="assistant", name="Assistant"),
+        TextMessageContentEvent(message_id="a-1", delta="Uno"),
+        TextMessageEndEvent(message_id="a-1"),
+    )
+    await harness.end()
+    await expect(page.locator("#announce")).to_have_text("Assistant: Uno")
+    await page.get_by_role("button", name="New conversation").click()
+    await expect(page.locator("#announce")).to_be_empty()

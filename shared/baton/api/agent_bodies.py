@@ -19,6 +19,7 @@ MAX_BODY = 256 * 1024
 """Bytes of a request. A definition may be a quarter of it; the rest is room for how it is written."""
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 _TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,8})"')
+FORMS = "Send one JSON object, encoded as UTF-8; or YAML, with the content type application/yaml."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ async def sent_agent(request: Request) -> SentAgent:
     is_yaml = kind in YAML_TYPES
     values = await off_loop(LARGE, _read_yaml if is_yaml else _read_json, body)
     if not isinstance(values, dict):
-        raise InvalidAgent("The body must be a mapping of fields.") if is_yaml else MalformedJson()
+        raise InvalidAgent("The body must be a mapping of fields.") if is_yaml else MalformedJson(FORMS)
     if is_yaml:
         return SentAgent(values, as_served=False, version=None)
     return _without_what_is_derived(values)
@@ -76,7 +77,7 @@ def _read_json(body: bytes) -> Any:
     try:
         return json.loads(body, parse_constant=_refuse)
     except (ValueError, RecursionError):
-        raise MalformedJson from None
+        raise MalformedJson(FORMS) from None
 
 
 def _read_yaml(body: bytes) -> Any:

@@ -145,7 +145,7 @@ async def test_questions_about_baton_are_answered_from_its_documents_and_cite_th
     await learn(demo.harness, demo.harness.ada, "knowledge", paged.text, title="Handbook", chunk=paged)
     [(name, answer)] = await demo.say("How do I deploy Baton?")
     assert name == MAIN
-    assert answer.startswith("This is what the documentation says:")
+    assert answer.startswith("This is what the documents say:")
     assert "“To deploy Baton, run make deploy: how do I do it?” (Deploy to AWS, Deploy)" in answer
     assert "“How do I deploy Baton? With SAM.” (Handbook, page 3)" in answer
 

@@ -86,7 +86,7 @@ def test_each_page_becomes_a_document_of_both_agents(root: Path) -> None:
         "research: Baton 1",
         "research: Deploy to AWS 1",
     ]
-    assert said[-1] == "Baton's documentation: 4 of 4 documents are ready (research)"
+    assert said[-1] == "Baton's documentation: 2 of 2 documents are ready for the agent research"
 
 
 def test_a_later_run_reads_only_what_has_changed(root: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_page_that_fails_does_not_stop_the_others(root: Path) -> None:
     ports = Ports()
     ports.document_files.broken = ("Baton",)
     _, said = run(ports, root)
-    assert said[-1] == "Baton's documentation: 2 of 4 documents are ready (research)"
+    assert said[-1] == "Baton's documentation: 1 of 2 documents are ready for the agent research"
     ports.document_files.broken = ()
     assert run(ports, root)[0] == ["knowledge: Baton 2", "research: Baton 2"]
 

@@ -1,0 +1,174 @@
+"""What of retrieved passages answers a question: whole sentences in which its words occur, the best passage first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MAX_QUOTES = 3
+MAX_CHARS = 400
+"""Characters of a quote."""
+CLEAR = 0.5
+"""The share of a question's words that a passage has if it says something about the question."""
+CLOSE = 0.75
+"""The share of the best passage's match that others need to be quoted beside it."""
+SMALL_WORDS = frozenset(
+    """
+    a about after all also am an and any are as at be been before being best but by can could did do does for from get
+    give had has have he her his how i if in into is it its list many may me more most much must my need of often on or
+    our please practice practices shall she should show so tell than that the their them there they this to us use was
+    we were what when where which who whom whose why will with would you your explain
+    aber als am an auch auf aus bei bin bis bitte da das dass dein dem den der des die du ein eine einem einen einer
+    eines er es für gibt hat habe haben ich ihr im in ist ja kann kannst können man mein mich mir mit muss müssen nach
+    nicht noch oder oft sein sich sie sind so soll und uns unser vom von vor wann war warum was welche welchem welchen
+    welcher welches wem wen wenn wer wie wieso viel viele wird wir wo woher wohin wozu zu zum zur über
+    """.split()  # noqa: SIM905
+)
+"""Words of English and German that say nothing about what is asked."""
+_ENDINGS = frozenset(["s", "es", "d", "ed", "ing", "n", "en", "e", "er", "r", "ly", "ment", "ung"])
+_FENCE = re.compile(r"^ {0,3}```+[ \t]*(\w*).*$", re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\n]*(?:\)|\Z)|\[[^\]\n]*\])")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[”\"')\]]*\s+(?=[\"“(`*\[]*[A-ZÄÖÜ0-9])")
+_ENDED = re.compile(r"[.!?:][”\"')\]*`]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A sentence, an item of a list, or a row of a table with the names of its columns."""
+
+    text: str
+    is_whole: bool
+    is_row: bool = False
+
+
+def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
+    """The passages among what is recalled that are about the question, each with its ``quote``; the best one first."""
+    wanted = _words(question)
+    found = []
+    for passage in recalled:
+        if not wanted or not isinstance(passage, dict) or passage.get("kind") != "chunk":
+            continue
+        text, source, section = (str(passage.get(name) or "") for name in ("text", "source", "section"))
+        best, quote = _quote(_without_headings(text, [source, *section.split(" > ")]), wanted)
+        share = _share(wanted, f"{text} {source} {section}")
+        if best is not None and share >= CLEAR:
+            found.append((share + _share(wanted, best.text), best, {**passage, "quote": quote}))
+    found.sort(key=lambda each: -each[0])  # of equal ones the one that was ranked higher stays first
+    prose = max((match for match, best, _ in found if not best.is_row), default=0.0)
+    if any(best.is_whole for _, best, _ in found):
+        found = [each for each in found if each[1].is_whole]
+    kept: list[dict[str, Any]] = []
+    for match, best, passage in found:
+        is_wanted = match >= CLOSE * found[0][0] and (not best.is_row or match > prose)
+        if is_wanted and not any(passage["quote"] in other["quote"] for other in kept):
+            kept.append(passage)
+    return kept[:MAX_QUOTES]
+
+
+def mentions(text: Any, question: str) -> bool:
+    """Whether a text is about what is asked."""
+    wanted = _words(question)
+    return bool(wanted) and _share(wanted, str(text)) >= CLEAR
+
+
+def _words(text: str) -> list[str]:
+    """What is asked about: the words without the small ones, each once."""
+    found = re.findall(r"\w+(?:[-.]\w+)*", text.casefold())
+    return list(dict.fromkeys(word for word in found if word not in SMALL_WORDS and len(word) > 1))
+
+
+def _share(wanted: Sequence[str], text: str) -> float:
+    there = set(re.findall(r"\w+(?:[-.]\w+)*", text.casefold())) | set(re.findall(r"\w+", text.casefold()))
+    return sum(any(_alike(word, other) for other in there) for word in wanted) / len(wanted)
+
+
+def _alike(word: str, other: str) -> bool:
+    """Whether two words are forms of one, as "refill" and "refilled"."""
+    shorter, longer = sorted((word, other), key=len)
+    if longer.startswith(shorter) and (shorter == longer or (len(shorter) > 2 and longer[len(shorter) :] in _ENDINGS)):
+        return True
+    return len(shorter) > 5 and shorter[:-2] == longer[: len(shorter) - 2] and len(longer) - len(shorter) < 3
+
+
+def _without_headings(text: str, headings: Sequence[str]) -> str:
+    """A passage without the headings that it begins with."""
+    while text := text.lstrip("# \n"):
+        heading = next((each for each in headings if each and text.startswith(each)), None)
+        rest = text[len(heading) :].lstrip() if heading else ""
+        if not heading or not rest or rest[0].islower() or not rest[0].isalnum():
+            return text
+        text = rest
+    return text
+
+
+def _quote(text: str, wanted: Sequence[str]) -> tuple[_Piece | None, str]:
+    """The sentence with most of the words, and the same with the one that follows, if there is room."""
+    pieces = list(_pieces(text))
+    usable = [piece for piece in pieces if len(piece.text.split()) > 2 and _share(wanted, piece.text)]
+    usable = [piece for piece in usable if piece.is_whole] or usable
+    if not usable:
+        return None, ""
+    # The first of equal ones; a row only if no sentence has as many words.
+    best = max(usable, key=lambda piece: (_share(wanted, piece.text), not piece.is_row))
+    quote = best.text if len(best.text) <= MAX_CHARS else f"{best.text[:MAX_CHARS].rsplit(' ', 1)[0]} …"
+    for piece in pieces[pieces.index(best) + 1 :][:1]:
+        if piece.is_whole and not piece.is_row and not best.is_row and len(quote) + len(piece.text) < MAX_CHARS:
+            quote += f" {piece.text}"
+    return best, quote
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    paragraphs = list(_paragraphs(_prose(text)))
+    for number, (paragraph, is_row) in enumerate(paragraphs):
+        if is_row:
+            yield _Piece(paragraph, is_whole=True, is_row=True)
+            continue
+        sentences = [sentence.strip() for sentence in _SENTENCE_END.split(paragraph) if sentence.strip()]
+        for place, sentence in enumerate(sentences):
+            begins_inside = number == place == 0 and not re.match(r"[\W\d]*[^\W\d_a-zäöü]|\d", sentence)
+            ends_the_text = number == len(paragraphs) - 1 and place == len(sentences) - 1
+            is_cut = (ends_the_text or len(sentences) > 1) and not _ENDED.search(sentence)
+            yield _Piece(sentence, not begins_inside and not is_cut)
+
+
+def _prose(text: str) -> str:
+    """Without code blocks, comments, and the addresses of links."""
+    text = _COMMENT.sub(" ", text)
+    parts: list[str] = []
+    position, is_inside = 0, False
+    for fence in _FENCE.finditer(text):
+        if not is_inside:
+            parts.append(text[position : fence.start()])
+        if position == 0 and not fence[1] and len(_FENCE.findall(text)) % 2:
+            parts = []  # it closes a block that begins before the passage
+        else:
+            is_inside = not is_inside
+        position = fence.end()
+    if not is_inside:
+        parts.append(text[position:])
+    return _LINK.sub(r"\1", "\n\n".join(parts))
+
+
+def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
+    """Wrapped lines joined; items of lists and rows of tables (true) on their own, headings left out."""
+    joined: list[str] = []
+    header: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        line = line.strip()
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if " | " in line or line.startswith("|") else []
+        if joined and (not line or cells or _ITEM.match(line) or line.startswith("#")):
+            yield _ITEM.sub("", " ".join(joined)), False
+            joined = []
+        if cells:
+            if header and not set("".join(cells)) <= set("-: "):
+                named = [f"{name}: {cell}" for name, cell in zip(header, cells, strict=False) if name and cell]
+                yield "; ".join(named) + ".", True
+            header = header or cells
+        elif line and not line.startswith("#"):
+            joined.append(line)
+        else:
+            header = []

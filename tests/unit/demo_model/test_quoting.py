@@ -1,0 +1,87 @@
+"""What the demo model quotes of the documents that were retrieved."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from local.demo_model.quoting import quotes
+from tests.unit.demo_model.playing import answered, ask, called, shipped
+
+DEMO = shipped()
+CRYOSTAT = "The cryostat of the telescope is refilled every 31 hours."
+QUESTION = "How often must the cryostat be refilled?"
+
+
+def chunk(text: str, **fields: Any) -> dict[str, Any]:
+    return {"kind": "chunk", "date": "", "source": "Manual", "section": "", "pages": "57", "text": text, **fields}
+
+
+def quoted(question: str, *texts: str) -> list[str]:
+    return [each["quote"] for each in quotes([chunk(text) for text in texts], question)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CRYOSTAT,
+        f"and so it ends. {CRYOSTAT} The next sentence was cut in the mid",
+        f"# Cooling\n\n{CRYOSTAT}",
+        f"Manual {CRYOSTAT}",
+        CRYOSTAT.replace("of the", "of\nthe"),
+        CRYOSTAT.replace("telescope", "[telescope](https://example.com/telescope)"),
+        f"make refill CRYOSTAT=1\n```\n\n{CRYOSTAT}",
+        f"{CRYOSTAT}\n\n```bash\nmake refill CRYOSTAT=1\n",
+        f"- Mount\n- {CRYOSTAT}\n- Drive",
+        f"cryostat | refilled\n--- | ---\n1 | 2\n\n{CRYOSTAT}",
+    ],
+)
+def test_whole_sentences_are_quoted(text: str) -> None:
+    assert quoted(QUESTION, text) == [CRYOSTAT]
+
+
+def test_a_row_of_a_sheet_is_told_with_the_names_of_its_columns_where_no_sentence_answers() -> None:
+    assert quoted("What is the price of a dome ticket?", "Ticket | Price\nGarden | 3\nDome | 14") == [
+        "Ticket: Dome; Price: 14."
+    ]
+
+
+def test_at_most_three_are_quoted_and_the_best_comes_first() -> None:
+    others = [f"The cryostat of telescope {number} is refilled at night." for number in range(5)]
+    found = quoted("After how many hours is the cryostat of the telescope refilled?", *others, CRYOSTAT)
+    assert found == [CRYOSTAT, *others[:2]]
+
+
+def test_what_is_not_about_the_question_is_not_quoted() -> None:
+    assert quoted(QUESTION, "Tickets are sold at the gate.") == []
+    assert quoted("Wie oft?", CRYOSTAT) == []
+
+
+@pytest.mark.parametrize(
+    "question", [QUESTION, "Who refills the cryostat", "Wie wird der Kryostat gefüllt?", "Cryostat?"]
+)
+def test_any_question_is_passed_on_to_the_agent_with_the_documents(question: str) -> None:
+    [call] = ask(DEMO, question, tools=["ask_knowledge"]).calls
+    assert (call.name, call.arguments) == ("ask_knowledge", {"message": question})
+
+
+def test_a_statement_is_not() -> None:
+    assert not ask(DEMO, "The cryostat is cold.", tools=["ask_knowledge"]).calls
+
+
+@pytest.mark.parametrize("question", [QUESTION, "How do I refill the cryostat?"])
+def test_the_agent_quotes_title_and_page(question: str) -> None:
+    recalled = {"recalled__1": json.dumps(chunk(CRYOSTAT)), "recalled__2": json.dumps(chunk("Tickets cost 3 euros."))}
+    assert ask(DEMO, question, agent="knowledge", **recalled).text == f"- “{CRYOSTAT}” (Manual, page 57)"
+
+
+def test_an_answer_gives_the_quotes_and_says_plainly_if_there_are_none() -> None:
+    found = f"- “{CRYOSTAT}” (Manual, page 57)"
+    asked = ask(DEMO, QUESTION, tools=["ask_knowledge"])
+    told = ask(DEMO, QUESTION, called(*asked.calls), *answered(found), tools=["ask_knowledge"])
+    assert told.text == f"This is what the documents say:\n\n{found}"
+    nothing = ask(DEMO, QUESTION, agent="knowledge", recalled__1=json.dumps(chunk("Tickets cost 3 euros."))).text
+    told = ask(DEMO, QUESTION, called(*asked.calls), *answered(nothing), tools=["ask_knowledge"])
+    assert told.text.startswith("I found nothing about this in the documents")
