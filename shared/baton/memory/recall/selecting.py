@@ -49,7 +49,10 @@ MAX_PROCEDURE_TOKENS = 4_000
 """Tokens of a procedure's steps. A larger procedure is left out."""
 
 LEAST_SHARE = 0.5
-"""The share of the best relevant chunk's score that a chunk of a document needs."""
+"""The share of the best relevant chunk's score that a chunk of a document needs, unless it is about as similar."""
+LEAST_LIKENESS = 0.75
+"""The share of the best similarity with which a chunk is kept whatever its score. Scores are relative to the weakest
+candidate: of two chunks that fit about equally, one has a score near 0."""
 
 MAX_CHARS = {BlockKind.KNOWLEDGE: MAX_KNOWLEDGE_CHARS, BlockKind.EPISODES: MAX_SNIPPET_CHARS}
 
@@ -125,7 +128,8 @@ def select(
     ``sent`` is the history of that prompt. Knowledge and episodes together have at most ``retrieved_tokens`` tokens,
     their headings and frames included; the items with the best scores come first. Only relevant items are chosen, each
     text once, at most ``semantic_top_k`` and ``episodic_top_k``. Knowledge with less than ``least_share`` of the best
-    one's score is left out: it costs tokens, and would be listed as a source of an answer that owes it nothing. A block
+    one's score, and of its similarity to the message, is left out: it costs tokens, and would be listed as a source of
+    an answer that owes it nothing. A block
     lists its items by date, so that the later word stands last; an empty block has no prompt.
     """
     words = frozenset(content_words(found.query)[:MAX_QUERY_WORDS])
@@ -168,8 +172,10 @@ def _judged(
             each.reason = f"superseded by {each.item.superseded_by}"
     _drop_echoes(judged)
     best = max((each.item.score for each in judged if each.reason is None), default=0.0)
+    likest = max((each.item.cosine or 0.0 for each in judged if each.reason is None), default=0.0)
     for each in judged:
-        if each.reason is None and each.item.score < least_share * best:
+        is_alike = each.item.cosine is not None and each.item.cosine >= LEAST_LIKENESS * likest
+        if each.reason is None and each.item.score < least_share * best and not is_alike:
             each.reason = f"far below the best: {each.item.score:.3f} < {least_share:g} of {best:.3f}"
     chosen = [each for each in judged if each.reason is None]
     for each in chosen[top_k:]:
