@@ -79,11 +79,7 @@ def requests(service: str, operation: str, parameters: Json, names: Names) -> li
             return [Request(f"ssm:{operation}", _arn("ssm", f"parameter/{name.lstrip('/')}")) for name in wanted]
         case "events":
             return [
-                Request(
-                    f"events:{operation}",
-                    _bus(str(entry.get("EventBusName", "default"))),
-                    {"events:source": str(entry.get("Source", ""))},
-                )
+                Request(f"events:{operation}", _bus(str(entry.get("EventBusName", "default"))))
                 for entry in parameters.get("Entries", ())
             ]
         case "apigatewaymanagementapi":

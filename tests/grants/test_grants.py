@@ -31,6 +31,10 @@ NOT_EXERCISED: dict[tuple[str, str], str] = {
     ("DeadTurnsRole", "s3:PutObject"): BODIES,
     ("DeadTurnsRole", "states:StartExecution"): "Adopts a dead worker's answer, which may end the conversation.",
     ("HttpRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
+    (
+        "LearningRole",
+        "dynamodb:BatchGetItem",
+    ): "Reads the procedures that a draft is compared with, once there are some.",
     ("LearningRole", "dynamodb:DeleteItem"): "Withdraws a procedure whose conversation was deleted meanwhile.",
     ("LearningRole", "s3:GetObject"): BODIES,
     ("LearningRole", "s3:ListBucket"): MISSING,
@@ -38,7 +42,9 @@ NOT_EXERCISED: dict[tuple[str, str], str] = {
     ("StreamsRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
     ("SweeperRole", "dynamodb:DeleteItem"): LEFT_BEHIND,
     ("SweeperRole", "dynamodb:GetItem"): "Reads the handoff and the workflow of a session that a specialist leads.",
+    ("SweeperRole", "states:StartExecution"): "Takes up closings and ingestions that ended without a result.",
     ("TurnsRole", "s3:ListBucket"): MISSING,
+    ("TurnsRole", "states:StartExecution"): "Starts closings, and captures of tasks that queued turns complete.",
 }
 """(role, action) -> why it is granted although no suite may make the call. Chance decides what some of them do, so that
 a reason may stand here that a run does not need."""

@@ -31,8 +31,11 @@ SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sle
 
 def gone(pid: int) -> bool:
     """Whether the process has ended (an unreaped one has)."""
-    status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # it may end between the two steps of a read
+        return True
+    return status.rpartition(")")[2].split()[0] == "Z"
 
 
 def eventually(holds: Callable[[], bool]) -> bool:

@@ -115,6 +115,7 @@ async def test_a_red_index_is_unavailable_and_not_empty(engine: Engine, layout: 
     await engine.request("POST", f"/{name}/_close")
     await engine.request("PUT", f"/{name}/_settings", {"index.routing.allocation.require._name": "nobody"})
     await engine.request("POST", f"/{name}/_open", wait_for_active_shards=0)
+    await engine.request("GET", f"/_cluster/health/{name}", wait_for_status="red", timeout="10s")
     index = OpenSearchIndex(engine, SystemClock(), layout, search_seconds=5)
     ada = new_scope()
     with pytest.raises(SearchUnavailable):
