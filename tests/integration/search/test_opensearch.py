@@ -111,11 +111,14 @@ async def test_a_red_index_is_unavailable_and_not_empty(engine: Engine, layout: 
     layout = replace(layout, prefix=layout.prefix + "-red")
     await OpenSearchAdministration(engine, layout).migrate(EMBEDDER)
     name = layout.version_name(EPISODES, 1)
-    # No node is allowed to hold its shard.
-    await engine.request("POST", f"/{name}/_close")
-    await engine.request("PUT", f"/{name}/_settings", {"index.routing.allocation.require._name": "nobody"})
-    await engine.request("POST", f"/{name}/_open", wait_for_active_shards=0)
-    await engine.request("GET", f"/_cluster/health/{name}", wait_for_status="red", timeout="10s")
+    # Made anew, so that no node may ever hold its shard.
+    made = (await engine.request("GET", f"/{name}"))[name]
+    own = {"uuid", "creation_date", "version", "provided_name"}
+    settings = {key: value for key, value in made["settings"]["index"].items() if key not in own}
+    settings["routing.allocation.require._name"] = "nobody"
+    await engine.request("DELETE", f"/{name}")
+    body = {"mappings": made["mappings"], "aliases": made["aliases"], "settings": {"index": settings}}
+    await engine.request("PUT", f"/{name}", body, wait_for_active_shards=0)
     index = OpenSearchIndex(engine, SystemClock(), layout, search_seconds=5)
     ada = new_scope()
     with pytest.raises(SearchUnavailable):
