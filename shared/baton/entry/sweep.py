@@ -12,6 +12,7 @@ from baton.domain.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.entry.controls import Controls
+from baton.gather_all import each_until
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
 from baton.ports.idle_threads import DueThread, IdleThread, IdleThreads
@@ -65,29 +66,14 @@ class Sweeper:
 
     async def sweep(self, *, seconds: float) -> SweepReport:
         """Check due threads for at most ``seconds``."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
+        deadline = asyncio.get_running_loop().time() + seconds
         report = SweepReport()
-        slots = asyncio.Semaphore(CONCURRENT)
-        working: set[asyncio.Task[None]] = set()
-
-        def ended(task: asyncio.Task[None]) -> None:
-            working.discard(task)
-            slots.release()
-
-        try:
-            async for due in self._idle.due(self._clock.now()):
-                await slots.acquire()
-                if loop.time() >= deadline:
-                    report.is_complete = False
-                    count(Metric.SWEEPS_UNFINISHED)
-                    break
-                task = asyncio.ensure_future(self._look_at(due, report))
-                working.add(task)
-                task.add_done_callback(ended)
-        finally:
-            if working:
-                await asyncio.wait(working)
+        due = self._idle.due(self._clock.now())
+        report.is_complete = await each_until(
+            deadline, due, lambda each: self._look_at(each, report), at_once=CONCURRENT
+        )
+        if not report.is_complete:
+            count(Metric.SWEEPS_UNFINISHED)
         return report
 
     async def _look_at(self, due: DueThread, report: SweepReport) -> None:

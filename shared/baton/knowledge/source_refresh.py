@@ -16,6 +16,7 @@ from aws_lambda_powertools import Logger
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.source import MAX_SOURCE_ERRORS, Refresh, Source, SourceError, SourcePage, SourceStatus
+from baton.gather_all import each_until
 from baton.knowledge.page_listing import PageListing, PageListings
 from baton.knowledge.page_refresh import PageOutcome, PageRefreshes, PageResult
 from baton.ports.clock import Clock
@@ -67,28 +68,14 @@ class SourceRefreshes:
 
     async def refresh_due(self, *, seconds: float, slice_seconds: float = SLICE_SECONDS) -> RefreshReport:
         """Read due sources for about ``seconds``; what has begun by then ends with its slice."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
+        deadline = asyncio.get_running_loop().time() + seconds
         report = RefreshReport()
-        slots = asyncio.Semaphore(CONCURRENT)
-        working: set[asyncio.Task[None]] = set()
-
-        def ended(task: asyncio.Task[None]) -> None:
-            working.discard(task)
-            slots.release()
-
-        try:
-            async for due in self._store.due(self._clock.now()):
-                await slots.acquire()
-                if loop.time() >= deadline:
-                    report.is_complete = False
-                    break
-                task = asyncio.ensure_future(self._deal_with(due, slice_seconds, report))
-                working.add(task)
-                task.add_done_callback(ended)
-        finally:
-            if working:
-                await asyncio.wait(working)
+        report.is_complete = await each_until(
+            deadline,
+            self._store.due(self._clock.now()),
+            lambda due: self._deal_with(due, slice_seconds, report),
+            at_once=CONCURRENT,
+        )
         return report
 
     async def _deal_with(self, due: DueSource, slice_seconds: float, report: RefreshReport) -> None:
