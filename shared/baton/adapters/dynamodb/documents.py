@@ -10,6 +10,7 @@ from datetime import datetime
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.revised import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import DOCUMENT
 from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.table import ConditionFailed, Table
@@ -34,13 +35,7 @@ class DynamoDocuments:
         self._table = table
 
     async def create(self, scope: Scope, document: Document) -> Document:
-        try:
-            await self._table.put(_item(scope, document, revision=1), condition="attribute_not_exists(PK)")
-        except ConditionFailed as failure:
-            if failure.item is None:
-                raise
-            return _document(failure.item)
-        return replace(document, revision=1)
+        return _document(await create_revised(self._table, _item(scope, document, revision=1)))
 
     async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document | None:
         item = await self._table.get(keys.document(scope, agent_id, document_id))
@@ -51,15 +46,8 @@ class DynamoDocuments:
         return {document.id: document for document in await self._load(wanted)}
 
     async def save(self, scope: Scope, document: Document) -> Document | None:
-        revision = document.revision + 1
-        item = _item(scope, document, revision=revision)
-        try:
-            await self._table.put(item, condition="revision = :read", values={":read": document.revision})
-        except ConditionFailed as failure:
-            # Its own write, if the answer to it was lost.
-            if failure.item is None or failure.item["revision"] != revision or failure.item["body"] != item["body"]:
-                return None
-        return replace(document, revision=revision)
+        changed = replace(document, revision=document.revision + 1)
+        return changed if await save_revised(self._table, _item(scope, document, revision=changed.revision)) else None
 
     async def note_progress(
         self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime
