@@ -10,7 +10,8 @@ import pytest
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.idle_threads import PAGE, DynamoIdleThreads
+from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
+from baton.adapters.dynamodb.shards import DUE_PAGE
 from baton.adapters.dynamodb.table import Table
 from baton.composition.app import build
 from baton.domain.episode import EpisodePart
@@ -50,7 +51,7 @@ async def in_shard(stores: Stores, shard: str, count: int) -> list[str]:
 
 async def test_no_shard_waits_for_the_end_of_another(on_dynamodb_local: Engine, stores: Stores) -> None:
     first, *_, last = keys.idle_shards()
-    busy = await in_shard(stores, first, 2 * PAGE)
+    busy = await in_shard(stores, first, 2 * DUE_PAGE)
     for number, thread_id in enumerate(busy):
         await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
     [late] = await in_shard(stores, last, 1)
@@ -59,7 +60,7 @@ async def test_no_shard_waits_for_the_end_of_another(on_dynamodb_local: Engine, 
     order = [due.thread_id async for due in stores.idle.due(LONG_AGO + timedelta(days=1))]
 
     assert sorted(order) == sorted([*busy, late])
-    assert order.index(late) == PAGE
+    assert order.index(late) == DUE_PAGE
     for thread_id in order:
         await due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
 

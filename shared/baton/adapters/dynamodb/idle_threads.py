@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing
 from datetime import datetime, timedelta
 from functools import partial
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.episodes import is_settled
+from baton.adapters.dynamodb.shards import due_entries
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import thread_from_item
 from baton.domain.identity import Scope
@@ -18,9 +18,6 @@ from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 from baton.ports.idle_threads import DueThread, IdleThread
 
-_INDEX = ("idle", "idle_shard", "idle_check_at")
-PAGE = 25
-"""Entries of a page of one shard. The threads of one page of all shards are read in a few requests."""
 MAX_AT_ONCE = 100
 """DynamoDB's limit for BatchGetItem."""
 
@@ -33,16 +30,9 @@ class DynamoIdleThreads:
         self._clock = clock
 
     async def due(self, before: datetime) -> AsyncIterator[DueThread]:
-        async with AsyncExitStack() as reading:
-            shards: list[AsyncGenerator[list[Item], None]] = [
-                await reading.enter_async_context(aclosing(self._entries(shard, before)))
-                for shard in keys.idle_shards()
-            ]
-            while shards:
-                # One page of every shard in turn, so that no shard waits for the end of another.
-                pages = await asyncio.gather(*(anext(shard, None) for shard in shards))
-                shards = [shard for shard, page in zip(shards, pages, strict=True) if page is not None]
-                entries = sorted((entry for page in pages if page for entry in page), key=_check_at)
+        async with aclosing(due_entries(self._table, keys.idle_shards(), before)) as pages:
+            async for page in pages:
+                entries = sorted(page, key=_check_at)
                 for start in range(0, len(entries), MAX_AT_ONCE):
                     for due in await self._load(entries[start : start + MAX_AT_ONCE]):
                         yield due
@@ -63,9 +53,6 @@ class DynamoIdleThreads:
         except ConditionFailed:
             return False
         return True
-
-    def _entries(self, shard: str, before: datetime) -> AsyncGenerator[list[Item], None]:
-        return self._table.query(shard, last=to_millis(before), limit=PAGE, index=_INDEX)
 
     async def _load(self, entries: list[Item]) -> list[DueThread]:
         """Read the threads consistently. The index may be behind, and may list a moving thread twice."""

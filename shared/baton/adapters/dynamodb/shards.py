@@ -7,13 +7,19 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
+from baton.domain.times import to_millis
 
 LISTING = ("listing", "listing", "listed_at")
 """The index of lists: its name, its hash and its range key."""
 SMALLEST_PAGE = 10
+IDLE = ("idle", "idle_shard", "idle_check_at")
+"""The index of what is due for a check, likewise."""
+DUE_PAGE = 25
+"""Entries of a page of one partition that are due."""
 
 
 @dataclass(slots=True)
@@ -55,6 +61,22 @@ async def newest_first(
             entry = newest.read.popleft()
             if entry["listed_at"] != before:
                 yield entry
+
+
+async def due_entries(table: Table, partitions: Sequence[str], before: datetime) -> AsyncGenerator[list[Item], None]:
+    """Yield the entries that are due ``before`` a time: one page of every partition together.
+
+    So no partition waits for the end of another.
+    """
+    async with AsyncExitStack() as reading:
+        shards = []
+        for partition in partitions:
+            pages = table.query(partition, last=to_millis(before), limit=DUE_PAGE, index=IDLE)
+            shards.append(await reading.enter_async_context(aclosing(pages)))
+        while shards:
+            read = await asyncio.gather(*(anext(shard, None) for shard in shards))
+            shards = [shard for shard, page in zip(shards, read, strict=True) if page is not None]
+            yield [entry for page in read if page for entry in page]
 
 
 def _newest(shard: _Shard) -> str:

@@ -5,26 +5,23 @@ Due ones are found by the ``idle`` index, in partitions of their own.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.revised import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import SOURCE, SOURCE_PAGE
+from baton.adapters.dynamodb.shards import due_entries
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.identity import Scope
 from baton.domain.source import Source, SourcePage
 from baton.domain.times import to_millis
 from baton.ports.sources import DueSource
-
-_INDEX = ("idle", "idle_shard", "idle_check_at")
-PAGE = 25
-"""Entries of a page of one shard."""
 
 
 class DynamoSources:
@@ -34,13 +31,7 @@ class DynamoSources:
         self._table = table
 
     async def create(self, scope: Scope, source: Source) -> Source:
-        try:
-            await self._table.put(_item(scope, source, revision=1), condition="attribute_not_exists(PK)")
-        except ConditionFailed as failure:
-            if failure.item is None:
-                raise
-            return _source(failure.item)
-        return replace(source, revision=1)
+        return _source(await create_revised(self._table, _item(scope, source, revision=1)))
 
     async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source | None:
         item = await self._table.get(keys.source(scope, agent_id, source_id))
@@ -66,32 +57,16 @@ class DynamoSources:
         return found[:limit], encode_text(found[limit - 1].id) if len(found) > limit else None
 
     async def save(self, scope: Scope, source: Source) -> Source | None:
-        revision = source.revision + 1
-        item = _item(scope, source, revision=revision)
-        try:
-            await self._table.put(item, condition="revision = :read", values={":read": source.revision})
-        except ConditionFailed as failure:
-            # Its own write, if the answer to it was lost.
-            if failure.item is None or failure.item["revision"] != revision or failure.item["body"] != item["body"]:
-                return None
-        return replace(source, revision=revision)
+        changed = replace(source, revision=source.revision + 1)
+        return changed if await save_revised(self._table, _item(scope, source, revision=changed.revision)) else None
 
     async def remove(self, scope: Scope, agent_id: str, source_id: str) -> None:
         await self._table.delete(keys.source(scope, agent_id, source_id))
 
     async def due(self, before: datetime) -> AsyncIterator[DueSource]:
-        async with AsyncExitStack() as reading:
-            shards: list[AsyncGenerator[list[Item], None]] = [
-                await reading.enter_async_context(
-                    aclosing(self._table.query(shard, last=to_millis(before), limit=PAGE, index=_INDEX))
-                )
-                for shard in keys.source_shards()
-            ]
-            while shards:
-                # One page of every shard in turn, so that no shard waits for the end of another.
-                pages = await asyncio.gather(*(anext(shard, None) for shard in shards))
-                shards = [shard for shard, page in zip(shards, pages, strict=True) if page is not None]
-                for due in await self._load([entry for page in pages if page for entry in page], before):
+        async with aclosing(due_entries(self._table, keys.source_shards(), before)) as pages:
+            async for entries in pages:
+                for due in await self._load(entries, before):
                     yield due
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:
