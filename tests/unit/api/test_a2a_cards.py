@@ -72,8 +72,17 @@ async def card(served: A2AServed, *arguments: Any, **fields: Any) -> Json:
 async def test_the_card_of_the_default_agent_needs_no_token(served: A2AServed) -> None:
     told = await card(served)
     assert (told["name"], told["protocolVersion"], told["url"]) == ("Assistant", "0.3.0", "https://baton.test/a2a")
-    assert [each["protocolVersion"] for each in told["supportedInterfaces"]] == ["1.0", "0.3.0"]
-    assert {each["url"] for each in told["supportedInterfaces"]} == {told["url"]}
+    interfaces = told["supportedInterfaces"]
+    assert [(each["protocolBinding"], each["protocolVersion"], each["url"]) for each in interfaces] == [
+        ("JSONRPC", "1.0", told["url"]),
+        ("JSONRPC", "0.3.0", told["url"]),
+        ("HTTP+JSON", "1.0", f"{told['url']}/v1"),
+        ("HTTP+JSON", "0.3.0", told["url"]),
+    ]
+    assert told["additionalInterfaces"] == [
+        {"url": told["url"], "transport": "JSONRPC"},
+        {"url": told["url"], "transport": "HTTP+JSON"},
+    ]
     assert [each["id"] for each in told["skills"]] == ["assistant", "desk"]
     assert told["capabilities"]["streaming"] is True
     assert told["capabilities"]["pushNotifications"] is False
