@@ -10,12 +10,11 @@ from typing import Any
 
 from a2a.compat.v0_3.rest_handler import REST03Handler
 from a2a.server.routes.common import serialize_list_tasks_response
-from a2a.types import Message, SendMessageResponse, Task
+from a2a.types import SendMessageResponse, Task
 from a2a.utils.constants import A2A_JSON_MEDIA_TYPE
 from a2a.utils.errors import (
     A2A_ERROR_MAPPING,
     A2AError,
-    ContentTypeNotSupportedError,
     InternalError,
     InvalidParamsError,
     JSONParseError,
@@ -42,10 +41,9 @@ from baton.api.a2a.dispatch import (
     handler,
 )
 from baton.api.a2a.envelope import dumped, parsed_json, with_whole_numbers
-from baton.api.a2a.errors import a2a_error
 from baton.api.a2a.rest_errors import Status, of_baton, response, status
 from baton.domain.a2a_task import THREAD_ID_LENGTH, TaskId
-from baton.domain.errors import BatonError
+from baton.domain.errors import BatonError, InvalidRequest
 
 A2A_DOMAIN = "a2a-protocol.org"
 BODIES = ("SendMessage", "SendStreamingMessage", "CreateTaskPushNotificationConfig")
@@ -205,9 +203,9 @@ async def _answer_older(call: RestCall, caller: A2ACaller) -> Response:
 
 def _status(error: Exception, caller: A2ACaller) -> Status:
     """Return the error that the client gets. A refusal of Baton's own keeps its HTTP status."""
-    if isinstance(error, BatonError) and error.status < 500:
-        if not isinstance(a2a_error(error), ContentTypeNotSupportedError) and error.status != 422:
-            return of_baton(error)
+    is_refusal = isinstance(error, BatonError) and error.status < 500 and error.status != InvalidRequest.status
+    if isinstance(error, BatonError) and is_refusal:
+        return of_baton(error)
     told = as_a2a(error, caller)
     if isinstance(told, JSONParseError):
         return _of_a2a(told, 400, "INVALID_ARGUMENT", "INVALID_REQUEST")
