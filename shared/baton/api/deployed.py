@@ -24,6 +24,7 @@ def deployed_app() -> CountedRequests:
     access = A2AAccess(
         issuers=tuple(issuer.issuer for issuer in IdentitySettings().token_issuers),
         is_open=settings.open_a2a,
+        public_url=settings.public_url.rstrip("/") if settings.public_url is not None else None,
         has_stage=not settings.is_local,
     )
     return CountedRequests(create_app(lambda: services, origins=settings.origins, a2a=access))

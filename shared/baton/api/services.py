@@ -26,6 +26,7 @@ from baton.outbox.replay import Replays
 from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.audit import AuditLog
+from baton.ports.card_signer import CardSigner
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
 from baton.ports.erasure import Erasure
@@ -74,6 +75,8 @@ class ApiServices:
     clock: Clock
     queue: TurnQueue
     a2a_tasks: A2ATasks
+    card_signer: CardSigner | None
+    """None in deployments that do not sign their agents' cards."""
     episodes: Episodes
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
@@ -113,6 +116,7 @@ class ApiServices:
             clock=ports.clock,
             queue=ports.queue,
             a2a_tasks=ports.a2a_tasks,
+            card_signer=ports.card_signer,
             episodes=ports.episodes,
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,

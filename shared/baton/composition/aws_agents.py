@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from baton.composition.aws_stores import StorePorts
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from baton.composition.outside import Outside
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
+    from baton.ports.card_signer import CardSigner
     from baton.ports.chat_model import ChatModel
     from baton.ports.tools import Tools
     from baton.settings import ModelSettings
@@ -132,3 +133,16 @@ class AgentPorts(StorePorts):
             preload("baton.adapters.aws")  # the secret is read with the first token
             keys = EmbedKeys(self.secrets, settings.embed_keys_secret, allow_any_tenant=settings.is_local)
         return JwtVerifier(settings.token_issuers, keys, allow_http=settings.is_local)
+
+    @cached_property
+    def card_signer(self) -> CardSigner | None:
+        """The signer of agent cards, in deployments with keys for it."""
+        from baton.adapters.card_signer import JwkCardSigner
+        from baton.settings import CardSettings
+
+        settings = CardSettings()
+        if settings.keys is not None:
+            return JwkCardSigner(settings.keys.get_secret_value)
+        if settings.keys_secret is not None:
+            return JwkCardSigner(partial(self.secrets.get, settings.keys_secret))
+        return None

@@ -37,7 +37,7 @@ from a2a.utils.errors import (
 )
 
 from baton.api.a2a.caller import A2ACaller, caller_of
-from baton.api.a2a.card_router import card_of
+from baton.api.a2a.card_router import card_of, signed
 from baton.api.a2a.sending import Sender, Sending
 from baton.api.a2a.tasks import A2ATask, TaskReader
 from baton.api.a2a.updates import ENDS, Updates
@@ -278,6 +278,8 @@ class A2AHandler(RequestHandler):
     ) -> AgentCard:
         caller = caller_of(context)
         card = card_of(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
+        if caller.trusted_base_url is not None:
+            card = await signed(card, caller.services, caller.trusted_base_url)
         return parse_agent_card(card)
 
 

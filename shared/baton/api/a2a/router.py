@@ -12,7 +12,7 @@ from fastapi.security import HTTPAuthorizationCredentials
 from starlette.exceptions import HTTPException
 
 from baton.api import sse
-from baton.api.a2a.access import A2AAccess, base_url
+from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
 from baton.api.authentication import bearer, caller
 from baton.api.problems import request_id, responses
 from baton.api.services import ApiServices, Services
@@ -131,6 +131,7 @@ async def calling(request: Request, scope: Scope, services: ApiServices, agent_i
         request_id=request_id(request),
         ends_at=_ends_at(request, services),
         base_url=base_url(request, access),
+        trusted_base_url=trusted_base_url(request, access),
         access=access,
     )
 
