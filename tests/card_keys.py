@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import jwt
@@ -13,12 +14,12 @@ Json = dict[str, Any]
 
 def private_jwk(algorithm: str = "ES256", kid: str = "key-1") -> Json:
     """A new private key."""
-    made: Any = {
+    make: dict[str, Callable[[], Any]] = {
         "ES256": lambda: ec.generate_private_key(ec.SECP256R1()),
         "EdDSA": ed25519.Ed25519PrivateKey.generate,
         "RS256": lambda: rsa.generate_private_key(65537, 2048),
-    }[algorithm]()
-    jwk: Json = jwt.get_algorithm_by_name(algorithm).to_jwk(made, as_dict=True)
+    }
+    jwk: Json = jwt.get_algorithm_by_name(algorithm).to_jwk(make[algorithm](), as_dict=True)
     return {name: value for name, value in jwk.items() if name != "key_ops"} | {"alg": algorithm, "kid": kid}
 
 

@@ -87,6 +87,15 @@ class CardSettings(_Settings):
     """The name of a secret with the JWK set. Its first key signs, the others are published only."""
 
 
+class DelegationSettings(_Settings):
+    """The keys that seal users' tokens for calls that act for them. Without any, such calls fail."""
+
+    keys: SecretStr | None = Field(default=None, validation_alias="BATON_DELEGATION_KEYS")
+    """Fernet keys, parted by commas, for the local cloud and other places without Secrets Manager."""
+    keys_secret: str | None = Field(default=None, validation_alias="BATON_DELEGATION_KEYS_SECRET")
+    """The name of a secret with the keys. The first seals, all of them open."""
+
+
 class StoreSettings(_Settings):
     """The table and the bucket."""
 

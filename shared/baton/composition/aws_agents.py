@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.token_counter import TiktokenCounter
     from baton.adapters.tokens import JwtVerifier
+    from baton.adapters.tokens.subject_tokens import SubjectTokens
     from baton.composition.outside import Outside
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
@@ -100,7 +101,7 @@ class AgentPorts(StorePorts):
         """Tools and remote agents, called through guarded HTTP clients."""
         from baton.composition.outside import Outside
 
-        return Outside(self.agent_files, self.secrets)
+        return Outside(self.agent_files, self.secrets, self.subject_tokens)
 
     @cached_property
     def tools(self) -> Tools:
@@ -132,7 +133,26 @@ class AgentPorts(StorePorts):
         if settings.embed_keys_secret is not None:
             preload("baton.adapters.aws")  # the secret is read with the first token
             keys = EmbedKeys(self.secrets, settings.embed_keys_secret, allow_any_tenant=settings.is_local)
-        return JwtVerifier(settings.token_issuers, keys, allow_http=settings.is_local)
+        return JwtVerifier(
+            settings.token_issuers, keys, allow_http=settings.is_local, subject_tokens=self.subject_tokens
+        )
+
+    @cached_property
+    def subject_tokens(self) -> SubjectTokens | None:
+        """What seals users' tokens, in deployments with keys for it."""
+        from baton.settings import DelegationSettings
+
+        settings = DelegationSettings()
+        read: Callable[[], str]
+        if settings.keys is not None:
+            read = settings.keys.get_secret_value
+        elif settings.keys_secret is not None:
+            read = partial(self.secrets.get, settings.keys_secret)
+        else:
+            return None
+        from baton.adapters.tokens.subject_tokens import SubjectTokens
+
+        return SubjectTokens(read)
 
     @cached_property
     def card_signer(self) -> CardSigner | None:

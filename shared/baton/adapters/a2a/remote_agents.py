@@ -19,9 +19,10 @@ from baton.adapters.a2a.peer import Peer
 from baton.adapters.a2a.signatures import UntrustedCard
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.domain.agent import AgentDefinition, RemoteAgent
-from baton.domain.errors import BatonError
+from baton.domain.errors import BatonError, Unauthorized
+from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.domain.secret import HeaderValue
+from baton.domain.secret import HeaderValue, TokenExchange
 from baton.ports.agent_client import (
     AgentChunk,
     AgentDone,
@@ -40,7 +41,7 @@ CHECK_SECONDS = 5.0
 SHARE_OF_SILENCE = 0.9
 """A share of ``consult_seconds``. A silent agent fails here first, so that the circuit breaker counts it."""
 
-Resolve = Callable[[Mapping[str, HeaderValue]], Awaitable[dict[str, str]]]
+Resolve = Callable[[Mapping[str, HeaderValue], Scope | None], Awaitable[dict[str, str]]]
 
 
 class RemoteAgents:
@@ -74,7 +75,7 @@ class RemoteAgents:
         remote = agent.remote
         if remote is None:
             raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
-        credentials = await self._credentials(agent.id, remote)
+        credentials = await self._credentials(agent.id, remote.headers, task.scope)
         answer = Answer(task.remote_task_id)
         try:
             async with (
@@ -99,7 +100,9 @@ class RemoteAgents:
         if remote is None:
             return None
         try:
-            credentials = await self._credentials(agent.id, remote)
+            # What acts for a user is not there without one.
+            own = {name: value for name, value in remote.headers.items() if not isinstance(value, TokenExchange)}
+            credentials = await self._credentials(agent.id, own, None)
             async with asyncio.timeout(CHECK_SECONDS), self._http() as http:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
                 Peer.behind(await self._card(agent, remote, http), http)
@@ -116,9 +119,13 @@ class RemoteAgents:
         except UntrustedCard as error:
             raise CardRefused(f"The card of the agent {agent.id} cannot be trusted: {error}.") from None
 
-    async def _credentials(self, agent_id: str, remote: RemoteAgent) -> dict[str, str]:
+    async def _credentials(
+        self, agent_id: str, headers: Mapping[str, HeaderValue], scope: Scope | None
+    ) -> dict[str, str]:
         try:
-            return await self._resolve(remote.headers)
+            return await self._resolve(headers, scope)
+        except Unauthorized:
+            raise
         except BatonError as error:
             self._logger.warning(
                 "A remote agent's headers cannot be read", extra={"agent": agent_id, "text": str(error)}
