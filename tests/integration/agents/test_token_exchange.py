@@ -280,7 +280,7 @@ async def test_an_endpoint_outside_the_allowed_hosts_is_not_asked(
     agent = deployment.agent(serve(remote), token_url="https://idp.example/token")
     with pytest.raises(AgentFailed, match="credentials"):
         await deployment.ask(agent, deployment.scope())
-    assert "EgressRefused" in caplog.text
+    assert "it cannot be used (Refused)" in caplog.text
     assert remote.requests == []
 
 

@@ -21,12 +21,13 @@ from tests.unit.api.a2a_client import A2AServed, blocking, message
 WEB = AgentDefinition.model_validate(
     {"id": "web", "name": "Web", "description": "Reads.", "remote": {"card_url": "https://agents.example.com"}}
 )
+TOOL = {"type": "python", "name": "look", "description": "Looks.", "entry_point": "wiki:look"}
 LOOK = ToolCall("call-1", "look", "{}")
 ASK = ToolCall("call-1", "ask_web", '{"message": "What?"}')
 
 
 def harness() -> Harness:
-    assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"sub_agents": ["web"]})
+    assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"sub_agents": ["web"], "tools": [TOOL]})
     return Harness(assistant=assistant, others=(WEB,))
 
 
