@@ -30,6 +30,7 @@ from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
+from baton.requests.client_offers import client_offer
 from baton.requests.parsing import integer, interrupt_answer, message_request, named_thread, optional_run_id
 from baton.requests.queue_mapping import queued_action, queued_answer, queued_message
 from baton.requests.thread_access import read_audited
@@ -131,6 +132,7 @@ class Actions:
             message_id=fields.get("messageId"),
             content=fields.get("content"),
             agent_id=fields.get("agentId"),
+            client=await client_offer(fields.get("tools"), fields.get("context")),
         )
         waiting = queued_message(
             caller.scope,
