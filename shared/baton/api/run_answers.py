@@ -12,7 +12,7 @@ from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import InterruptUnavailable, UnsupportedPart
 from baton.domain.events import Event, run_finished, run_started, unsequenced
 from baton.domain.identity import Scope
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer, is_client_call
+from baton.domain.interrupt import AnswerStatus, InterruptAnswer, answer_message_id, is_client_call
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Thread
 from baton.requests.parsing import answer_request, interrupt_answer, named_thread
@@ -38,8 +38,11 @@ async def answered(
         interrupt_answer(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
         for entry in run_input.resume or ()
     ]
-    named = {answer.interrupt_id for answer in answers}
-    answers += [_result(scope, each) for each in results if each.tool_call_id not in named]
+    if answers:  # earlier runs of the exchange may have called the client's tools too
+        named, of_run = {answer.interrupt_id for answer in answers}, answer_message_id(answers[0].interrupt_id)
+        results = [each for each in results if answer_message_id(each.tool_call_id) == of_run]
+        results = [each for each in results if each.tool_call_id not in named]
+    answers += [_result(scope, each) for each in results]
     asked = answer_request(thread_id, answers, run_id=run_input.run_id, client=offer)
     last = run_input.messages[-1] if run_input.messages else None
     if isinstance(last, UserMessage) and await services.approvals.is_passed_over(scope, thread_id, answers, last.id):
