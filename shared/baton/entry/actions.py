@@ -18,6 +18,7 @@ from baton.domain.errors import (
 )
 from baton.domain.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
 from baton.domain.identity import Scope
+from baton.domain.interrupt import open_interrupts
 from baton.domain.metrics import Metric, count
 from baton.domain.thread_state import thread_state
 from baton.entry.controls import Controls
@@ -155,7 +156,7 @@ class Actions:
         resume: dict[str, Any] = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
         if thread.pending is not None:
             # The run that was interrupted may be older than the log.
-            resume["interrupts"] = [each.as_ag_ui().model_dump(by_alias=True) for each in thread.pending.open]
+            resume["interrupts"] = open_interrupts(thread.pending)
         agents = await services.agents.of(scope)
         state = thread_state(agents.describe, thread).wire()
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
