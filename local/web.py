@@ -79,7 +79,7 @@ def _run(program: str, *arguments: str) -> str:
     done = subprocess.run(
         [found, *arguments],
         cwd=SOURCES,
-        env={**os.environ, "PATH": path},
+        env={**os.environ, "PATH": path, "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=False,
