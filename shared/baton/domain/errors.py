@@ -132,7 +132,7 @@ class Forbidden(BatonError):
 
 
 class OriginRefused(BatonError):
-    """A web page of an origin that the deployment does not allow has sent the request (guards against rebound names)."""
+    """A web page of an origin that is not allowed has sent the request. It guards MCP against rebound host names."""
 
     code, status, retryable = "origin_refused", 403, False
     title = "Web page not permitted"

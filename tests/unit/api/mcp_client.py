@@ -87,5 +87,3 @@ def structured(result: types.CallToolResult) -> Json:
     if not result.is_error:
         assert json.loads(result.content[0].text) == told
     return told
-
-

@@ -11,6 +11,7 @@ import mcp_types as types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from baton.api.mcp.caller import McpCaller
+from baton.api.mcp.results import is_approval
 from baton.domain.agent import AgentDefinition
 from baton.domain.content import field_path
 from baton.domain.errors import AgentMismatch, InterruptUnavailable, InvalidRequest, ThreadUnavailable
@@ -69,17 +70,25 @@ async def asked(caller: McpCaller, agent: AgentDefinition, params: types.CallToo
     return _message(caller, agent, arguments, key)
 
 
+async def dismissed(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
+    """Return the conversation whose forms the user has closed without a decision; None for any other call.
+
+    Raises ``ThreadUnavailable`` and ``InvalidRequest``.
+    """
+    if params.input_responses is None or params.request_state is None or _elicited(params.input_responses):
+        return None
+    return await _own(caller, named_thread(caller.scope, params.request_state).id)
+
+
 def _message(caller: McpCaller, agent: AgentDefinition, arguments: _Arguments, key: str | None) -> Asked:
     if arguments.message is None:
         raise InvalidRequest("message is required.")
     # A name of its own, so that a key meets no message id that another transport was given.
-    message_id = (
-        f"mcp.{hashlib.sha256(key.encode()).hexdigest()}" if key is not None else caller.services.clock.new_id()
-    )
+    keyed = f"mcp.{hashlib.sha256(key.encode()).hexdigest()}" if key is not None else None
     request = message_request(
         caller.scope,
         thread_id=arguments.thread_id,
-        message_id=message_id,
+        message_id=keyed or caller.services.clock.new_id(),
         content=arguments.message,
         agent_id=agent.id,
         content_field="message",
@@ -105,11 +114,20 @@ async def _answering(
     answers: list[InterruptAnswer] = []
     for named, (status, payload) in given.items():
         ids = [named] if named is not None else _open(thread)
+        _check_decision(thread, ids, payload)
         answers += [interrupt_answer(each, status.value, payload, user_id) for each in ids]
     if not answers:
         raise InterruptUnavailable("The agent asks nothing in this conversation at the moment.")
     owner = await caller.services.approvals.owner(caller.scope, thread.id, answers)
     return Asked(answer_request(thread.id, answers), owner, is_kept)
+
+
+def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
+    """Raise ``InvalidRequest`` for an answer to an approval that says neither yes nor no: silence is no consent."""
+    decides = isinstance(payload, dict) and isinstance(payload.get("approved"), bool)
+    asked = [thread.pending.get(each) for each in ids] if thread.pending is not None else []
+    if not decides and any(each is not None and is_approval(each) for each in asked):
+        raise InvalidRequest("answer.approved must be true or false.")
 
 
 async def _own(caller: McpCaller, thread_id: str) -> Thread:

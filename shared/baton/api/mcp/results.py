@@ -63,10 +63,15 @@ def interrupts_of(finished: FinishedRun) -> tuple[Interrupt, ...]:
     return end.interrupts if end is not None and end.outcome is OutcomeType.INTERRUPT else ()
 
 
+def is_approval(interrupt: Interrupt) -> bool:
+    """Return whether a yes or no is asked."""
+    return interrupt.as_ag_ui().response_schema == APPROVAL_SCHEMA
+
+
 def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
     """Return the run's questions as forms for the user; None if it asks nothing, or what no form can ask."""
     interrupts = interrupts_of(finished)
-    if not interrupts or any(each.as_ag_ui().response_schema != APPROVAL_SCHEMA for each in interrupts):
+    if not interrupts or not all(map(is_approval, interrupts)):
         return None
     requests: dict[str, Any] = {}
     for question in _questions(interrupts, finished.messages):

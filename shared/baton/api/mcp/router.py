@@ -29,9 +29,7 @@ EXAMPLE_ANSWER = {
     "jsonrpc": "2.0",
     "id": 1,
     "result": {
-        "content": [
-            {"type": "text", "text": '{"thread_id": "550e8400-...", "message": "I ...", "state": "completed"}'}
-        ],
+        "content": [{"type": "text", "text": '{"thread_id": "550e8400-...", "message": "I ..."}'}],
         "structuredContent": {
             "thread_id": "550e8400-e29b-41d4-a716-446655440000",
             "message": "I ...",

@@ -14,7 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from baton import __version__
-from baton.api.mcp.arguments import Asked, asked
+from baton.api.mcp.arguments import Asked, asked, dismissed
 from baton.api.mcp.caller import McpCaller, caller_of
 from baton.api.mcp.cancelling import note_call
 from baton.api.mcp.progress import told
@@ -60,6 +60,9 @@ async def call_tool(
     caller = caller_of(context.request)
     try:
         agent = await _agent(caller, params.name)
+        thread = await dismissed(caller, params)
+        if thread is not None:
+            return still_asked(thread.id, thread.pending.open if thread.pending is not None else ())
         turn = await asked(caller, agent, params)
     except BatonError as error:
         return failed(error)
