@@ -7,7 +7,7 @@ import logging
 from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from baton.api.body_limit import MAX_BODY_BYTES
@@ -20,6 +20,13 @@ PEEKED_BYTES = 16 * 1024
 
 # Its warnings are about clients' mistakes and quote them.
 logging.getLogger("mcp.server").setLevel(logging.ERROR)
+
+
+BAD_ID = {
+    "jsonrpc": "2.0",
+    "id": None,
+    "error": {"code": -32600, "message": "id must be a string or a whole number."},
+}
 
 
 class Exchange(Response):
@@ -38,6 +45,9 @@ class Exchange(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         message = self._peeked()
+        if not _has_usable_id(message):
+            await JSONResponse(BAD_ID, 400)(scope, receive, send)
+            return
         await cancel_named(self._caller, message)
         session = self._caller.services.clock.new_id() if message.get("method") == "initialize" else None
         note_caller(scope.setdefault("state", {}), self._caller)
@@ -71,3 +81,9 @@ class Exchange(Response):
         except (ValueError, RecursionError):
             return {}
         return message if isinstance(message, dict) else {}
+
+
+def _has_usable_id(message: dict[str, Any]) -> bool:
+    """Return False for an id of another type, with which the library would take a request for a notification."""
+    request_id = message.get("id", 0)
+    return isinstance(request_id, str | int) and not isinstance(request_id, bool)
