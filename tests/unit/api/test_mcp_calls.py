@@ -317,7 +317,6 @@ async def by_hand(served: McpServed, body: Json, headers: dict[str, str], hung_u
         return {"type": "http.disconnect"}
 
     async def send(message: Json) -> None:
-        if hung_up.is_set():
-            raise OSError("the client has gone")
+        """Take everything, also after the client has gone, as servers do."""
 
     await served.app(scope, receive, send)  # type: ignore[arg-type]
