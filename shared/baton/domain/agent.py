@@ -179,6 +179,10 @@ class AgentDefinition(Definition):
     """Messages that consist of one of these words return the user to the main agent; by locale."""
     workflow: WorkflowDefinition | None = None
     """The agent's guided workflow."""
+    client_tools: bool = True
+    """Whether its model may call tools that the user's application offers. Otherwise they are not offered to it."""
+    client_context: bool = True
+    """Whether its prompt holds the context that the user's application sends."""
     _tenant_id: str | None = PrivateAttr(default=None)
     _version: int | None = PrivateAttr(default=None)
 

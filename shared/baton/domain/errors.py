@@ -276,6 +276,14 @@ class InterruptUnavailable(BatonError):
     detail = "There is no open interrupt with this id. The conversation may have gone on without it."
 
 
+class ToolNameTaken(BatonError):
+    """A client's tool with the name of one of the agent's own tools."""
+
+    code, status, retryable = "tool_name_taken", 409, False
+    title = "The agent has a tool of this name"
+    detail = "A tool that the client offers has the name of one of the agent's own. Offer it under another name."
+
+
 class NotInHandoff(BatonError):
     """An exit while the main agent is active."""
 
