@@ -9,7 +9,7 @@ from typing import Any
 import mcp_types as types
 
 from baton.domain.errors import AgentMismatch, BatonError, error_from_code
-from baton.domain.interrupt import APPROVAL_SCHEMA, Interrupt
+from baton.domain.interrupt import Interrupt
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.turns.committing import FinishedRun
 
@@ -64,8 +64,8 @@ def interrupts_of(finished: FinishedRun) -> tuple[Interrupt, ...]:
 
 
 def is_approval(interrupt: Interrupt) -> bool:
-    """Return whether a yes or no is asked."""
-    return interrupt.as_ag_ui().response_schema == APPROVAL_SCHEMA
+    """Return whether a yes or no is asked, and not the result of a call that the user's application carries out."""
+    return not interrupt.is_client_call
 
 
 def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
