@@ -33,6 +33,7 @@ from baton.ports.erasure import Erasure
 from baton.ports.files import Files
 from baton.ports.forget_requests import ForgetRequests
 from baton.ports.handoffs import HandoffStore
+from baton.ports.mcp_calls import McpCalls
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
@@ -77,6 +78,7 @@ class ApiServices:
     a2a_tasks: A2ATasks
     card_signer: CardSigner | None
     """None in deployments that do not sign their agents' cards."""
+    mcp_calls: McpCalls
     episodes: Episodes
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
@@ -117,6 +119,7 @@ class ApiServices:
             queue=ports.queue,
             a2a_tasks=ports.a2a_tasks,
             card_signer=ports.card_signer,
+            mcp_calls=ports.mcp_calls,
             episodes=ports.episodes,
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,

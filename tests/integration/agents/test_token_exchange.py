@@ -42,6 +42,8 @@ from tests.integration.tools.harness import Kept, agent_with, context
 from tests.unit.identity.signing import Monotonic
 
 Serve = Callable[[RemoteAgent], str]
+OTHERS = Fernet(b"b" * 43 + b"=").encrypt_at_time(b"{}", 0).decode()
+"""Sealed by another deployment."""
 AUDIENCE = "https://calendar.example"
 
 
@@ -171,7 +173,7 @@ async def test_a_token_is_of_no_use_to_another_user(
     assert (remote.requests, issuer.asked) == ([], [])
 
 
-@pytest.mark.parametrize("sealed", ["", "nonsense", "é", Fernet(Fernet.generate_key()).encrypt(b"{}").decode()])
+@pytest.mark.parametrize("sealed", ["", "nonsense", "é", OTHERS], ids=["empty", "text", "not ASCII", "by others"])
 async def test_what_this_deployment_has_not_sealed_is_no_token(deployment: Deployment, sealed: str) -> None:
     with pytest.raises(Unauthorized):
         deployment.subjects.open(Scope("acme", "ada", subject_token=sealed))
