@@ -131,6 +131,14 @@ class Forbidden(BatonError):
     detail = "You do not have the permission this needs."
 
 
+class OriginRefused(BatonError):
+    """A web page of an origin that is not allowed has sent the request. It guards MCP against rebound host names."""
+
+    code, status, retryable = "origin_refused", 403, False
+    title = "Web page not permitted"
+    detail = "Pages of this origin may not call this address. The operator allows origins in BATON_ALLOWED_ORIGINS."
+
+
 class UnknownAgent(BatonError):
     """There is no agent with this id for conversations, or the caller may not see it."""
 
