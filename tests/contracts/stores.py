@@ -21,6 +21,7 @@ from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
 from baton.ports.procedures import ProcedureStore
+from baton.ports.push_configs import PushConfigs
 from baton.ports.run_records import RunRecords
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, ThreadStore, TurnRecord
@@ -45,6 +46,7 @@ class Stores:
     handoffs: HandoffStore
     workflows: WorkflowStore
     a2a_tasks: A2ATasks
+    push_configs: PushConfigs
     procedures: ProcedureStore
     captures: CaptureStore
     agent_definitions: AgentDefinitions

@@ -22,6 +22,8 @@ class MessageRequest:
     agent_id: str | None = None
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
+    notifies: bool = False
+    """Whether its client wants to be notified of that task."""
 
     @property
     def digest(self) -> str:

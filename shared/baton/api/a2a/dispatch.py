@@ -47,6 +47,7 @@ from baton.api.a2a.handler import A2AHandler
 from baton.domain.content import MAX_PARTS, field_path
 from baton.domain.errors import BatonError, MessageTooLarge
 from baton.domain.metrics import Metric, count
+from baton.domain.push_config import Line
 
 PART_KINDS = ("text", "file", "data")
 KNOWN_CODES = frozenset(range(-32007, -32000)) | {-32700, -32600, -32601, -32602, -32603}
@@ -125,7 +126,7 @@ async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[st
         parsed = asyncio.to_thread(_parsed, call) if len(body) > LARGE else None
         method, params, is_older = await parsed if parsed is not None else _parsed(call)
         if method in STREAMS:
-            events = _STREAMS[method](params, caller.context())
+            events = _STREAMS[method](params, caller.context(_line(is_older=is_older)))
             if not is_older:
                 events = await _begun(events)
             return _frames(call.id, events, is_older=is_older, caller=caller)
@@ -208,7 +209,7 @@ def _check_parts(params: Any, *, is_older: bool) -> None:
 
 
 async def _result(method: str, params: Any, caller: A2ACaller, *, is_older: bool) -> Any:
-    context = caller.context()
+    context = caller.context(_line(is_older=is_older))
     if method == "SendMessage":
         sent = await _handler.on_message_send(params, context)
         if is_older:
@@ -221,6 +222,10 @@ async def _result(method: str, params: Any, caller: A2ACaller, *, is_older: bool
     if not is_older:
         return await asyncio.to_thread(MessageToDict, value) if value is not None else None
     return await asyncio.to_thread(_OLDER_RESULTS[method], value)
+
+
+def _line(*, is_older: bool) -> Line:
+    return Line.OLDER if is_older else Line.CURRENT
 
 
 def _older_sent(sent: Task | Message) -> Any:
