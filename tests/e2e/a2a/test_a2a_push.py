@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
+from a2a.compat.v0_3 import types as v03
 from a2a.types import Task
 
-from tests.a2a_schema import check_message, v03
+from tests.a2a_schema import check_message
 from tests.e2e.a2a.clients import LINES, A2AClient, started
 from tests.e2e.a2a.receiver import FLOOD, HANG, Notification, Receiver, keys_of
 from tests.e2e.cloud import RunningCloud
@@ -136,4 +137,7 @@ async def test_a_notification_is_sent_though_its_sender_is_killed(
         await running_clients["1.x"].last_of(ada, "say", text="Hello", hook=receiver.url)
         assert await heard(receiver, "1.x", 2) == ["working", "working"]
         assert killable.kill_workers() > 0
-        assert await heard(receiver, "1.x", 2) == ["working", "input-required"]
+        states = await heard(receiver, "1.x", 2)
+        while states[-1] == "working":  # a slow sender may lose its record too, and duplicates do no harm
+            states += await heard(receiver, "1.x", 1)
+        assert states[-1] == "input-required"

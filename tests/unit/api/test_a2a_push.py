@@ -9,14 +9,16 @@ from typing import Any
 
 import jwt
 import pytest
+from a2a.compat.v0_3 import types as v03
 from a2a.types import Task
 
 from baton.api.a2a.access import A2AAccess
 from baton.api.a2a.notifying import Notifications, NotYet
 from baton.domain.a2a_task import MarkStatus, TaskMark
 from baton.domain.push_config import LIFETIME, MAX_CONFIGS, MAX_RECEIVES, PushNotice, TaskChange, pause_after
+from baton.domain.queued import QueuedMessage
 from baton.ports.webhooks import WebhookRefused, WebhookUnreachable
-from tests.a2a_schema import check_message, v03
+from tests.a2a_schema import check_message
 from tests.fakes.chat_model import Answer
 from tests.fakes.push import FakePushQueue, FakeWebhooks, Posted
 from tests.harness.sessions import close
@@ -291,6 +293,7 @@ async def test_a_refused_message_is_told(served: A2AServed) -> None:
     await harness.a2a_tasks.mark(scope, task["contextId"], refused)
     served.queue.sent.clear()
     await harness.app.task_news.marked(scope, task["contextId"], "m-1")
+    assert isinstance(queued, QueuedMessage)
     assert queued.notifies
     assert states(await worked_off(served)) == ["rejected"]
 
@@ -311,8 +314,13 @@ async def test_receivers_can_check_who_sent_it(served: A2AServed) -> None:
     published = (await served.request("GET", "/.well-known/jwks.json")).json()
     signature = posted.headers["X-A2A-Notification-Signature"]
     key = jwt.PyJWKSet.from_dict(published)[jwt.get_unverified_header(signature)["kid"]]
-    options = {"verify_exp": False, "verify_iat": False}  # the clock stands still
-    claims = jwt.decode(signature, key, audience=URL, issuer="http://baton.test", options=options)
+    claims = jwt.decode(
+        signature,
+        key,
+        audience=URL,
+        issuer="http://baton.test",
+        options={"verify_exp": False, "verify_iat": False},  # the clock stands still
+    )
     assert claims["request_body_sha256"] == hashlib.sha256(posted.body).hexdigest()
     assert claims["task_id"] == task["id"]
     assert claims["exp"] - claims["iat"] == 300

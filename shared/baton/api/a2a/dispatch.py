@@ -43,13 +43,14 @@ from baton.api import sse
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.envelope import Call, CallRefused, RequestId, dumped, parse_call, result
 from baton.api.a2a.errors import a2a_error
+from baton.api.a2a.given_parts import check_parts
 from baton.api.a2a.handler import A2AHandler
-from baton.domain.content import MAX_PARTS, field_path
+from baton.api.a2a.listing import check_status
+from baton.domain.content import field_path
 from baton.domain.errors import BatonError, MessageTooLarge
 from baton.domain.metrics import Metric, count
 from baton.domain.push_config import Line
 
-PART_KINDS = ("text", "file", "data")
 KNOWN_CODES = frozenset(range(-32007, -32000)) | {-32700, -32600, -32601, -32602, -32603}
 """The codes of A2A 0.3. Later ones are internal errors to its clients."""
 CURRENT: Mapping[str, type[Any]] = {
@@ -150,7 +151,9 @@ def _parsed(call: Call) -> tuple[str, Any, bool]:
 
     Raises ``MethodNotFoundError`` and ``InvalidParamsError``.
     """
-    _check_parts(call.params, is_older=call.method not in CURRENT)
+    check_parts(call.params, is_older=call.method not in CURRENT)
+    if call.method == "ListTasks":
+        check_status(call.params)
     if call.method in CURRENT:
         if not isinstance(call.params, dict):
             raise InvalidParamsError("params must be an object.")
@@ -187,22 +190,6 @@ def _configure(params: SendMessageRequest, given: v03.MessageSendConfiguration |
         params.configuration.return_immediately = True
     if given is not None and given.history_length is not None:
         params.configuration.history_length = given.history_length
-
-
-def _check_parts(params: Any, *, is_older: bool) -> None:
-    """Check a message's parts before the models read them. Raises ``InvalidParamsError``.
-
-    The models read any number of parts, slowly, and would guess a ``kind`` of 0.3 that is missing or unknown.
-    """
-    message = params.get("message") if isinstance(params, dict) else None
-    parts = message.get("parts") if isinstance(message, dict) else None
-    if not isinstance(parts, list):
-        return
-    if len(parts) > MAX_PARTS:
-        raise InvalidParamsError(f"params.message.parts must have 1 to {MAX_PARTS} parts.")
-    for number, part in enumerate(parts if is_older else ()):
-        if not isinstance(part, dict) or part.get("kind") not in PART_KINDS:
-            raise InvalidParamsError(f"params.message.parts[{number}].kind must be text, file or data.")
 
 
 # What the methods return, as JSON

@@ -43,7 +43,7 @@ from baton.api.a2a.push import check_wish, prepared
 from baton.api.a2a.sending import Sender, Sending
 from baton.api.a2a.tasks import A2ATask, TaskReader
 from baton.api.a2a.updates import ENDS, Updates
-from baton.api.a2a.wire import task_of
+from baton.api.a2a.wire import shown
 from baton.api.runs import TURN_SECONDS
 from baton.domain.a2a_task import MarkStatus, TaskMark, TaskState
 from baton.domain.errors import ThreadUnavailable, TokenExpired
@@ -98,7 +98,7 @@ class A2AHandler(RequestHandler):
                 if not is_told:
                     is_told = True
                     state = TaskState.SUBMITTED if event is None else TaskState.WORKING
-                    yield _begun(caller, sending, state, history)
+                    yield await _begun(caller, sending, state, history)
                 if event is None:
                     continue
                 run_id = event.run_id or run_id
@@ -110,7 +110,7 @@ class A2AHandler(RequestHandler):
         if task is None:
             raise TaskNotFoundError
         if not is_told:
-            yield task_of(task, caller.agents.describe, history=history)
+            yield await shown(task, caller.agents.describe, history=history)
         for update in updates.rest(task, run_id):
             yield update
         yield updates.end(task)
@@ -120,8 +120,8 @@ class A2AHandler(RequestHandler):
         if task is None:
             raise TaskNotFoundError
         if not sending.is_repeat and isinstance(sending.request, MessageRequest):
-            return _with_message(caller, sending, task, history)
-        return task_of(task, caller.agents.describe, history=history)
+            return await _with_message(caller, sending, task, history)
+        return await shown(task, caller.agents.describe, history=history)
 
     # Tasks
 
@@ -129,7 +129,7 @@ class A2AHandler(RequestHandler):
         caller = caller_of(context)
         history = _history_length(params)
         task = await _found(caller, params.id)
-        return task_of(task, caller.agents.describe, history=history)
+        return await shown(task, caller.agents.describe, history=history)
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         return await list_tasks(caller_of(context), params, _history_length(params))
@@ -157,7 +157,7 @@ class A2AHandler(RequestHandler):
         await services.audit.record(
             scope, "task.cancel", thread_id=task.id.thread_id, outcome="allowed", detail={"taskId": str(task.id)}
         )
-        return task_of(cancelled, caller.agents.describe)
+        return await shown(cancelled, caller.agents.describe)
 
     async def _stopped(self, caller: A2ACaller, task: A2ATask) -> A2ATask:
         """Stop the task's run and wait until it has ended."""
@@ -203,7 +203,7 @@ class A2AHandler(RequestHandler):
         if task is None:
             raise TaskNotFoundError
         services = caller.services
-        yield task_of(task, caller.agents.describe, history=history)
+        yield await shown(task, caller.agents.describe, history=history)
         reader, until = TaskReader(services), asyncio.get_running_loop().time() + TURN_SECONDS
         pause = POLL_SECONDS
         while task.state in (TaskState.SUBMITTED, TaskState.WORKING):
@@ -293,15 +293,15 @@ async def _found(caller: A2ACaller, text: str) -> A2ATask:
     return task
 
 
-def _begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> Task:
+async def _begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> Task:
     """Return the task as it is when its message has been taken: what was said before, and the message."""
     before, now = sending.task, caller.services.clock.now()
     thread, messages = (before.thread, before.messages) if before is not None else (None, ())
     task = A2ATask(sending.task_id, caller.scope.user_id, thread, None, messages, state, now)
-    return _with_message(caller, sending, task, history)
+    return await _with_message(caller, sending, task, history)
 
 
-def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, history: int | None) -> Task:
+async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, history: int | None) -> Task:
     """Return the task with the message that was sent to it, which may still be in the queue."""
     request = sending.request
     if isinstance(request, MessageRequest) and not task.has_message(sending.message_id):
@@ -316,7 +316,7 @@ def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, history: i
             a2a_task=sending.task_id.root,
         )
         task = replace(task, messages=(*task.messages, asked))
-    return task_of(task, caller.agents.describe, history=history)
+    return await shown(task, caller.agents.describe, history=history)
 
 
 def _history_length(params: object) -> int | None:

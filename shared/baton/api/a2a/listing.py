@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 from a2a.types import ListTasksRequest, ListTasksResponse, Task
 from a2a.types import TaskState as WireState
@@ -11,7 +12,7 @@ from a2a.utils.errors import InvalidParamsError
 
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.tasks import A2ATask, TaskReader
-from baton.api.a2a.wire import STATES, task_of
+from baton.api.a2a.wire import STATES, shown
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import imported_thread_ref
@@ -27,6 +28,13 @@ MAX_READ = 30
 """Of them, those with tasks, whose messages it reads."""
 MAX_BYTES = 2 * 1024 * 1024
 """A page of long tasks ends early."""
+
+
+def check_status(params: Any) -> None:
+    """Raise ``InvalidParamsError`` for a state that does not exist: the SDK's parser would ignore the filter."""
+    status = params.get("status") if isinstance(params, dict) else None
+    if isinstance(status, str) and status not in WireState.keys():
+        raise InvalidParamsError("status must be a state of a task, such as TASK_STATE_WORKING.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,7 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest, history: int |
             break
         if not _is_wanted(task, params):
             continue
-        told = task_of(task, caller.agents.describe, history=history or 0)
+        told = await shown(task, caller.agents.describe, history=history or 0)
         if not params.include_artifacts:
             del told.artifacts[:]
         room -= told.ByteSize()
