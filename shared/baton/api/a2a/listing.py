@@ -33,7 +33,7 @@ MAX_BYTES = 2 * 1024 * 1024
 def check_status(params: Any) -> None:
     """Raise ``InvalidParamsError`` for a state that does not exist: the SDK's parser would ignore the filter."""
     status = params.get("status") if isinstance(params, dict) else None
-    if isinstance(status, str) and status not in WireState.keys():
+    if isinstance(status, str) and status not in dict(WireState.items()):
         raise InvalidParamsError("status must be a state of a task, such as TASK_STATE_WORKING.")
 
 
