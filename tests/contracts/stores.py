@@ -20,6 +20,7 @@ from baton.ports.episodes import Episodes
 from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
+from baton.ports.mcp_calls import McpCalls
 from baton.ports.procedures import ProcedureStore
 from baton.ports.push_configs import PushConfigs
 from baton.ports.run_records import RunRecords
@@ -47,6 +48,7 @@ class Stores:
     workflows: WorkflowStore
     a2a_tasks: A2ATasks
     push_configs: PushConfigs
+    mcp_calls: McpCalls
     procedures: ProcedureStore
     captures: CaptureStore
     agent_definitions: AgentDefinitions

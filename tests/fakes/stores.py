@@ -15,6 +15,7 @@ from tests.fakes.episodes import FakeEpisodes
 from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.mcp_calls import FakeMcpCalls
 from tests.fakes.procedures import FakeProcedures
 from tests.fakes.push import FakePushConfigs
 from tests.fakes.run_records import FakeRunRecords
@@ -54,6 +55,7 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
         FakeWorkflows(clock),
         FakeA2ATasks(),
         FakePushConfigs(clock),
+        FakeMcpCalls(clock),
         FakeProcedures(),
         FakeCaptureStore(),
         FakeAgentDefinitions(),

@@ -34,6 +34,7 @@ from tests.fakes.files import FakeFiles
 from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.mcp_calls import FakeMcpCalls
 from tests.fakes.ports import FakePorts
 from tests.fakes.procedures import FakeProcedures
 from tests.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks
@@ -89,6 +90,7 @@ class Harness:
         self.a2a_tasks = FakeA2ATasks()
         self.push_configs = FakePushConfigs(self.clock)
         self.push_queue, self.webhooks = FakePushQueue(), FakeWebhooks()
+        self.mcp_calls = FakeMcpCalls(self.clock)
         self.procedures = FakeProcedures()
         self.capture_records: CaptureStore = FakeCaptureStore()
         self.idle = FakeIdleThreads(self.store, self.clock)
@@ -117,6 +119,7 @@ class Harness:
             push_configs=self.push_configs,
             push_queue=self.push_queue,
             webhooks=self.webhooks,
+            mcp_calls=self.mcp_calls,
             procedures=self.procedures,
             episodes=self.episodes,
             idle=self.idle,
@@ -157,6 +160,7 @@ class Harness:
             "idle",
             "a2a_tasks",
             "push_configs",
+            "mcp_calls",
         )
         for name in (*names, "audit", "clock"):
             setattr(self, name, getattr(stores, name))

@@ -33,6 +33,7 @@ from baton.ports.erasure import Erasure
 from baton.ports.files import Files
 from baton.ports.forget_requests import ForgetRequests
 from baton.ports.handoffs import HandoffStore
+from baton.ports.mcp_calls import McpCalls
 from baton.ports.push_configs import PushConfigs
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
@@ -80,6 +81,7 @@ class ApiServices:
     a2a_tasks: A2ATasks
     push_configs: PushConfigs
     task_news: TaskNews
+    mcp_calls: McpCalls
     episodes: Episodes
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
@@ -121,6 +123,7 @@ class ApiServices:
             a2a_tasks=ports.a2a_tasks,
             push_configs=ports.push_configs,
             task_news=app.task_news,
+            mcp_calls=ports.mcp_calls,
             episodes=ports.episodes,
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,
