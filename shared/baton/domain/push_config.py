@@ -154,7 +154,7 @@ class PushNotice(_Record):
 
 def pause_after(receives: int) -> int:
     """Return the seconds until a notification that failed is delivered again: twice as many each time."""
-    return min(2 ** min(receives, 16), MAX_PAUSE_SECONDS)
+    return min(1 << min(receives, 16), MAX_PAUSE_SECONDS)
 
 
 def _is_header_value(text: str, longest: int) -> bool:
