@@ -188,13 +188,20 @@ class RunExecution:
         the next turn overwrites it.
         """
         store, lease = self._services.store, self._holder.lease
-        opened, _, _ = await gather_all(
+        opened, _, _, _ = await gather_all(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             self._attach_caller(watchers),
+            self._tell_task() if lease.thread.notifies else _nothing(),
         )
         found: TurnRecord | None = known or opened
         return found
+
+    async def _tell_task(self) -> None:
+        """Queue for clients that want to be notified that the run has begun, if it is of an A2A task."""
+        if self._question.a2a_task is not None or self._answered is not None:
+            news, root = self._services.task_news, self._question.a2a_task
+            await news.run_began(self._holder.lease, self._run.run_id, root)
 
     async def _read(self, watchers: asyncio.Future[None]) -> ThreadSnapshot:
         snapshot: ThreadSnapshot
