@@ -15,8 +15,8 @@ from baton.api.authentication import Caller, TokenSeconds
 from baton.api.client_tool_events import for_front_ends
 from baton.api.older_clients import conversion_for, upgraded
 from baton.api.problems import request_id, responses
-from baton.api.run_answers import answered, still_waiting
-from baton.api.run_input import given_results, newest_only
+from baton.api.run_answers import answered, still_waiting, with_results
+from baton.api.run_input import given_results, newest_only, results_before
 from baton.api.services import Services
 from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
@@ -143,7 +143,7 @@ async def run(
             for event in still_waiting(run_input, thread):
                 emit(event)
 
-    brought = {result.tool_call_id for result in results}
+    brought = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
     convert = for_front_ends(conversion_for(run_input.protocol_version), brought)
     frames = await sse.RunStream(work, request_id(request), timing, convert).begin(token_seconds)
     return sse.streamed(frames, timing)
@@ -164,7 +164,7 @@ def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) 
         content=_content(message),
         agent_id=_agent_id(run_input.forwarded_props),
         run_id=run_input.run_id,
-        client=offer,
+        client=with_results(offer, scope, results_before(run_input.messages)),
     )
 
 

@@ -59,6 +59,8 @@ class QueuedMessage(_Queued):
     agent_id: str | None = None
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task."""
+    notifies: bool = False
+    """Whether its client wants to be notified of that task."""
     client: ClientOffer | None = None
 
 

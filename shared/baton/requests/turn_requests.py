@@ -23,6 +23,8 @@ class MessageRequest:
     agent_id: str | None = None
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
+    notifies: bool = False
+    """Whether its client wants to be notified of that task."""
     client: ClientOffer | None = None
     """What the user's application offers; None if it offers nothing."""
 
