@@ -15,6 +15,7 @@ from baton import __version__
 from baton.api import (
     agents,
     audit,
+    branches,
     controls,
     documents,
     episodes,
@@ -99,6 +100,7 @@ def create_app(
         run_records,
         controls,
         forks,
+        branches,
         workflows,
         files,
         episodes,

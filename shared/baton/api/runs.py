@@ -18,6 +18,8 @@ from baton.api.run_input import newest_only
 from baton.api.services import ApiServices, Services
 from baton.domain.errors import (
     AgentMismatch,
+    BranchCrossesHandoff,
+    BranchUnavailable,
     InterruptUnavailable,
     InvalidRequest,
     MalformedJson,
@@ -26,6 +28,7 @@ from baton.domain.errors import (
     ThreadLed,
     ThreadUnavailable,
     TokenExpired,
+    TooManyBranches,
     Unauthorized,
     UnknownAgent,
     UnsupportedPart,
@@ -54,6 +57,9 @@ TURN_ERRORS = (
     UnsupportedPart,
 )
 """The errors that refuse a message before its run begins."""
+
+BRANCH_ERRORS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
+"""Those that refuse to begin a branch."""
 
 FRAME_OF_A_RUN = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
 
@@ -94,7 +100,7 @@ class RunInput(RunAgentInput):
     response_class=StreamingResponse,
     responses={
         200: {"description": "AG-UI events.", "content": {sse.MEDIA_TYPE: {"example": STREAM_EXAMPLE}}},
-        **responses(*TURN_ERRORS, InterruptUnavailable),
+        **responses(*TURN_ERRORS, *BRANCH_ERRORS, InterruptUnavailable),
     },
 )
 async def run(
@@ -152,25 +158,36 @@ async def _answers(services: ApiServices, scope: Scope, run_input: RunAgentInput
 
 
 def _message(scope: Scope, run_input: RunAgentInput) -> TurnRequest:
+    branch = _property(run_input.forwarded_props, "branch")
+    if isinstance(branch, dict) and branch.get("regenerate") is True:
+        # Nothing new is said, so the last user message is an old one: its id would be a repeat.
+        message_id = branch.get("messageId")
+        return message_request(
+            scope,
+            thread_id=run_input.thread_id,
+            message_id=run_input.run_id if message_id is None else message_id,
+            content=None,
+            run_id=run_input.run_id,
+            branch=branch,
+        )
     message = _last_user_message(run_input)
     return message_request(
         scope,
         thread_id=run_input.thread_id,
         message_id=message.id,
         content=_content(message),
-        agent_id=_agent_id(run_input.forwarded_props),
+        agent_id=_property(run_input.forwarded_props, "agentId"),
         run_id=run_input.run_id,
+        branch=branch,
     )
 
 
-def _agent_id(props: Any) -> Any:
-    """Return the requested agent. assistant-ui passes its application's properties as ``runConfig``."""
-    match props:
-        case {"agentId": agent_id} if agent_id is not None:
-            return agent_id
-        case {"runConfig": {"agentId": agent_id}}:
-            return agent_id
-    return None
+def _property(props: Any, name: str) -> Any:
+    """Return one of Baton's own properties. assistant-ui passes its application's properties as ``runConfig``."""
+    if not isinstance(props, dict):
+        return None
+    nested = props.get("runConfig")
+    return props.get(name) if props.get(name) is not None or not isinstance(nested, dict) else nested.get(name)
 
 
 def _last_user_message(run_input: RunAgentInput) -> UserMessage:

@@ -41,6 +41,7 @@ from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
 from baton.procedures.administration import ProcedureAdministration
 from baton.sessions.importing import Importer
+from baton.turns.branch_selection import BranchSelection
 from baton.turns.turns import Turns
 
 
@@ -50,6 +51,7 @@ class ApiServices:
 
     verifier: TokenVerifier
     turns: Turns
+    branch_selection: BranchSelection
     store: ThreadStore
     records: RunRecords
     handoffs: HandoffStore
@@ -89,6 +91,7 @@ class ApiServices:
         return cls(
             verifier=ports.verifier,
             turns=app.turns,
+            branch_selection=app.branch_selection,
             store=ports.store,
             records=ports.records,
             handoffs=ports.handoffs,

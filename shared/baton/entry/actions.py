@@ -131,6 +131,7 @@ class Actions:
             message_id=fields.get("messageId"),
             content=fields.get("content"),
             agent_id=fields.get("agentId"),
+            branch=fields.get("branch"),
         )
         waiting = queued_message(
             caller.scope,

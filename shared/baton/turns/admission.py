@@ -9,11 +9,14 @@ from baton.domain.errors import (
     AgentMismatch,
     ApprovalsWaiting,
     BatonError,
+    BranchCrossesHandoff,
+    BranchUnavailable,
     HandoffInProgress,
     InterruptUnavailable,
     MessageIdConflict,
     NotInHandoff,
     ThreadLed,
+    TooManyBranches,
     UnknownAgent,
     WorkflowUnavailable,
 )
@@ -23,7 +26,9 @@ from baton.requests.turn_requests import ActionRequest, AnswerRequest, Conversat
 from baton.turns.turn_call import StillWaiting
 from baton.turns.turn_services import TurnServices
 
+BRANCH_REFUSALS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
 REFUSALS = (
+    *BRANCH_REFUSALS,
     MessageIdConflict,
     AgentMismatch,
     UnknownAgent,
