@@ -95,6 +95,7 @@ class RunExecution:
         )
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._answered = lease.thread.pending if isinstance(self._request, AnswerRequest) else None
+        self._begins_branch = branch is not None
         self._left = branch.point.left if branch is not None else None
         self._question = opening_message(self._request, lease.thread, run, services, self._answered)
         if branch is not None:
@@ -244,9 +245,12 @@ class RunExecution:
         """Return whether to call the model before the question is stored, so that the user waits for the reads alone.
 
         No event is sent and no tool is called before the question is stored. A message that has probably been answered
-        already is excluded, because a model call costs money.
+        already is excluded, because a model call costs money. So is one that begins a branch: the history before it
+        does not tell whether it has been answered.
         """
         is_first = self._run.attempt == 1 and isinstance(self._request, MessageRequest) and not self._call.gives_up
+        if self._begins_branch:
+            return False
         return is_first and all(message.id != self._request.message_id for message in snapshot.history.messages)
 
     # Answer
