@@ -216,7 +216,7 @@ class Leases:
             expression += ", windows = :windows"
             values[":windows"] = windows_as_item(commit.windows)
         if lease.thread.is_branching:
-            expression += ", segments = :segments"
+            expression += ", branch_segments = :segments"
             values[":segments"] = segments_as_item(lease.thread.segments)
         if commit.pending is not None:
             expression += ", pending = :pending"
@@ -276,7 +276,7 @@ class Leases:
             ":windows": windows_as_item(windows),
         }
         expression = (
-            "SET segments = :segments, next_seq = :next, last_seq = :last, committed_fence = :fence, "
+            "SET branch_segments = :segments, next_seq = :next, last_seq = :last, committed_fence = :fence, "
             "active_agent_id = :active, windows = :windows"
         )
         end = _END_RUN
