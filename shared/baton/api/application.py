@@ -38,6 +38,7 @@ from baton.api.a2a import card_router
 from baton.api.a2a import router as a2a_router
 from baton.api.a2a.access import A2AAccess
 from baton.api.body_limit import BodyLimit
+from baton.api.departures import Departures
 from baton.api.described import DescribedApi
 from baton.api.paths import EncodedSegments
 from baton.api.services import ApiServices
@@ -80,6 +81,7 @@ def create_app(
     )
     app.state.services = services
     app.state.timing = timing or Timing()
+    app.state.departures = Departures()
     app.state.a2a = a2a or A2AAccess()
     problems.install(app)
     app.add_middleware(BodyLimit)

@@ -25,7 +25,8 @@ router = APIRouter(tags=["messages"])
 async def send_message(scope: Caller, services: Services, message: MessageRequest) -> MessageAnswer:
     """Answer one message and return the turn's messages.
 
-    `branch` answers an earlier message again or replaces it. A repeated `messageId` gets the same answer, without a second turn. A model failure is a 502 problem.
+    `branch` answers an earlier message again, or replaces it by this one. A repeated `messageId` gets the same answer,
+    without a second turn. A model failure is a 502 problem.
     """
     asked = message_request(
         scope,

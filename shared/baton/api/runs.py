@@ -12,6 +12,7 @@ from pydantic import model_validator
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
+from baton.api.departures import Departures
 from baton.api.older_clients import conversion_for, upgraded
 from baton.api.problems import request_id, responses
 from baton.api.run_input import newest_only
@@ -115,8 +116,10 @@ async def run(
 
     Only that message is read, because the store has the others. Its `id` is the idempotency key.
     `forwardedProps.agentId` selects the main agent of a new conversation. The client's `state` and `tools` are ignored.
-    `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do so. If the
-    client disconnects, the run continues, and `GET /v1/threads/{id}/events` returns the missed events. Without
+    `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do so.
+    `forwardedProps.branch` answers an earlier message again, or replaces it by this one. A client that ends its request
+    stops the run, unless it comes back within seconds by `GET /v1/threads/{id}/events` or the same request; with
+    `forwardedProps.onDisconnect: "continue"` the run goes on, and can be followed at any time. Without
     `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
     if run_input.resume:
@@ -124,6 +127,8 @@ async def run(
     else:
         asked, owner = _message(scope, run_input), scope
 
+    is_stopped = _is_stopped_when_left(run_input.forwarded_props)
+    departures: Departures = request.app.state.departures
     may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
     if may_read:
         await audit_read(services.audit, scope, asked.thread.id, owner.user_id, "thread.read")
@@ -134,13 +139,41 @@ async def run(
             return emit
         return lambda event: emit(event) if event.type in FRAME_OF_A_RUN else None
 
+    told: list[str] = []
+
     async def work(emit: Callable[[Event], None]) -> None:
-        if await services.turns.answer(owner, asked, emit_to(emit), seconds=TURN_SECONDS) is None:
+        told_to = emit_to(emit)
+
+        def noting(event: Event) -> None:
+            if event.run_id is not None and not told:
+                told.append(event.run_id)  # a message that was sent before has another run than this request names
+            told_to(event)
+
+        if await services.turns.answer(owner, asked, noting, seconds=TURN_SECONDS) is None:
             raise InvalidRequest("resume: the answers are kept, but others are missing. Answer every open interrupt.")
 
     convert = conversion_for(run_input.protocol_version)
-    frames = await sse.RunStream(work, request_id(request), timing, convert).begin(token_seconds)
-    return sse.streamed(frames, timing)
+    departures.asked(owner, asked.thread.id, asked.message_id)
+    stream = sse.RunStream(work, request_id(request), timing, convert)
+    frames = await stream.begin(token_seconds)
+
+    async def stop() -> None:
+        if not stream.is_over:
+            await services.controls.cancel(scope, asked.thread.id, told[0] if told else asked.run_id)
+
+    async def when_left(_: object) -> None:
+        if is_stopped and owner.user_id == scope.user_id and not stream.is_over:
+            seconds = timing.leaving_seconds
+            departures.leave(scope, asked.thread.id, asked.message_id, stop, seconds=seconds)
+
+    return sse.streamed(departures.counted(owner, asked.thread.id, frames), timing, when_left)
+
+
+def _is_stopped_when_left(props: Any) -> bool:
+    wanted = _property(props, "onDisconnect")
+    if wanted not in (None, "stop", "continue"):
+        raise InvalidRequest("forwardedProps.onDisconnect must be 'stop' or 'continue'.")
+    return wanted != "continue"
 
 
 async def _answers(services: ApiServices, scope: Scope, run_input: RunAgentInput) -> tuple[TurnRequest, Scope]:

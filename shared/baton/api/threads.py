@@ -12,6 +12,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
+from baton.api.departures import Departures
 from baton.api.older_clients import Convert, conversion_for
 from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
@@ -205,9 +206,11 @@ async def follow_events(
     following = services.follower.follow(caller, thread.id, after=seen, seconds=timing.follow_seconds, when_dead=revive)
     # The first piece is read here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
+    departures: Departures = request.app.state.departures
+    departures.came_back(caller, thread.id)
     ends_at = asyncio.get_running_loop().time() + token_seconds
     frames = _until(ends_at, _frames(first, following, conversion_for(protocol_version)), request_id(request))
-    return sse.streamed(frames, timing)
+    return sse.streamed(departures.counted(caller, thread.id, frames), timing)
 
 
 async def _until(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from baton.domain.errors import ThreadUnavailable
+from tests.contracts.branches import BranchContract
 from tests.contracts.conversations import ChangeContract, ConversationContract
 from tests.contracts.leases import CommitContract, FenceContract, LeaseContract, TurnContract
-from tests.contracts.branches import BranchContract
 from tests.contracts.messages import MessageContract
 from tests.contracts.stores import new_thread_id
 from tests.contracts.threads import ForkContract, ListContract, OwnershipContract, fork_request

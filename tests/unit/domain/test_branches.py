@@ -90,9 +90,7 @@ def test_every_message_keeps_its_own_path_whatever_is_selected(taken: list[tuple
 @given(steps)
 def test_alternatives_are_the_messages_that_continue_from_the_same_one(taken: list[tuple[int, float]]) -> None:
     tree = grown(taken)
-    siblings = [
-        ordinal for ordinal, parent in enumerate(tree.parents) if tree.parents.count(parent) > 1
-    ]
+    siblings = [ordinal for ordinal, parent in enumerate(tree.parents) if tree.parents.count(parent) > 1]
     found = alternatives(tree.segments, len(tree.parents))
     assert [each.ordinal for each in found] == siblings
     assert [each.parent for each in found] == [tree.parents[ordinal] for ordinal in siblings]
