@@ -4,6 +4,7 @@
 const CONNECT_MS = 10_000; // for the token and the handshake
 const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 15_000;
+const NAP_MS = 2_000; // a timer that is later than that: the page slept, or is woken seldom
 const FRAME_BYTES = 28_000;
 
 /** Whether a connection can carry the frame. */
@@ -21,6 +22,7 @@ export class Connection {
   #check = 0; // timer of the next look at the silence
   #heardAt = 0;
   #answerBy = Infinity; // something was sent: anything must be heard until then
+  #isSpared = false; // a nap kept the page from reading the answer, which got more time once
   #unanswered = 0; // pings without their PONG
   #closed = false;
 
@@ -110,6 +112,7 @@ export class Connection {
   #heard(frames) {
     this.#heardAt = performance.now();
     this.#answerBy = Infinity;
+    this.#isSpared = false;
     this.#failures = 0;
     for (const frame of Array.isArray(frames) ? frames : [frames]) {
       if (frame.type !== "PONG") this.on.frame(frame);
@@ -124,7 +127,17 @@ export class Connection {
     if (!this.isOpen) return;
     const isAsked = this.#answerBy < Infinity;
     const due = isAsked ? this.#answerBy : this.#heardAt + this.#patience.ping;
-    this.#check = setTimeout(() => (isAsked ? this.replace() : this.ping()), due - performance.now());
+    this.#check = setTimeout(() => (isAsked ? this.#missed() : this.ping()), due - performance.now());
+  }
+
+  /** No answer has come in time. After a nap it may be here, unread: it gets as much time again, once. */
+  #missed() {
+    const now = performance.now();
+    if (this.#isSpared || now < this.#answerBy + NAP_MS) return this.replace();
+    const { ping, lost } = this.#patience;
+    this.#isSpared = true;
+    this.#answerBy = now + lost - ping;
+    this.#watch();
   }
 
   /** Nothing of the socket is waited for: closing one whose network is gone takes as long as the system likes. */
@@ -133,6 +146,7 @@ export class Connection {
     clearTimeout(this.#check);
     this.#attempt.abort();
     this.#answerBy = Infinity;
+    this.#isSpared = false;
     this.#unanswered = 0;
     const socket = this.#socket;
     this.#socket = null;
@@ -144,7 +158,7 @@ export class Connection {
   /** Another network, or a page that is looked at again: what was waited for may never come. */
   #renew = () => {
     if (!this.isOpen) this.#connect();
-    else if (performance.now() >= this.#answerBy) this.replace();
+    else if (performance.now() >= this.#answerBy) this.#missed();
     else this.ping();
   };
 

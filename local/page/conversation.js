@@ -113,7 +113,8 @@ export class Conversation {
   }
 
   #catchUp() {
-    for (const seq of [...this.early.keys()].sort((a, b) => a - b)) {
+    while (this.early.size > 0) {
+      const seq = Math.min(...this.early.keys());
       if (this.lastSeq !== null && seq > this.lastSeq + 1) return;
       const event = this.early.get(seq);
       this.early.delete(seq);

@@ -132,9 +132,10 @@ class Harness:
         await self.send([self._numbered(event) for event in events])
 
     async def send(self, frame: Json | list[Json]) -> None:
-        """Send a frame as it is."""
+        """Send a frame as it is. The page has it before anything that the test does next."""
         assert self._socket is not None
         self._socket.send(json.dumps(frame))
+        await asyncio.sleep(0)  # Playwright hands it on in a task of its own
 
     async def disconnect(self) -> None:
         """End the connection."""

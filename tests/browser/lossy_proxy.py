@@ -1,4 +1,4 @@
-"""A network that packets vanish in: nothing passes any more, and nobody is told."""
+"""A network that packets vanish in, or are late in: nobody is told."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class _Link:
 
     swallows: set[str]
     """Of "requests" and "answers"."""
+    flows: asyncio.Event
+    """While it is not set, what comes is held back."""
     task: asyncio.Task[None]
     is_socket: bool = False
 
@@ -24,6 +26,7 @@ class _Link:
         """Hand on what comes, until the source is closed; what is swallowed is read and forgotten, a close as well."""
         while data := await source.read(65536):
             self.is_socket |= b"upgrade: websocket" in data[:2000].lower()
+            await self.flows.wait()
             if what not in self.swallows:
                 target.write(data)
                 await target.drain()
@@ -39,6 +42,8 @@ class LossyProxy:
         self._host, self._port = address.hostname or "", address.port or 80
         self._links: list[_Link] = []
         self._swallows_new = False
+        self._flows = asyncio.Event()
+        self._flows.set()
         self.url = ""
 
     def swallow(self, *what: str) -> None:
@@ -56,6 +61,14 @@ class LossyProxy:
         self._swallows_new = True
         for link in self._links:
             link.swallows |= BOTH
+
+    def hold(self) -> None:
+        """Hold back whatever comes until ``release``: it is late, but not lost."""
+        self._flows.clear()
+
+    def release(self) -> None:
+        """Hand on what was held back, and what comes from now on."""
+        self._flows.set()
 
     def pass_again(self) -> None:
         """Let new connections through; those of before stay dead, and those that are no WebSockets end."""
@@ -82,7 +95,7 @@ class LossyProxy:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
-        link = _Link(set(BOTH) if self._swallows_new else set(), task)
+        link = _Link(set(BOTH) if self._swallows_new else set(), self._flows, task)
         self._links.append(link)
         writers = [writer]
         try:

@@ -66,8 +66,12 @@ class Screen:
         await self.page.keyboard.press("Enter")
 
     async def pass_time(self, seconds: float) -> None:
-        """Have the page's clock run on, as fast as it can."""
+        """Have the page's clock run on, as fast as it can: no network has the time to answer meanwhile."""
         await self.page.clock.run_for(round(seconds * 1000))
+
+    async def fall_asleep(self, seconds: float) -> None:
+        """Have the page's clock jump, as when a laptop is closed: what was due meanwhile is done once, at the end."""
+        await self.page.clock.fast_forward(round(seconds * 1000))
 
 
 @dataclass(frozen=True)

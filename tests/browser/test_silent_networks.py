@@ -1,10 +1,11 @@
-"""Networks that swallow packets without a word, as when a phone changes from one to another.
+"""Networks that swallow packets without a word, as when a phone changes from one to another, and pages that sleep.
 
 Both the demo page and the page of the guide to embedding notice it, with their clocks run ahead by the test.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,13 +15,43 @@ from playwright.async_api import Page, WebSocket, expect
 from tests.browser.lossy_proxy import LossyProxy
 from tests.browser.screens import Screen, host_application
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.gates import Gate
+from tests.e2e.gates import PATIENCE_SECONDS, Gate
 from tests.fault_model import FaultModel
 
 expect.set_options(timeout=60_000)
 
 IN_A_RUN, OTHERWISE = 15, 30
 """Seconds within which silence must be noticed."""
+UNTIL_ASKED = 22
+"""Seconds of silence after which a page at rest has sent a ping, and still waits for the answer."""
+AN_HOUR = 3600
+
+
+class Pings:
+    """Counts what the page asks of its connections, and what it is answered."""
+
+    def __init__(self, page: Page) -> None:
+        self.connections = self.sent = self.unanswered = 0
+        self._answered = asyncio.Event()
+        page.on("websocket", self._opened)
+
+    async def answered(self) -> None:
+        """Wait until every ping is answered."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self._answered.wait()
+
+    def _opened(self, connection: WebSocket) -> None:
+        self.connections += 1
+        connection.on("framesent", lambda frame: self._count(1) if '"ping"' in frame else None)
+        connection.on("framereceived", lambda frame: self._count(-1) if '"PONG"' in frame else None)
+
+    def _count(self, change: int) -> None:
+        self.unanswered += change
+        self.sent += max(change, 0)
+        if self.unanswered:
+            self._answered.clear()
+        else:
+            self._answered.set()
 
 
 @pytest.fixture
@@ -162,13 +193,50 @@ async def test_a_page_loaded_into_a_dead_network_comes_to_life_with_it(screen: S
 
 
 async def test_a_connection_that_answers_is_kept_however_little_is_said(screen: Screen) -> None:
-    connection = await screen.open()
+    pings = Pings(screen.page)
+    await screen.open()
+    await said_hello(screen, pings)
+    before = pings.sent
+    while pings.sent < before + 4:
+        await screen.pass_time(1)
+        await pings.answered()  # the network is real: it takes a moment, not one of the page's seconds
+    await expect(screen.status).to_have_text("Connected")
+    assert pings.connections == 1
+
+
+async def test_a_page_that_slept_reads_what_came_meanwhile_before_it_gives_up(
+    screen: Screen, network: LossyProxy
+) -> None:
+    pings = Pings(screen.page)
+    await screen.open()
+    await said_hello(screen, pings)
+    network.hold()
+    await screen.pass_time(UNTIL_ASKED)
+    assert pings.unanswered == 1
+    await screen.fall_asleep(AN_HOUR)
+    network.release()
+    await pings.answered()
+    await expect(screen.status).to_have_text("Connected")
+    assert pings.connections == 1
+
+
+async def test_a_connection_that_died_while_the_page_slept_is_replaced(screen: Screen, network: LossyProxy) -> None:
+    pings = Pings(screen.page)
+    await screen.open()
+    await said_hello(screen, pings)
+    network.swallow_everything()
+    await screen.pass_time(UNTIL_ASKED)
+    await screen.fall_asleep(AN_HOUR)
+    await screen.pass_time(IN_A_RUN)
+    assert await screen.status.text_content() != "Connected"
+    network.pass_again()
+    await screen.say("Are you still there?")
+    await expect(screen.said("assistant")).to_have_text(["Hello", "Are you still there?"])
+
+
+async def said_hello(screen: Screen, pings: Pings) -> None:
+    """Have a conversation that is at rest again, with every ping answered."""
     await screen.say("Hello")
     await expect(screen.said("assistant")).to_have_text(["Hello"])
-    opened: list[WebSocket] = []
-    screen.page.on("websocket", lambda socket: opened.append(socket))
-    for _ in range(4):
-        async with connection.expect_event("framereceived", lambda frame: "PONG" in frame):
-            await screen.pass_time(20)
-    await expect(screen.status).to_have_text("Connected")
-    assert opened == []
+    await expect(screen.stop).to_be_hidden()
+    await pings.answered()

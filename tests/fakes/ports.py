@@ -31,6 +31,7 @@ from baton.ports.forget_requests import ForgetRequests, Forgettings
 from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
+from baton.ports.mcp_calls import McpCalls
 from baton.ports.pii_detector import PiiDetector
 from baton.ports.procedures import ProcedureStore
 from baton.ports.queue_records import QueueRecords
@@ -65,6 +66,7 @@ from tests.fakes.erasure import (
     FakeRetentions,
 )
 from tests.fakes.files import FakeFiles
+from tests.fakes.mcp_calls import FakeMcpCalls
 from tests.fakes.search_index import FakeSearchIndex
 from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
 from tests.fakes.text_extractor import PlainTextExtractor
@@ -90,6 +92,8 @@ class FakePorts:
     idle: IdleThreads
     audit: AuditLog
     a2a_tasks: A2ATasks = field(default_factory=FakeA2ATasks)
+    mcp_calls: McpCalls = None  # type: ignore[assignment]
+    """An empty one, unless given: it needs the clock."""
     files: Files = field(default_factory=FakeFiles)
     documents: DocumentStore = field(default_factory=FakeDocuments)
     document_files: DocumentFiles = field(default_factory=FakeDocumentFiles)
@@ -135,11 +139,12 @@ class FakePorts:
 
     def __post_init__(self) -> None:
         self.verifier = self.verifier or OpenVerifier(self.clock)
+        self.mcp_calls = self.mcp_calls or FakeMcpCalls(self.clock)
 
     @classmethod
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
         names = ["clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle"]
-        names += ["agent_definitions", "a2a_tasks"]
+        names += ["agent_definitions", "a2a_tasks", "mcp_calls"]
         given = {name: getattr(stores, name) for name in (*names, "audit")}
         return cls(**given | {"capture_records": stores.captures} | others)

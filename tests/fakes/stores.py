@@ -15,6 +15,7 @@ from tests.fakes.episodes import FakeEpisodes
 from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.mcp_calls import FakeMcpCalls
 from tests.fakes.procedures import FakeProcedures
 from tests.fakes.run_records import FakeRunRecords
 from tests.fakes.stream_log import FakeStreamLog
@@ -52,6 +53,7 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
         FakeHandoffs(audit),
         FakeWorkflows(clock),
         FakeA2ATasks(),
+        FakeMcpCalls(clock),
         FakeProcedures(),
         FakeCaptureStore(),
         FakeAgentDefinitions(),

@@ -34,6 +34,7 @@ from tests.fakes.files import FakeFiles
 from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.mcp_calls import FakeMcpCalls
 from tests.fakes.ports import FakePorts
 from tests.fakes.procedures import FakeProcedures
 from tests.fakes.run_records import FakeRunRecords
@@ -86,6 +87,7 @@ class Harness:
         self.handoffs = FakeHandoffs(self.audit)
         self.workflows = FakeWorkflows(self.clock)
         self.a2a_tasks = FakeA2ATasks()
+        self.mcp_calls = FakeMcpCalls(self.clock)
         self.procedures = FakeProcedures()
         self.capture_records: CaptureStore = FakeCaptureStore()
         self.idle = FakeIdleThreads(self.store, self.clock)
@@ -111,6 +113,7 @@ class Harness:
             handoffs=self.handoffs,
             workflows=self.workflows,
             a2a_tasks=self.a2a_tasks,
+            mcp_calls=self.mcp_calls,
             procedures=self.procedures,
             episodes=self.episodes,
             idle=self.idle,
@@ -150,6 +153,7 @@ class Harness:
             "procedures",
             "idle",
             "a2a_tasks",
+            "mcp_calls",
         )
         for name in (*names, "audit", "clock"):
             setattr(self, name, getattr(stores, name))

@@ -32,6 +32,7 @@ from baton.ports.erasure import Erasure
 from baton.ports.files import Files
 from baton.ports.forget_requests import ForgetRequests
 from baton.ports.handoffs import HandoffStore
+from baton.ports.mcp_calls import McpCalls
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
@@ -76,6 +77,7 @@ class ApiServices:
     clock: Clock
     queue: TurnQueue
     a2a_tasks: A2ATasks
+    mcp_calls: McpCalls
     episodes: Episodes
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
@@ -116,6 +118,7 @@ class ApiServices:
             clock=ports.clock,
             queue=ports.queue,
             a2a_tasks=ports.a2a_tasks,
+            mcp_calls=ports.mcp_calls,
             episodes=ports.episodes,
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,

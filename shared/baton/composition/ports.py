@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
+    from baton.ports.mcp_calls import McpCalls
     from baton.ports.pii_detector import PiiDetector
     from baton.ports.procedures import ProcedureStore
     from baton.ports.queue_records import QueueRecords
@@ -97,6 +98,11 @@ class Ports(Protocol):
     @property
     def a2a_tasks(self) -> A2ATasks:
         """Marks of A2A tasks."""
+        ...
+
+    @property
+    def mcp_calls(self) -> McpCalls:
+        """Calls over MCP in progress."""
         ...
 
     @property

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from baton.domain.branches import BranchWish
+from baton.domain.client_offer import ClientOffer
 from baton.domain.history_window import SummaryDue
 from baton.domain.identity import Scope
 from baton.domain.interrupt import AnswerStatus
@@ -60,6 +61,7 @@ class QueuedMessage(_Queued):
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task."""
     branch: BranchWish | None = None
+    client: ClientOffer | None = None
 
 
 class QueuedClose(_Queued):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from baton.domain.client_offer import ClientOffer
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.history_window import HistoryWindow
@@ -100,6 +101,8 @@ class TurnRecord:
     """The fence of the latest attempt at the message."""
     permissions: tuple[str, ...] = ()
     """The permissions of the message's token, for a worker that takes the run over."""
+    client: ClientOffer | None = None
+    """What the user's application offered with the request, for that worker and for the run that continues this one."""
 
 
 @dataclass(frozen=True, slots=True)

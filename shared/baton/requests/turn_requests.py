@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from baton.domain.branches import BranchWish
+from baton.domain.client_offer import ClientOffer
 from baton.domain.content import content_digest
 from baton.domain.identity import ThreadRef
 from baton.domain.interrupt import InterruptAnswer, answer_message_id
@@ -25,6 +26,8 @@ class MessageRequest:
     """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
     branch: BranchWish | None = None
     """The wish to begin a branch; None for a message that continues the conversation."""
+    client: ClientOffer | None = None
+    """What the user's application offers; None if it offers nothing."""
 
     @property
     def digest(self) -> str:
@@ -44,6 +47,8 @@ class AnswerRequest:
     run_id: str
     answers: tuple[InterruptAnswer, ...]
     """At least one, all of the same run."""
+    client: ClientOffer | None = None
+    """What the user's application offers now; None if what it offered before counts."""
 
     @property
     def message_id(self) -> str:

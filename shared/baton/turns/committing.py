@@ -64,6 +64,8 @@ class RunCommit:
     journal: Mapping[str, ToolCallRecord]
     unfinished: Sequence[StoredMessage]
     """The interrupted exchange that the run continues; empty if there is none."""
+    offered_by: str | None
+    """The message id of the turn whose client offer counts for a run that continues this one; None without an offer."""
 
     async def commit(self, result: DialogueResult) -> FinishedRun:
         """Write the messages, commit them by moving the thread's pointer, then send the events that end the run."""
@@ -120,7 +122,12 @@ class RunCommit:
             await self.services.forks.extend_again(lease.scope, handoff, messages)
         waits_for = last.agent_id or self.agent.id
         pending = pending_interrupts(
-            end.interrupts, self._run, waits_for, known.permissions, first_ordinal=self._first_of_exchange
+            end.interrupts,
+            self._run,
+            waits_for,
+            known.permissions,
+            first_ordinal=self._first_of_exchange,
+            offered_by=self.offered_by,
         )
         finished = await self._move_pointer(tuple(messages), end, ended, pending)
         count_failure(error_from_code(end.error_code) if end.error_code else None)
@@ -157,7 +164,12 @@ class RunCommit:
         waits = result.waiting if result.outcome is OutcomeType.INTERRUPT else ()
         interrupts = interrupts_of(waits, self._run, agent, self._thread.id, self.services.agents.clock)
         return pending_interrupts(
-            interrupts, self._run, agent.id, self.scope.permissions, first_ordinal=self._first_of_exchange
+            interrupts,
+            self._run,
+            agent.id,
+            self.scope.permissions,
+            first_ordinal=self._first_of_exchange,
+            offered_by=self.offered_by,
         )
 
     def _ended(self, last: StoredMessage) -> EpisodeRef | None:

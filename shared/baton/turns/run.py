@@ -30,7 +30,7 @@ from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Lease, TurnRecord
-from baton.requests.turn_requests import AnswerRequest, MessageRequest
+from baton.requests.turn_requests import ActionRequest, AnswerRequest, MessageRequest
 from baton.turns.branch_points import BranchOpening
 from baton.turns.committing import FinishedRun, RunCommit
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
@@ -103,6 +103,7 @@ class RunExecution:
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
         self._inspection = Inspection()
+        self._client = None if isinstance(self._request, ActionRequest) else self._request.client
         self._unfinished: Sequence[StoredMessage] = ()
         """The interrupted exchange that this run continues; empty if there is none."""
 
@@ -214,6 +215,9 @@ class RunExecution:
         if self._answered is not None:
             first, end = self._answered.first_ordinal, lease.thread.next_ordinal
             self._unfinished = await messages_between(services.store, lease.scope, lease.thread, first, end)
+            if self._client is None and self._answered.offered_by is not None:
+                offered = await services.store.get_turn(lease.scope, lease.thread_id, self._answered.offered_by)
+                self._client = offered.client if offered is not None else None
         snapshot, _, self._journal = await gather_all(
             read_thread(
                 services,
@@ -239,6 +243,7 @@ class RunExecution:
             first_ordinal=self._question.ordinal,
             fence=self._holder.lease.fence,
             permissions=tuple(sorted(self._scope.permissions)),
+            client=None if isinstance(self._request, ActionRequest) else self._request.client,
         )
 
     def _may_answer_early(self, snapshot: ThreadSnapshot) -> bool:
@@ -367,6 +372,7 @@ class RunExecution:
                 first_id=None if is_from_user else self._request.message_id,
             ),
             answered=self._answered,
+            client=self._client,
             previous_seq=jump_from(self._holder.lease),
             ends_at_once_as=self._ends_at_once_as,
         )
@@ -400,7 +406,15 @@ class RunExecution:
             agent=self._agent,
             journal=self._journal,
             unfinished=self._unfinished,
+            offered_by=self._offered_by,
         )
+
+    @property
+    def _offered_by(self) -> str | None:
+        """Return the message id of the turn whose client offer counts for a run that continues this one."""
+        if not isinstance(self._request, ActionRequest) and self._request.client is not None:
+            return self._run.message_id
+        return self._answered.offered_by if self._answered is not None else None
 
 
 async def _nothing() -> None:

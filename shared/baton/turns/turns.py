@@ -152,6 +152,7 @@ class Turns:
         except UnknownAgent as unknown:
             refusal = unknown  # ignored if the thread exists, because its own agent answers then
         else:
+            await self._admission.refuse_new_thread(call.scope, request, agent)
             wanted = replace(
                 wanted,
                 may_create=request.thread.may_create,
@@ -231,6 +232,9 @@ class Turns:
             await self._finish(lease, orphan, call.deadline, call.record)
             return None
         if isinstance(request, AnswerRequest):
+            conflict = await self._admission.refused_tools(lease, request)
+            if conflict is not None:
+                return await self._done_before(call, lease, conflict)
             lease = await self._admission.take_answers(lease, request)
         if not is_own:
             lease = await self._store.begin_run(lease, run_id=request.run_id, message_id=request.message_id)

@@ -19,6 +19,7 @@ from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.mcp_calls import DynamoMcpCalls
 from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.retentions import DynamoRetentions
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
@@ -74,6 +75,7 @@ class World:
             DynamoHandoffs(table, bodies),
             DynamoWorkflows(table, clock),
             DynamoA2ATasks(table),
+            DynamoMcpCalls(table, clock),
             DynamoProcedures(table, clock),
             DynamoCaptures(table, clock),
             DynamoAgentDefinitions(table),

@@ -19,6 +19,7 @@ from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.mcp_calls import DynamoMcpCalls
 from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.shards import newest_first
@@ -71,6 +72,7 @@ class Engine:
             DynamoHandoffs(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoWorkflows(self.table, clock),
             DynamoA2ATasks(self.table),
+            DynamoMcpCalls(self.table, clock),
             DynamoProcedures(self.table, clock),
             DynamoCaptures(self.table, clock),
             DynamoAgentDefinitions(self.table),

@@ -167,6 +167,12 @@ def user_upload(scope: Scope, thread_id: str) -> Key:
     return {"PK": user_listing(scope), "SK": f"{UPLOAD}{thread_id}"}
 
 
+def mcp_call(scope: Scope, session_id: str, request_id: str) -> Key:
+    """Return the key of the note of which run a call over MCP has begun. Clients choose both ids."""
+    named = hashlib.sha256(f"{session_id}\0{request_id}".encode()).hexdigest()
+    return {"PK": user_listing(scope), "SK": f"MCPCALL#{named}"}
+
+
 def own_agents(scope: Scope) -> str:
     """Return the partition of a tenant's own agents."""
     return f"{scope.tenant_id}#~AGENTS"

@@ -11,7 +11,7 @@ from typing import Any
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.fenced import put_fenced
-from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
+from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING, pack_conversation
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import (
     lease_mark,
@@ -390,6 +390,7 @@ def _lease(scope: Scope, request: LeaseRequest, item: Item, until: datetime) -> 
 
 def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
     permissions: Item = {"permissions": list(turn.permissions)} if turn.permissions else {}
+    client: Item = {"client": CLIENT_OFFER.pack(turn.client)} if turn.client is not None else {}
     return {
         **keys.turn(lease.scope, lease.thread_id, turn.message_id),
         "run_id": turn.run_id,
@@ -397,6 +398,7 @@ def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
         "first_ordinal": turn.first_ordinal,
         "fence": turn.fence,
         **permissions,
+        **client,
     }
 
 
@@ -408,4 +410,5 @@ def _turn(message_id: str, item: Item) -> TurnRecord:
         first_ordinal=item["first_ordinal"],
         fence=item["fence"],
         permissions=tuple(item.get("permissions", ())),
+        client=CLIENT_OFFER.unpack(item["client"]) if "client" in item else None,
     )
