@@ -370,7 +370,7 @@ class BranchCrossesHandoff(BatonError):
 class RunInProgress(BatonError):
     """A branch that is to be selected while the thread is answering."""
 
-    code, status, retryable = "run_in_progress", 409, True
+    code, status, retryable = "run_in_progress", 409, False
     title = "An answer is in progress"
     detail = "This conversation is answering a message. Wait for the answer, or cancel it, then select the branch."
 
