@@ -9,7 +9,7 @@ from baton.api.counted import CountedRequests
 from baton.api.mcp.access import McpAccess
 from baton.api.services import ApiServices
 from baton.composition.preloading import HTTP_MODULES, preload
-from baton.settings import ApiSettings, IdentitySettings
+from baton.settings import ApiSettings, IdentitySettings, PushSettings
 
 
 def deployed_app() -> CountedRequests:
@@ -25,6 +25,7 @@ def deployed_app() -> CountedRequests:
     access = A2AAccess(
         issuers=tuple(issuer.issuer for issuer in IdentitySettings().token_issuers),
         is_open=settings.open_a2a,
+        pushes=bool(PushSettings().egress.hosts),
         has_stage=not settings.is_local,
     )
     mcp = McpAccess(settings.origins, is_local=settings.is_local)

@@ -16,8 +16,8 @@ from baton.api.client_tool_events import for_front_ends
 from baton.api.departures import Departures
 from baton.api.older_clients import conversion_for, upgraded
 from baton.api.problems import request_id, responses
-from baton.api.run_answers import answered, still_waiting
-from baton.api.run_input import given_results, newest_only
+from baton.api.run_answers import answered, still_waiting, with_results
+from baton.api.run_input import given_results, newest_only, results_before
 from baton.api.services import Services
 from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
@@ -163,7 +163,7 @@ async def run(
             for event in still_waiting(run_input, thread):
                 emit(event)
 
-    brought = {result.tool_call_id for result in results}
+    brought = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
     convert = for_front_ends(conversion_for(run_input.protocol_version), brought)
     departures.asked(owner, asked.thread.id, asked.message_id)
     stream = sse.RunStream(work, request_id(request), timing, convert)
@@ -217,7 +217,7 @@ def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) 
         agent_id=_property(run_input.forwarded_props, "agentId"),
         run_id=run_input.run_id,
         branch=branch,
-        client=offer,
+        client=with_results(offer, scope, results_before(run_input.messages)),
     )
 
 

@@ -61,6 +61,8 @@ class QueuedMessage(_Queued):
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task."""
     branch: BranchWish | None = None
+    notifies: bool = False
+    """Whether its client wants to be notified of that task."""
     client: ClientOffer | None = None
 
 

@@ -80,6 +80,10 @@ class Thread:
     """Where the histories of the main and the active agent begin, unless at the first message."""
     segments: Segments = ()
     """How its messages branch; empty for a thread without branches."""
+    has_tasks: bool = False
+    """Whether A2A tasks have begun in it."""
+    notifies: bool = False
+    """Whether clients want to be notified of its A2A tasks."""
     lease: LeaseMark | None = field(default=None, compare=False)
     """The current or expired lease; None if the last one was released."""
 

@@ -29,6 +29,7 @@ def queued_message(
         agent_id=request.agent_id,
         a2a_task=request.a2a_task,
         branch=request.branch,
+        notifies=request.notifies,
         client=request.client,
     )
 
@@ -108,5 +109,6 @@ def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedAction) -> TurnReque
         agent_id=queued.agent_id,
         a2a_task=queued.a2a_task,
         branch=queued.branch,
+        notifies=queued.notifies,
         client=queued.client,
     )

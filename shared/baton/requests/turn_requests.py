@@ -26,6 +26,8 @@ class MessageRequest:
     """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
     branch: BranchWish | None = None
     """The wish to begin a branch; None for a message that continues the conversation."""
+    notifies: bool = False
+    """Whether its client wants to be notified of that task."""
     client: ClientOffer | None = None
     """What the user's application offers; None if it offers nothing."""
 

@@ -18,6 +18,7 @@ from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.events import RunStamp
 from baton.domain.identity import Scope
+from baton.domain.interrupt import PendingInterrupts, is_client_call
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run
@@ -201,13 +202,20 @@ class RunExecution:
         the next turn overwrites it.
         """
         store, lease = self._services.store, self._holder.lease
-        opened, _, _ = await gather_all(
+        opened, _, _, _ = await gather_all(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             self._attach_caller(watchers),
+            self._tell_task() if lease.thread.notifies else _nothing(),
         )
         found: TurnRecord | None = known or opened
         return found
+
+    async def _tell_task(self) -> None:
+        """Queue for clients that want to be notified that the run has begun, if it is of an A2A task."""
+        if self._question.a2a_task is not None or self._answered is not None:
+            news, root = self._services.task_news, self._question.a2a_task
+            await news.run_began(self._holder.lease, self._run.run_id, root)
 
     async def _read(self, watchers: asyncio.Future[None]) -> ThreadSnapshot:
         snapshot: ThreadSnapshot
@@ -373,6 +381,7 @@ class RunExecution:
             ),
             answered=self._answered,
             client=self._client,
+            brought=self._brought,
             previous_seq=jump_from(self._holder.lease),
             ends_at_once_as=self._ends_at_once_as,
         )
@@ -408,6 +417,18 @@ class RunExecution:
             unfinished=self._unfinished,
             offered_by=self._offered_by,
         )
+
+    @property
+    def _brought(self) -> PendingInterrupts | None:
+        """Return what the active agent waits for, with the client's results that came beside a message."""
+        pending, client = self._thread.pending, self._client
+        if not isinstance(self._request, MessageRequest) or pending is None or client is None or not client.results:
+            return None
+        if pending.agent_id != self._agent.id or self._agent.remote is not None:
+            return None
+        results = tuple(each for each in client.results if is_client_call(each.interrupt_id))
+        answered = pending.answered(results, self._services.agents.clock.now())
+        return answered if answered != pending else None
 
     @property
     def _offered_by(self) -> str | None:

@@ -147,6 +147,8 @@ class Turns:
         request, refusal = call.request, None
         self._agents.begin(call.scope)  # beside the lease's request
         wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=call.delivery)
+        if isinstance(request, MessageRequest) and request.a2a_task is not None:
+            wanted = replace(wanted, begins_task=True, notifies=request.notifies)
         try:
             agent = await self._agents.for_new_thread(call.scope, request.agent_id)
         except UnknownAgent as unknown:

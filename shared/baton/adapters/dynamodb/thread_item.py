@@ -52,6 +52,8 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
         windows=tuple(_window(*stored) for stored in item.get("windows", ())),
         segments=_segments(item.get("branch_segments", "")),
+        has_tasks="has_tasks" in item,
+        notifies="notifies" in item,
         lease=lease_mark(item) if "lease_until" in item else None,
     )
 
