@@ -35,10 +35,13 @@ from baton.ports.live import LiveRegistry
 from baton.ports.mcp_calls import McpCalls
 from baton.ports.pii_detector import PiiDetector
 from baton.ports.procedures import ProcedureStore
+from baton.ports.push_configs import PushConfigs
+from baton.ports.push_queue import PushQueue
 from baton.ports.queue_records import QueueRecords
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.search_index import SearchIndex
+from baton.ports.signing_key import SigningKey
 from baton.ports.sources import SourceObjects, SourceStore, WebPages
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
@@ -46,6 +49,7 @@ from baton.ports.token_counter import TokenCounter
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.tools import Tools
 from baton.ports.turn_queue import TurnQueue
+from baton.ports.webhooks import Webhooks
 from baton.ports.workflows import WorkflowStore
 from tests.contracts.stores import Stores
 from tests.fakes.a2a_tasks import FakeA2ATasks
@@ -68,6 +72,7 @@ from tests.fakes.erasure import (
 )
 from tests.fakes.files import FakeFiles
 from tests.fakes.mcp_calls import FakeMcpCalls
+from tests.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks, known_key
 from tests.fakes.search_index import FakeSearchIndex
 from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
 from tests.fakes.text_extractor import PlainTextExtractor
@@ -109,6 +114,11 @@ class FakePorts:
     recall_deadline: timedelta = DEADLINE
     search: SearchIndex = field(default_factory=FakeSearchIndex)
     embedder: Embedder = field(default_factory=FakeEmbedder)
+    push_configs: PushConfigs = field(default_factory=FakePushConfigs)
+    push_queue: PushQueue = field(default_factory=FakePushQueue)
+    webhooks: Webhooks = field(default_factory=FakeWebhooks)
+    signing_key: SigningKey = field(default_factory=known_key)
+    push_issuer: str = "http://baton.test"
     queue: TurnQueue = field(default_factory=FakeTurnQueue)
     queue_records: QueueRecords | None = None
     pii_detector: PiiDetector = field(default_factory=InProcessPiiDetector)
@@ -147,6 +157,6 @@ class FakePorts:
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
         names = ["clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle"]
-        names += ["agent_definitions", "a2a_tasks", "mcp_calls"]
+        names += ["agent_definitions", "a2a_tasks", "push_configs", "mcp_calls"]
         given = {name: getattr(stores, name) for name in (*names, "audit")}
         return cls(**given | {"capture_records": stores.captures} | others)

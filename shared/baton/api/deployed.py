@@ -9,7 +9,7 @@ from baton.api.counted import CountedRequests
 from baton.api.mcp.access import McpAccess
 from baton.api.services import ApiServices
 from baton.composition.preloading import HTTP_MODULES, preload
-from baton.settings import ApiSettings, IdentitySettings
+from baton.settings import ApiSettings, IdentitySettings, PushSettings
 
 
 def deployed_app() -> CountedRequests:
@@ -26,6 +26,7 @@ def deployed_app() -> CountedRequests:
         issuers=tuple(issuer.issuer for issuer in IdentitySettings().token_issuers),
         is_open=settings.open_a2a,
         public_url=settings.public_url.rstrip("/") if settings.public_url is not None else None,
+        pushes=bool(PushSettings().egress.hosts),
         has_stage=not settings.is_local,
     )
     mcp = McpAccess(settings.origins, is_local=settings.is_local)

@@ -21,6 +21,7 @@ from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.mcp_calls import DynamoMcpCalls
 from baton.adapters.dynamodb.procedures import DynamoProcedures
+from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
 from baton.adapters.dynamodb.retentions import DynamoRetentions
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
@@ -75,6 +76,7 @@ class World:
             DynamoHandoffs(table, bodies),
             DynamoWorkflows(table, clock),
             DynamoA2ATasks(table),
+            DynamoPushConfigs(table, clock),
             DynamoMcpCalls(table, clock),
             DynamoProcedures(table, clock),
             DynamoCaptures(table, clock),

@@ -193,3 +193,19 @@ async def test_what_follows_a_thread_over_http_is_told_the_same(served: Served) 
     told = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", after=0))
     assert told[-1]["outcome"] == {"type": "success"}
     assert told[-1]["metadata"]["clientTools"]
+
+
+async def test_a_user_who_writes_on_brings_what_the_page_has_done(served: Served) -> None:
+    """A tool without a follow-up, as CopilotKit has them: its result comes with the next message."""
+    said, (call,) = await asked(served)
+    served.harness.model.script("You are welcome.")
+    more = {"id": "m2", "role": "user", "content": "Thanks!"}
+    events = events_of(await served.post("/runs", run_input(served, *said, tool(call), more, runId="r-2")))
+    assert told_of_calls(served.harness) == ["It is red now."]
+    assert "TOOL_CALL_RESULT" not in [event["type"] for event in events]
+    answered = [{"id": "a2", "role": "assistant", "content": "You are welcome."}]
+    last = {"id": "m3", "role": "user", "content": "Bye"}
+    await served.post("/runs", run_input(served, *said, tool(call), more, *answered, last, runId="r-3"))
+    assert told_of_calls(served.harness) == ["It is red now."]
+    calls, _ = await served.items(f"/threads/{served.harness.thread_id}/tool-calls")
+    assert len(calls) == 1

@@ -18,6 +18,7 @@ DOCUMENT = "DOC#"
 SOURCE = "SOURCE#"
 SOURCE_PAGE = "PAGE#"
 FLOW = "FLOW#"
+PUSH = "PUSH#"
 UPLOAD = "UPLOAD#"
 _MAX_ENCODED_USER = 512
 IDLE_SHARDS = 8
@@ -58,6 +59,12 @@ def turn(scope: Scope, thread_id: str, message_id: str) -> Key:
 def a2a_task(scope: Scope, thread_id: str, root: str) -> Key:
     """Return the key of an A2A task's mark, by the message that began the task."""
     return {"PK": partition(scope, thread_id), "SK": f"{A2A_TASK}{root}"}
+
+
+def push_config(scope: Scope, thread_id: str, root: str, config_id: str) -> Key:
+    """Return the key of a configuration of push notifications: a digest, because both ids may hold any character."""
+    digest = hashlib.sha256(f"{root}\0{config_id}".encode()).hexdigest()[:40]
+    return {"PK": partition(scope, thread_id), "SK": f"{PUSH}{digest}"}
 
 
 def log(scope: Scope, thread_id: str, first_seq: int) -> Key:

@@ -19,6 +19,8 @@ class A2AAccess:
     """Whether calls without a token are accepted. Only in the local cloud."""
     public_url: str | None = None
     """The deployment's address where it is configured, without a slash at its end. Cards name no other then."""
+    pushes: bool = False
+    """Whether clients can be notified of their tasks."""
     has_stage: bool = False
     """Whether API Gateway serves the API below a path of its own, which the application does not see."""
 

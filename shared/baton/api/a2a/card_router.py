@@ -31,6 +31,8 @@ from baton.domain.metrics import Metric, count
 NOBODY = Scope("public", "anonymous")
 """Who reads a card without a token: a scope without permissions."""
 KEYS = "/.well-known/agent-card-keys.json"
+MAX_KEYS_AGE = 300
+"""Seconds for which receivers may keep keys."""
 MAX_AGE = 600
 """Seconds for which clients may keep a card."""
 
@@ -106,6 +108,25 @@ async def card_keys(services: Services) -> Response:
         raise NotFound
     keys = await services.card_signer.public_keys()
     return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_AGE}"})
+
+
+@router.get(
+    "/.well-known/jwks.json",
+    summary="Read the keys of signatures",
+    responses={
+        200: {
+            "description": "A JWK set (RFC 7517).",
+            "content": {"application/json": {"schema": {"type": "object"}, "example": {"keys": []}}},
+        },
+        **responses(NotFound, StoreUnavailable),
+    },
+)
+async def signing_keys(request: Request, services: Services) -> Response:
+    """Return the public keys with which receivers check push notifications. It needs no token."""
+    if not request.app.state.a2a.pushes:
+        raise NotFound
+    keys = await services.signing_key.public_keys()
+    return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_KEYS_AGE}"})
 
 
 def carded(agents: AgentDirectory, scope: Scope, agent_id: str | None) -> CardedAgent:

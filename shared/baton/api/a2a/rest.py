@@ -36,14 +36,16 @@ from baton.api.a2a.dispatch import (
     STREAM_METHODS,
     as_a2a,
     begun,
-    check_parts,
     check_version,
     handler,
 )
 from baton.api.a2a.envelope import dumped, parsed_json, with_whole_numbers
+from baton.api.a2a.given_parts import check_parts
+from baton.api.a2a.listing import check_status
 from baton.api.a2a.rest_errors import Status, of_baton, response, status
 from baton.domain.a2a_task import THREAD_ID_LENGTH, TaskId
 from baton.domain.errors import BatonError, InvalidRequest
+from baton.domain.push_config import Line
 
 A2A_DOMAIN = "a2a-protocol.org"
 BODIES = ("SendMessage", "SendStreamingMessage", "CreateTaskPushNotificationConfig")
@@ -89,6 +91,8 @@ async def answer(call: RestCall, version: str | None, caller: A2ACaller) -> Resp
     """
     try:
         check_version(version)
+        if call.operation == "ListTasks":
+            check_status(dict(call.query_params))
         is_older = not version or version.strip().split(".")[0] == "0"
         _check_body(call, is_older=is_older)
         if is_older:
@@ -182,7 +186,7 @@ async def _frames(events: AsyncGenerator[Any, None], caller: A2ACaller) -> Async
 
 
 async def _answer_older(call: RestCall, caller: A2ACaller) -> Response:
-    context = caller.context()
+    context = caller.context(Line.OLDER)
     length = call.query_params.get("historyLength")
     if length and not (length.isascii() and length.isdecimal() and len(length) < 10):
         raise InvalidParamsError("historyLength must be a whole number, not negative, of at most nine digits.")
