@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from ag_ui.core import RunAgentInput, TextPart, ToolMessage, UserMessage
 
 from baton.api.services import ApiServices
 from baton.domain.client_offer import ClientOffer
-from baton.domain.errors import InterruptUnavailable, UnsupportedPart
+from baton.domain.errors import BatonError, InterruptUnavailable, UnsupportedPart
 from baton.domain.events import Event, run_finished, run_started, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer, answer_message_id, is_client_call
@@ -51,6 +52,15 @@ async def answered(
     if owner.user_id != scope.user_id:
         asked = replace(asked, client=None)  # the permission to approve does not include showing the agent something
     return asked, owner
+
+
+def with_results(offer: ClientOffer | None, scope: Scope, results: Sequence[ToolMessage]) -> ClientOffer | None:
+    """Return the offer with results that come beside a new message. Those that cannot be read are left out."""
+    answers = []
+    for result in results:
+        with suppress(BatonError):
+            answers.append(_result(scope, result))
+    return replace(offer or ClientOffer(), results=tuple(answers)) if answers else offer
 
 
 def _result(scope: Scope, message: ToolMessage) -> InterruptAnswer:

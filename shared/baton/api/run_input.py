@@ -14,7 +14,7 @@ MAX_RESULTS = 64
 
 
 def newest_only(body: Any) -> Any:
-    """Return the input with its last user message, the results of the client's tools after it, and its last message.
+    """Return the input with its last user message, the client's results next to it, and its last message.
 
     Validating a thousand messages would take a tenth of a second. Raises ``ValueError`` for lists that are too long.
     """
@@ -27,9 +27,13 @@ def newest_only(body: Any) -> Any:
     if not isinstance(messages, list):
         return body
     places = [n for n, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user"]
-    since = places[-1] + 1 if places else 0
-    results = [n for n in range(since, len(messages)) if _is_client_result(messages[n])]
-    read = sorted({*places[-1:], *results[-MAX_RESULTS:], len(messages) - 1} - {-1})
+    asked = places[-1] if places else -1
+    since = asked
+    while since > 0 and isinstance(messages[since - 1], dict) and messages[since - 1].get("role") == "tool":
+        since -= 1
+    before = [n for n in range(since, asked) if _is_client_result(messages[n])]
+    results = [n for n in range(asked + 1, len(messages)) if _is_client_result(messages[n])]
+    read = sorted({*before[-MAX_RESULTS:], *places[-1:], *results[-MAX_RESULTS:], len(messages) - 1} - {-1})
     return {**body, "messages": [messages[place] for place in read]}
 
 
@@ -55,6 +59,26 @@ def given_results(messages: Sequence[Any]) -> list[Any]:
     last = messages[-1] if messages else None
     if not results and last is not None and last.role == "tool" and not _is_own_call(last.tool_call_id):
         return [last]
+    return _of_one_run(results)
+
+
+def results_before(messages: Sequence[Any]) -> list[Any]:
+    """Return the tool messages right before the last user message that bring results of the client's tools.
+
+    The user has written on while the client had them, and nobody has sent them yet.
+    """
+    results: list[Any] = []
+    found: list[Any] = []
+    for message in messages:
+        if message.role == "user":
+            found, results = results, []
+        elif message.role == "tool" and is_client_call(message.tool_call_id):
+            results.append(message)
+    return _of_one_run(found)
+
+
+def _of_one_run(results: list[Any]) -> list[Any]:
+    """Return the last result of each call of the run that the last one belongs to."""
     of_one_run = [each for each in results if each.tool_call_id.split("_")[0] == results[-1].tool_call_id.split("_")[0]]
     return list({each.tool_call_id: each for each in of_one_run}.values())
 

@@ -46,6 +46,8 @@ class DialogueInput:
     """The sequence number before the gap that a dead worker has left; None if there is no gap."""
     client: ClientOffer | None = None
     """What the user's application offers; None if it offers nothing."""
+    brought: PendingInterrupts | None = None
+    """What the run before waits for, with the results that came beside this message; None if none came."""
     ends_at_once_as: OutcomeType | None = None
     """ERROR if the run is given up, CANCELLED if it was cancelled while it waited; None if it is answered."""
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from baton.domain.interrupt import InterruptAnswer
+
 
 @dataclass(frozen=True, slots=True)
 class ClientTool:
@@ -32,3 +34,5 @@ class ClientOffer:
     tools: tuple[ClientTool, ...] = ()
     """Names are unique, and none is that of a built-in tool."""
     context: tuple[ContextItem, ...] = ()
+    results: tuple[InterruptAnswer, ...] = ()
+    """Results of calls that the run before waits for, where the user has sent a message instead of waiting for it."""

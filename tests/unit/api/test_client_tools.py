@@ -193,3 +193,37 @@ async def test_what_follows_a_thread_over_http_is_told_the_same(served: Served) 
     told = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", after=0))
     assert told[-1]["outcome"] == {"type": "success"}
     assert told[-1]["metadata"]["clientTools"]
+
+
+async def test_a_user_who_writes_on_brings_what_the_page_has_done(served: Served) -> None:
+    """A tool without a follow-up, as CopilotKit has them: its result comes with the next message."""
+    said, (call,) = await asked(served)
+    served.harness.model.script("You are welcome.")
+    more = {"id": "m2", "role": "user", "content": "Thanks!"}
+    events = events_of(await served.post("/runs", run_input(served, *said, tool(call), more, runId="r-2")))
+    assert told_of_calls(served.harness) == ["It is red now."]
+    assert "TOOL_CALL_RESULT" not in [event["type"] for event in events]
+    answered = [{"id": "a2", "role": "assistant", "content": "You are welcome."}]
+    last = {"id": "m3", "role": "user", "content": "Bye"}
+    await served.post("/runs", run_input(served, *said, tool(call), more, *answered, last, runId="r-3"))
+    assert told_of_calls(served.harness) == ["It is red now."]
+    calls, _ = await served.items(f"/threads/{served.harness.thread_id}/tool-calls")
+    assert len(calls) == 1
+
+
+async def test_a_regenerated_answer_that_calls_the_page_goes_on_with_its_result(served: Served) -> None:
+    said, (call,) = await asked(served)
+    served.harness.model.script(Answer.calling(paint("blue")), "Blue.", "And on.")
+    wish = {"branch": {"from": "m1", "regenerate": True}}
+    again = events_of(
+        await served.post("/runs", run_input(served, *said, tool(call), forwardedProps=wish, runId="r-2"))
+    )
+    (blue,) = called(again)[0]["toolCalls"]
+    events = events_of(await served.post("/runs", run_input(served, *called(again), tool(blue["id"], "It is blue."))))
+    assert "Blue." in str(events)
+    assert told_of_calls(served.harness) == ["It is blue."]
+    assert served.harness.model.asked[-1].contents[-3][1] == "Make it red."
+    more = {"id": "m2", "role": "user", "content": "More"}
+    await served.post("/runs", run_input(served, more, runId="r-4"))
+    assert told_of_calls(served.harness) == ["It is blue."]
+    assert (await served.post("/runs", run_input(served, *said, tool(call)))).status_code == 409

@@ -280,3 +280,32 @@ async def test_a_schema_that_multiplies_is_left_to_the_page(harness: Harness) ->
     harness.model.script(Answer.calling(replace(paint(), name="deep", arguments=nested)))
     said = await harness.say(client=ClientOffer((tool,)))
     assert said.last["outcome"]["type"] == "interrupt"
+
+
+async def test_results_that_come_beside_a_message_are_told_with_it(harness: Harness) -> None:
+    first, _ = await waiting(harness, paint(), choose())
+    harness.model.script("I see.", "Again.")
+    said = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(result(first),)))
+    assert (said.text, told(said)) == ("I see.", [("It is red now.", "succeeded")])
+    assert told_of_calls(harness) == ["It is red now.", NOT_CARRIED_OUT]
+    assert [role for role, _ in harness.model.asked[1].contents if role != "system"] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+    ]
+    assert [each.outcome for each in harness.audit.records if each.action == "tool.client"] == ["succeeded"]
+    await harness.say("m3", "More?")
+    assert told_of_calls(harness) == ["It is red now.", NOT_CARRIED_OUT]
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    assert thread.pending is None
+
+
+async def test_results_of_other_calls_beside_a_message_bring_nothing(harness: Harness) -> None:
+    await waiting(harness)
+    harness.model.script("I see.")
+    other = InterruptAnswer("f" * 32 + "_aaaaaaa", AnswerStatus.RESOLVED, "Injected.", "ada")
+    said = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(other,)))
+    assert told(said) == []
+    assert "Injected" not in str(harness.model.asked[1].contents)
