@@ -246,6 +246,27 @@ async def test_a_call_ends_when_the_token_does_and_the_run_goes_on() -> None:
     assert [each["content"] for each in messages][:2] == ["Hello", "Said."]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_fault_of_ours_tells_nothing_of_the_inside(
+    served: McpServed, version: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*arguments: Any, **options: Any) -> Any:
+        broken_at_once()
+
+    def broken_at_once(*arguments: Any) -> None:
+        raise RuntimeError("the inside")
+
+    body, headers = call(version, name="assistant", arguments={"message": "Hello"})
+    monkeypatch.setattr(served.harness.store, "acquire", broken)
+    answer = await served.send(body, **headers)
+    assert response_in(answer)["result"]["structuredContent"]["code"] == "internal_error"
+    assert "inside" not in answer.text
+    monkeypatch.setattr(served.harness.catalog, "get", broken_at_once)
+    answer = await served.send(body, **headers)
+    assert response_in(answer)["error"]["code"] == -32603
+    assert "inside" not in answer.text
+
+
 ANYTHING: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
