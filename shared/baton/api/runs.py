@@ -130,7 +130,8 @@ async def run(
     `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
     offer = await _offer(run_input)
-    results = given_results(run_input.messages)
+    branches = _property(run_input.forwarded_props, "branch") is not None
+    results = [] if branches else given_results(run_input.messages)
     if run_input.resume or results:
         asked, owner = await answered(services, scope, run_input, results, offer, _message)
     else:

@@ -18,7 +18,6 @@ from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.events import RunStamp
 from baton.domain.identity import Scope
-from baton.domain.interrupt import PendingInterrupts, is_client_call
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run
@@ -35,7 +34,7 @@ from baton.requests.turn_requests import ActionRequest, AnswerRequest, MessageRe
 from baton.turns.branch_points import BranchOpening
 from baton.turns.committing import FinishedRun, RunCommit
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
-from baton.turns.opening import calls_before, dated_as_before, opening_message
+from baton.turns.opening import brought_results, calls_before, dated_as_before, opening_message
 from baton.turns.reading import ThreadSnapshot, read_thread
 from baton.turns.recovery import adoptable
 from baton.turns.turn_call import TurnCall
@@ -381,7 +380,7 @@ class RunExecution:
             ),
             answered=self._answered,
             client=self._client,
-            brought=self._brought,
+            brought=brought_results(self._request, self._thread.pending, self._agent, services.agents.clock.now()),
             previous_seq=jump_from(self._holder.lease),
             ends_at_once_as=self._ends_at_once_as,
         )
@@ -417,18 +416,6 @@ class RunExecution:
             unfinished=self._unfinished,
             offered_by=self._offered_by,
         )
-
-    @property
-    def _brought(self) -> PendingInterrupts | None:
-        """Return what the active agent waits for, with the client's results that came beside a message."""
-        pending, client = self._thread.pending, self._client
-        if not isinstance(self._request, MessageRequest) or pending is None or client is None or not client.results:
-            return None
-        if pending.agent_id != self._agent.id or self._agent.remote is not None:
-            return None
-        results = tuple(each for each in client.results if is_client_call(each.interrupt_id))
-        answered = pending.answered(results, self._services.agents.clock.now())
-        return answered if answered != pending else None
 
     @property
     def _offered_by(self) -> str | None:

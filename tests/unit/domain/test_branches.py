@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.dynamodb.thread_item import _segments, segments_as_item
+from baton.adapters.dynamodb.thread_item import segments_as_item, segments_from_item
 from baton.domain.branches import (
     MAX_SEGMENTS,
     ROOT,
@@ -102,7 +102,7 @@ def test_alternatives_are_the_messages_that_continue_from_the_same_one(taken: li
 @given(steps)
 def test_segments_come_back_from_the_table(taken: list[tuple[int, float]]) -> None:
     segments = grown(taken).segments
-    assert _segments(segments_as_item(segments)) == segments
+    assert segments_from_item(segments_as_item(segments)) == segments
 
 
 def test_a_thread_without_branches_has_no_segments() -> None:

@@ -51,7 +51,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         episode_first_ordinal=item.get("episode_first_ordinal", 0),
         pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
         windows=tuple(_window(*stored) for stored in item.get("windows", ())),
-        segments=_segments(item.get("branch_segments", "")),
+        segments=segments_from_item(item.get("branch_segments", "")),
         has_tasks="has_tasks" in item,
         notifies="notifies" in item,
         lease=lease_mark(item) if "lease_until" in item else None,
@@ -75,7 +75,8 @@ def segments_as_item(segments: Segments) -> str:
     return " ".join(f"{each.start - each.parent:x},{each.start:x}" for each in segments)
 
 
-def _segments(stored: str) -> Segments:
+def segments_from_item(stored: str) -> Segments:
+    """Read what ``segments_as_item`` wrote."""
     pairs = (pair.split(",") for pair in stored.split())
     return tuple(Segment(int(start, 16), int(start, 16) - int(back, 16)) for back, start in pairs)
 
