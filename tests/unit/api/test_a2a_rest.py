@@ -27,6 +27,8 @@ from a2a.types import (
     TaskState,
 )
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from baton.domain.errors import RateLimited
 from tests.a2a_schema import check_message
@@ -263,6 +265,28 @@ async def test_the_task_of_another_tenant_is_not_found(served: Watched, http: ht
     for call in (client.get_task(GetTaskRequest(id=task.id)), client.cancel_task(CancelTaskRequest(id=task.id))):
         with pytest.raises(TaskNotFoundError):
             await call
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["message", "request", "parts", "content", "text", "data", "file", "role", "metadata"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(body=ANYTHING, version=st.sampled_from(["1.0", "0.3"]))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_any_body_is_refused_without_a_fault(http: httpx.AsyncClient, body: Any, version: str) -> None:
+    answer = await send(http, body, **{"A2A-Version": version})
+    assert 400 <= answer.status_code < 500
+    error_of(answer)
 
 
 @pytest.mark.parametrize("version", ["2.0", "x"])
