@@ -20,7 +20,7 @@ export SAM_CLI_TELEMETRY := 0
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup run check test lint types faults grants unit integration e2e infrastructure build validate format clean account deploy
+.PHONY: help setup web run check test lint types faults grants unit integration e2e infrastructure build validate format clean account deploy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,7 +29,10 @@ setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring i
 	@[ -d .venv ] || { $(need-python); $(UV) venv --quiet --python $(PYTHON); }
 	@$(UV) sync --locked --quiet
 
-run: setup ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
+web: setup ## Build what browsers load (clients/web), if it has changed
+	@$(BIN)/python -m local.web
+
+run: setup web ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
 	@exec $(BIN)/python -m local
 
 check: setup ## Lint, types and unit tests: the daily loop, under 90 seconds on two cores
@@ -70,11 +73,13 @@ lint: setup ## Style, formatting and the import rules
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m local.web lint
 
 types: setup ## Types, strictly
 	@echo "== types"
 	@$(BIN)/mypy
 	@$(BIN)/mypy functions
+	@$(BIN)/python -m local.web types
 
 faults: setup ## Kill, lose, repeat and fail at every stage; with more than ten times the cases that `make test` generates
 	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-1500} $(BIN)/pytest $(FAULTS) $(TESTS)

@@ -38,7 +38,7 @@ from baton.domain.search import (
     Vector,
 )
 from baton.memory.episodes.episode_documents import MESSAGE, embedded, episode_documents
-from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, with_sessions
+from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, rank_messages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
@@ -139,9 +139,7 @@ async def _rankings(
 def _fused(
     result: SearchResult, weights: Mapping[SearchClause, float], sessions: EpisodeWeights | None = None
 ) -> tuple[list[str], list[str]]:
-    ranked = fuse(result, weights)
-    if sessions is not None:
-        ranked = with_sessions(ranked, sessions)
+    ranked = fuse(result, weights) if sessions is None else rank_messages(result, weights, sessions)
     documents = [each.document for each in ranked]
     return list(dict.fromkeys(each.source_id for each in documents)), [each.fields["message_id"] for each in documents]
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from local import environment, resources
+from local import environment, resources, web
 from local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from local.demo_model.stored_vectors import StoredVectors
 from local.documentation import Documentation
@@ -322,6 +322,7 @@ class LocalCloud:
             management=self._management(),
             key=self._key,
             page=PAGE,
+            widget=web.BUILT,
             web_apps={name: app for name, (_, app) in web_apps.items()},
             model=_demo_model(self._encoder),
             about=self._about(),

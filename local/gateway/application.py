@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -30,12 +31,15 @@ class Application:
         management: AsgiApp,
         key: EmbedKey,
         page: Path,
+        widget: Path,
         web_apps: Mapping[str, AsgiApp],
         model: AsgiApp | None,
         about: Mapping[str, Any],
         hosts: LocalHosts,
     ) -> None:
-        """``page`` is the demo page's folder and ``model`` the demo model; both may be absent.
+        """``page`` is the demo page's folder, ``widget`` that of what other pages load, and ``model`` the demo model.
+
+        Each of them may be absent.
 
         ``about`` is what ``GET /local/about`` says of this local cloud. Only ``hosts`` get what is its own; the
         product's two APIs do without, since they take nobody without a token.
@@ -56,6 +60,8 @@ class Application:
         if (page / "index.html").is_file():
             routes.append(Route("/", lambda _: FileResponse(page / "index.html")))
             routes.append(Mount("/local/page", StaticFiles(directory=page)))
+        if widget.is_dir():  # modules that pages of any origin load
+            routes.append(Mount("/widget", CORSMiddleware(StaticFiles(directory=widget), allow_origins=["*"])))
         self._own = Starlette(routes=routes, lifespan=_lifespan_of(living))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,7 +75,7 @@ class Application:
             await self._sockets(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._own(scope, receive, send)
-        elif path.startswith("/local/") or (path == "/" and self._has_page):
+        elif path.startswith(("/local/", "/widget/")) or (path == "/" and self._has_page):
             if reason := self._hosts.refusal(scope):
                 await refuse(send, reason)
             elif path.startswith(f"{MANAGEMENT_PATH}/@connections/"):

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from baton.domain.errors import WrongDimension
 from baton.domain.identity import Scope
 from baton.domain.search import (
+    Candidates,
     IndexDocument,
     IndexedText,
     IndexName,
@@ -212,6 +213,24 @@ class SearchContract:
         whole = replace(given, views={name: IndexedText(view.text) for name, view in given.views.items()})
         assert result.documents == {"a/1#ü": whole}
         assert [each async for each in index.list(ada, EPISODES, SearchFilter(kinds=("fact",)))] == [whole]
+
+    async def test_only_the_documents_that_a_query_chooses_come_with_it(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        texts = [document(id_, f"{id_} paint", source_id=f"episode-{id_}") for id_ in ("a", "b", "c")]
+        await index.put(ada, EPISODES, texts)
+        seen: list[Candidates] = []
+
+        def choose(candidates: Candidates) -> set[str]:
+            seen.append(candidates)
+            return {"b", "not a candidate"}
+
+        result = await index.search(ada, EPISODES, replace(query("paint"), choose=choose))
+        assert set(result.documents) == {"b"}
+        assert seen == [result.candidates]
+        for clause in (WORDS, MEANING):
+            assert {each.id: each.source_id for each in result.candidates[clause]} == {
+                id_: f"episode-{id_}" for id_ in ("a", "b", "c")
+            }
 
     async def test_writing_twice_changes_nothing(self, index: SearchIndex) -> None:
         ada = new_scope()

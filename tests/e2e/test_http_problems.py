@@ -78,12 +78,15 @@ PROTECTED = [
     ("POST", "/v1/agents/assistant/sources/src_00000000000000000000000000000001/refresh"),
     ("POST", "/a2a"),
     ("POST", "/a2a/assistant"),
+    ("POST", "/mcp"),
 ]
 PUBLIC = [
     ("GET", "/health"),
     ("GET", "/.well-known/agent-card.json"),
     ("GET", "/.well-known/agent.json"),
     ("GET", "/a2a/{}/.well-known/agent-card.json"),
+    ("GET", "/.well-known/oauth-protected-resource"),
+    ("GET", "/.well-known/oauth-protected-resource/mcp"),
 ]
 """Routes that answer without a token."""
 

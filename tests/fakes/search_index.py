@@ -62,8 +62,8 @@ class FakeSearchIndex:
         candidates = {
             clause: _best(_scores(clause, query, readable), query.candidates) for clause in dict.fromkeys(query.clauses)
         }
-        found = {candidate.id for each in candidates.values() for candidate in each}
-        return SearchResult(candidates, {each.id: _shown(each) for each in readable if each.id in found})
+        wanted = query.wanted(candidates)
+        return SearchResult(candidates, {each.id: _shown(each) for each in readable if each.id in wanted})
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         await self._answer()
@@ -114,11 +114,12 @@ def _shown(document: IndexDocument) -> IndexDocument:
 
 def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexDocument]) -> list[Candidate]:
     views = {each.id: each.views[clause.view] for each in documents if clause.view in each.views}
+    sources = {each.id: each.source_id for each in documents}
     if clause.signal is Signal.MEANING:
         if query.vector is None:
             return []
         return [
-            Candidate(name, sum(a * b for a, b in zip(query.vector, view.vector, strict=True)))
+            Candidate(name, sum(a * b for a, b in zip(query.vector, view.vector, strict=True)), sources[name])
             for name, view in views.items()
             if view.vector is not None
         ]
@@ -126,7 +127,7 @@ def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexD
     spread = Counter(word for counted in words.values() for word in counted)
     mean = sum(counted.total() for counted in words.values()) / max(1, len(words))
     return [
-        Candidate(name, score)
+        Candidate(name, score, sources[name])
         for name, counted in words.items()
         if (
             score := sum(

@@ -12,10 +12,13 @@ from pydantic import model_validator
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
+from baton.api.client_tool_events import for_front_ends
 from baton.api.older_clients import conversion_for, upgraded
 from baton.api.problems import request_id, responses
-from baton.api.run_input import newest_only
-from baton.api.services import ApiServices, Services
+from baton.api.run_answers import answered, still_waiting, with_results
+from baton.api.run_input import given_results, newest_only, results_before
+from baton.api.services import Services
+from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
     AgentMismatch,
     InterruptUnavailable,
@@ -26,6 +29,7 @@ from baton.domain.errors import (
     ThreadLed,
     ThreadUnavailable,
     TokenExpired,
+    ToolNameTaken,
     Unauthorized,
     UnknownAgent,
     UnsupportedPart,
@@ -33,7 +37,8 @@ from baton.domain.errors import (
 from baton.domain.events import Event
 from baton.domain.identity import Permission, Scope
 from baton.domain.served import RUN_ID, THREAD_ID
-from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
+from baton.requests.client_offers import client_offer
+from baton.requests.parsing import message_request
 from baton.requests.thread_access import audit_read
 from baton.requests.turn_requests import TurnRequest
 
@@ -94,7 +99,7 @@ class RunInput(RunAgentInput):
     response_class=StreamingResponse,
     responses={
         200: {"description": "AG-UI events.", "content": {sse.MEDIA_TYPE: {"example": STREAM_EXAMPLE}}},
-        **responses(*TURN_ERRORS, InterruptUnavailable),
+        **responses(*TURN_ERRORS, InterruptUnavailable, ToolNameTaken),
     },
 )
 async def run(
@@ -108,15 +113,19 @@ async def run(
     """Answer the last user message of the input, as a stream of AG-UI events.
 
     Only that message is read, because the store has the others. Its `id` is the idempotency key.
-    `forwardedProps.agentId` selects the main agent of a new conversation. The client's `state` and `tools` are ignored.
-    `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do so. If the
-    client disconnects, the run continues, and `GET /v1/threads/{id}/events` returns the missed events. Without
-    `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
+    `forwardedProps.agentId` selects the main agent of a new conversation. The agent's model may call the client's
+    `tools`, and its prompt holds the client's `context`, unless its definition says otherwise. A run that calls such a
+    tool ends; tool messages at the end of `messages` bring the results and continue it. The client's `state` is
+    ignored. `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do
+    so. If the client disconnects, the run continues, and `GET /v1/threads/{id}/events` returns the missed events.
+    Without `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
-    if run_input.resume:
-        asked, owner = await _answers(services, scope, run_input)
+    offer = await _offer(run_input)
+    results = given_results(run_input.messages)
+    if run_input.resume or results:
+        asked, owner = await answered(services, scope, run_input, results, offer, _message)
     else:
-        asked, owner = _message(scope, run_input), scope
+        asked, owner = _message(scope, run_input, offer), scope
 
     may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
     if may_read:
@@ -130,28 +139,23 @@ async def run(
 
     async def work(emit: Callable[[Event], None]) -> None:
         if await services.turns.answer(owner, asked, emit_to(emit), seconds=TURN_SECONDS) is None:
-            raise InvalidRequest("resume: the answers are kept, but others are missing. Answer every open interrupt.")
+            thread = await services.store.get_thread(owner, asked.thread.id)
+            for event in still_waiting(run_input, thread):
+                emit(event)
 
-    convert = conversion_for(run_input.protocol_version)
+    brought = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
+    convert = for_front_ends(conversion_for(run_input.protocol_version), brought)
     frames = await sse.RunStream(work, request_id(request), timing, convert).begin(token_seconds)
     return sse.streamed(frames, timing)
 
 
-async def _answers(services: ApiServices, scope: Scope, run_input: RunAgentInput) -> tuple[TurnRequest, Scope]:
-    """Return the answers to interrupts, or the message sent instead, and the scope in which the run continues."""
-    thread_id = named_thread(scope, run_input.thread_id).id
-    answers = [
-        interrupt_answer(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
-        for entry in run_input.resume or ()
-    ]
-    asked = answer_request(thread_id, answers, run_id=run_input.run_id)
-    last = run_input.messages[-1] if run_input.messages else None
-    if isinstance(last, UserMessage) and await services.approvals.is_passed_over(scope, thread_id, answers, last.id):
-        return _message(scope, run_input), scope
-    return asked, await services.approvals.owner(scope, thread_id, answers, is_whole=True)
+async def _offer(run_input: RunAgentInput) -> ClientOffer | None:
+    """Return what the client offers. Raises ``InvalidRequest`` and ``MessageTooLarge``."""
+    tools = [tool.model_dump(by_alias=True, exclude={"metadata"}) for tool in run_input.tools or ()]
+    return await client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
 
 
-def _message(scope: Scope, run_input: RunAgentInput) -> TurnRequest:
+def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) -> TurnRequest:
     message = _last_user_message(run_input)
     return message_request(
         scope,
@@ -160,6 +164,7 @@ def _message(scope: Scope, run_input: RunAgentInput) -> TurnRequest:
         content=_content(message),
         agent_id=_agent_id(run_input.forwarded_props),
         run_id=run_input.run_id,
+        client=with_results(offer, scope, results_before(run_input.messages)),
     )
 
 

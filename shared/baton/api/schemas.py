@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from baton.domain.interrupt import open_interrupts
 from baton.domain.message import MessageMetadata, StoredMessage
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Served, Timestamp
 from baton.domain.thread import RunStatus, ThreadStatus
@@ -69,6 +70,10 @@ class Thread(Served):
     episode: int = Field(validation_alias="latest_episode", description="Number of the session, from 1.", examples=[1])
     usage: Usage
     run: Run | None
+    interrupts: list[dict[str, Any]] = Field(
+        description="What the conversation waits for: approvals, and results of the client's tools, as AG-UI has them.",
+        examples=[[]],
+    )
     last_seq: int = Field(
         description="Sequence number of the thread's last event, those of a run in progress included.", examples=[17]
     )
@@ -81,6 +86,7 @@ class Thread(Served):
         return cls.of(
             thread,
             state=thread_state(describe, thread),
+            interrupts=open_interrupts(thread.pending),
             last_seq=thread.last_seq if last_seq is None else last_seq,
         )
 

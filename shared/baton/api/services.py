@@ -23,6 +23,7 @@ from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
+from baton.outbox.task_news import TaskNews
 from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.audit import AuditLog
@@ -32,11 +33,15 @@ from baton.ports.erasure import Erasure
 from baton.ports.files import Files
 from baton.ports.forget_requests import ForgetRequests
 from baton.ports.handoffs import HandoffStore
+from baton.ports.mcp_calls import McpCalls
+from baton.ports.push_configs import PushConfigs
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
+from baton.ports.signing_key import SigningKey
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.turn_queue import TurnQueue
+from baton.ports.webhooks import Webhooks
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
 from baton.procedures.administration import ProcedureAdministration
@@ -74,6 +79,9 @@ class ApiServices:
     clock: Clock
     queue: TurnQueue
     a2a_tasks: A2ATasks
+    push_configs: PushConfigs
+    task_news: TaskNews
+    mcp_calls: McpCalls
     episodes: Episodes
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
@@ -113,6 +121,9 @@ class ApiServices:
             clock=ports.clock,
             queue=ports.queue,
             a2a_tasks=ports.a2a_tasks,
+            push_configs=ports.push_configs,
+            task_news=app.task_news,
+            mcp_calls=ports.mcp_calls,
             episodes=ports.episodes,
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,
@@ -126,6 +137,16 @@ class ApiServices:
     def documents(self) -> Documents:
         """Documents of agents. Built by the first request for them: the function that streams has none."""
         return self.app.documents
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """What posts push notifications."""
+        return self.app.ports.webhooks
+
+    @property
+    def signing_key(self) -> SigningKey:
+        """The key that signs them. Only deployments that send some have one."""
+        return self.app.ports.signing_key
 
     @property
     def sources(self) -> Sources:

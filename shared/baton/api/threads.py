@@ -12,6 +12,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
+from baton.api.client_tool_events import for_front_ends
 from baton.api.older_clients import Convert, conversion_for
 from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
@@ -198,7 +199,9 @@ async def follow_events(
     # The first piece is read here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
     ends_at = asyncio.get_running_loop().time() + token_seconds
-    frames = _until(ends_at, _frames(first, following, conversion_for(protocol_version)), request_id(request))
+    frames = _until(
+        ends_at, _frames(first, following, for_front_ends(conversion_for(protocol_version))), request_id(request)
+    )
     return sse.streamed(frames, timing)
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from baton.memory.prompt.history_summary import HistorySummaries
     from baton.memory.recall.recall import Recall
     from baton.outbox.replay import Replays
+    from baton.outbox.task_news import TaskNews
     from baton.privacy.export import Exports
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
@@ -108,6 +109,7 @@ class App:
             ports.clock,
             ports.forget_requests,
             ports.a2a_tasks,
+            self.task_news,
         )
 
     @cached_property
@@ -125,6 +127,7 @@ class App:
             ports.clock,
             ports.forget_requests,
             ports.a2a_tasks,
+            self.task_news,
         )
 
     @cached_property
@@ -313,10 +316,18 @@ class App:
             forks=self.forks,
             approved_procedures=self.approved_procedures,
             inspector=self.inspector,
+            task_news=self.task_news,
             learning=self.learning,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
         )
+
+    @cached_property
+    def task_news(self) -> TaskNews:
+        """Queues changes of A2A tasks for those who want to be notified."""
+        from baton.outbox.task_news import TaskNews
+
+        return TaskNews(lambda: self.ports.push_queue)
 
     @cached_property
     def agent_services(self) -> AgentServices:
@@ -483,7 +494,14 @@ class App:
 
         ports = self.ports
         return Endings(
-            ports.store, ports.log, ports.live, ports.connections, self.sessions, self.conversations, ports.clock
+            ports.store,
+            ports.log,
+            ports.live,
+            ports.connections,
+            self.sessions,
+            self.conversations,
+            ports.clock,
+            self.task_news,
         )
 
     @cached_property

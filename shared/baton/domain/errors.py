@@ -131,6 +131,14 @@ class Forbidden(BatonError):
     detail = "You do not have the permission this needs."
 
 
+class OriginRefused(BatonError):
+    """A web page of an origin that is not allowed has sent the request. It guards MCP against rebound host names."""
+
+    code, status, retryable = "origin_refused", 403, False
+    title = "Web page not permitted"
+    detail = "Pages of this origin may not call this address. The operator allows origins in BATON_ALLOWED_ORIGINS."
+
+
 class UnknownAgent(BatonError):
     """There is no agent with this id for conversations, or the caller may not see it."""
 
@@ -266,6 +274,14 @@ class InterruptUnavailable(BatonError):
     code, status, retryable = "interrupt_unavailable", 409, False
     title = "Nothing waits for this answer"
     detail = "There is no open interrupt with this id. The conversation may have gone on without it."
+
+
+class ToolNameTaken(BatonError):
+    """A client's tool with the name of one of the agent's own tools."""
+
+    code, status, retryable = "tool_name_taken", 409, False
+    title = "The agent has a tool of this name"
+    detail = "A tool that the client offers has the name of one of the agent's own. Offer it under another name."
 
 
 class NotInHandoff(BatonError):

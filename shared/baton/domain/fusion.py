@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from baton.domain.search import Candidate, IndexDocument, SearchClause, SearchResult, Signal
+from baton.domain.search import Candidate, Candidates, IndexDocument, SearchClause, SearchResult, Signal
 
 SIGNAL_WEIGHTS: Mapping[Signal, float] = {Signal.WORDS: 0.5, Signal.MEANING: 0.5}
 
@@ -33,24 +33,31 @@ def clause_weights(
     }
 
 
-def fuse(result: SearchResult, weights: Mapping[SearchClause, float]) -> list[Ranked]:
-    """Return the documents of the weighted rankings, best first; documents of equal scores by their ids.
+def fused_scores(candidates: Candidates, weights: Mapping[SearchClause, float]) -> dict[str, float]:
+    """Return the score of each candidate of the weighted rankings, from 0 to 1, by its id.
 
     The scores of a ranking are scaled so that its best candidate has 1 and its worst 0. A document that is not among
     its candidates has 0 there. Rankings that found nothing do not count: without an embedding, words count alone.
     """
-    used = {clause: weight for clause, weight in weights.items() if result.candidates.get(clause)}
+    used = {clause: weight for clause, weight in weights.items() if candidates.get(clause)}
     whole = sum(used.values())
     scores: dict[str, float] = {}
-    signals: dict[str, dict[str, float]] = {}
     for clause, weight in used.items():
-        candidates = result.candidates[clause]
-        for candidate, scaled in zip(candidates, _scaled(candidates), strict=True):
+        ranking = candidates[clause]
+        for candidate, scaled in zip(ranking, _scaled(ranking), strict=True):
             scores[candidate.id] = scores.get(candidate.id, 0.0) + weight * scaled / whole
+    return {id_: min(score, 1.0) for id_, score in scores.items()}
+
+
+def fuse(result: SearchResult, weights: Mapping[SearchClause, float]) -> list[Ranked]:
+    """Return the documents of the weighted rankings, best first; documents of equal scores by their ids."""
+    signals: dict[str, dict[str, float]] = {}
+    for clause in weights:
+        for candidate in result.candidates.get(clause, ()):
             signals.setdefault(candidate.id, {})[f"{clause.view}.{clause.signal}"] = candidate.score
     ranked = [
-        Ranked(result.documents[id_], min(score, 1.0), signals[id_])
-        for id_, score in scores.items()
+        Ranked(result.documents[id_], score, signals[id_])
+        for id_, score in fused_scores(result.candidates, weights).items()
         if id_ in result.documents
     ]
     return sorted(ranked, key=by_score)

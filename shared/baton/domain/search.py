@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -85,6 +85,21 @@ class SearchFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document found by a clause."""
+
+    id: str
+    score: float
+    """The raw score of the clause's signal; higher is better."""
+    source_id: str
+    """The document's."""
+
+
+Candidates = Mapping[SearchClause, Sequence[Candidate]]
+"""The candidates of each clause, best first."""
+
+
+@dataclass(frozen=True, slots=True)
 class SearchQuery:
     """A search: the same text or vector in each clause."""
 
@@ -95,21 +110,22 @@ class SearchQuery:
     filter: SearchFilter = SearchFilter()
     candidates: int = 100
     """Documents that a clause returns at most."""
+    choose: Callable[[Candidates], Collection[str]] | None = None
+    """Returns the ids of the candidates whose documents are wanted; None for all.
 
+    To fetch a document takes an engine longer than to find it.
+    """
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A document found by a clause."""
-
-    id: str
-    score: float
-    """The raw score of the clause's signal; higher is better."""
+    def wanted(self, candidates: Candidates) -> set[str]:
+        """Return the ids of the candidates whose documents are wanted."""
+        found = {each.id for ranking in candidates.values() for each in ranking}
+        return found if self.choose is None else found.intersection(self.choose(candidates))
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The candidates of each clause, best first, and the documents that they name."""
+    """What was found."""
 
-    candidates: Mapping[SearchClause, Sequence[Candidate]]
+    candidates: Candidates
     documents: Mapping[str, IndexDocument]
-    """By id. Views have no vectors here."""
+    """The wanted documents of the candidates, by id. Views have no vectors here."""

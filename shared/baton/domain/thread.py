@@ -77,6 +77,10 @@ class Thread:
     """The interrupts of the last run. A message cancels them."""
     windows: tuple[HistoryWindow, ...] = ()
     """Where the histories of the main and the active agent begin, unless at the first message."""
+    has_tasks: bool = False
+    """Whether A2A tasks have begun in it."""
+    notifies: bool = False
+    """Whether clients want to be notified of its A2A tasks."""
     lease: LeaseMark | None = field(default=None, compare=False)
     """The current or expired lease; None if the last one was released."""
 

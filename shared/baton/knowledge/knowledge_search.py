@@ -12,11 +12,12 @@ from aws_lambda_powertools import Logger
 from baton.domain.citation import Citation
 from baton.domain.document import Document, document_of_chunk
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
-from baton.domain.fusion import Ranked, fuse
+from baton.domain.fusion import Ranked, fuse, fused_scores
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.search import (
     Candidate,
+    Candidates,
     IndexName,
     SearchClause,
     SearchFilter,
@@ -41,6 +42,8 @@ WEIGHTS: Mapping[SearchClause, float] = {WORDS: 0.4, MEANING: 0.6}
 """By meaning, a chunk counts as much as the most similar of its passages."""
 CANDIDATES = 100
 """Chunks that each signal finds."""
+MAX_FETCHED = 100
+"""Chunks that are fetched and checked at most. Those of versions that are no longer active fall out then."""
 MAX_FOUND = 40
 """Chunks from which a prompt's items are chosen. The inspector shows them all."""
 MAX_CHECKED = 100
@@ -102,9 +105,11 @@ class KnowledgeSearch:
         embedding model.
         """
         clauses = (WORDS, MEANING, *PASSAGE_MEANINGS) if vector is not None else (WORDS,)
-        asked = SearchQuery(query[:MAX_QUERY], vector, clauses, SearchFilter(agent_id=agent_id), CANDIDATES)
-        result, passages = _one_meaning(await self.index.search(scope, IndexName.KNOWLEDGE, asked))
-        ranked = fuse(result, WEIGHTS)
+        of_agent = SearchFilter(agent_id=agent_id)
+        asked = SearchQuery(query[:MAX_QUERY], vector, clauses, of_agent, CANDIDATES, _best_chunks)
+        result = await self.index.search(scope, IndexName.KNOWLEDGE, asked)
+        candidates, passages = _one_meaning(result.candidates)
+        ranked = fuse(SearchResult(candidates, result.documents), WEIGHTS)
         if not ranked:
             return ()
         records = await self._records(scope, agent_id, ranked)
@@ -184,22 +189,26 @@ class KnowledgeSearch:
             return None, f"{error.code}: searched by words only"
 
 
-def _one_meaning(result: SearchResult) -> tuple[SearchResult, Mapping[str, int]]:
-    """Return the result with one ranking by meaning, in which each chunk has the best similarity of its texts.
+def _best_chunks(candidates: Candidates) -> list[str]:
+    scores = fused_scores(_one_meaning(candidates)[0], WEIGHTS)
+    return sorted(scores, key=lambda id_: (-scores[id_], id_))[:MAX_FETCHED]
+
+
+def _one_meaning(candidates: Candidates) -> tuple[Candidates, Mapping[str, int]]:
+    """Return the candidates with one ranking by meaning, in which each chunk has the best similarity of its texts.
 
     Also return which passage it is, from 0, of the chunks that have passages.
     """
-    best: dict[str, float] = {}
+    best: dict[str, Candidate] = {}
     passages: dict[str, int] = {}
     for place, clause in enumerate((MEANING, *PASSAGE_MEANINGS), start=-1):
-        for candidate in result.candidates.get(clause, ()):
-            if candidate.score > best.get(candidate.id, -2.0):
-                best[candidate.id] = candidate.score
+        for candidate in candidates.get(clause, ()):
+            if candidate.id not in best or candidate.score > best[candidate.id].score:
+                best[candidate.id] = candidate
                 if place >= 0:
                     passages[candidate.id] = place
-    nearest = sorted(best, key=lambda id_: (-best[id_], id_))[:CANDIDATES]
-    meanings = [Candidate(id_, best[id_]) for id_ in nearest]
-    return SearchResult({WORDS: result.candidates.get(WORDS, ()), MEANING: meanings}, result.documents), passages
+    nearest = sorted(best.values(), key=lambda each: (-each.score, each.id))[:CANDIDATES]
+    return {WORDS: candidates.get(WORDS, ()), MEANING: nearest}, passages
 
 
 def _usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str, Document]) -> str | None:

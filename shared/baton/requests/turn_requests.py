@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from baton.domain.client_offer import ClientOffer
 from baton.domain.content import content_digest
 from baton.domain.identity import ThreadRef
 from baton.domain.interrupt import InterruptAnswer, answer_message_id
@@ -22,6 +23,10 @@ class MessageRequest:
     agent_id: str | None = None
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
+    notifies: bool = False
+    """Whether its client wants to be notified of that task."""
+    client: ClientOffer | None = None
+    """What the user's application offers; None if it offers nothing."""
 
     @property
     def digest(self) -> str:
@@ -36,6 +41,8 @@ class AnswerRequest:
     run_id: str
     answers: tuple[InterruptAnswer, ...]
     """At least one, all of the same run."""
+    client: ClientOffer | None = None
+    """What the user's application offers now; None if what it offered before counts."""
 
     @property
     def message_id(self) -> str:

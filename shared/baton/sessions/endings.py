@@ -19,6 +19,7 @@ from baton.leases.holding import holding
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.subscriber import Subscriber
+from baton.outbox.task_news import TaskNews
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
@@ -52,6 +53,7 @@ class Endings:
     sessions: Sessions
     conversations: ConversationStates
     clock: Clock
+    task_news: TaskNews
 
     async def end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None = None) -> Closed:
         """End the session, release the lease and notify ``subscriber`` too. Raises ``LeaseLost``."""
@@ -90,7 +92,9 @@ class Endings:
             bodies[0].metadata = {"previousSeq": jump}
         events = [log.number(body) for body in bodies]
         await log.write_piece(lease)
-        await self.store.close(lease, last_seq=log.last_seq, ended=ref, resumable=resumable)
+        is_told = thread.notifies and await self.task_news.session_closed(lease)
+        if await self.store.close(lease, last_seq=log.last_seq, ended=ref, resumable=resumable) and not is_told:
+            await self.task_news.session_closed(lease)
         await self._tell(lease, events, log.logged_seq, subscriber)
         await self.sessions.finish(scope, thread.id, ref, reason.value)
         return closed

@@ -18,6 +18,7 @@ from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.events import RunStamp
 from baton.domain.identity import Scope
+from baton.domain.interrupt import PendingInterrupts, is_client_call
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run
@@ -30,7 +31,7 @@ from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Lease, TurnRecord
-from baton.requests.turn_requests import AnswerRequest, MessageRequest
+from baton.requests.turn_requests import ActionRequest, AnswerRequest, MessageRequest
 from baton.turns.committing import FinishedRun, RunCommit
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
 from baton.turns.opening import calls_before, dated_as_before, opening_message
@@ -89,6 +90,7 @@ class RunExecution:
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
         self._inspection = Inspection()
+        self._client = None if isinstance(self._request, ActionRequest) else self._request.client
         self._unfinished: Sequence[StoredMessage] = ()
         """The interrupted exchange that this run continues; empty if there is none."""
 
@@ -186,13 +188,20 @@ class RunExecution:
         the next turn overwrites it.
         """
         store, lease = self._services.store, self._holder.lease
-        opened, _, _ = await gather_all(
+        opened, _, _, _ = await gather_all(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             self._attach_caller(watchers),
+            self._tell_task() if lease.thread.notifies else _nothing(),
         )
         found: TurnRecord | None = known or opened
         return found
+
+    async def _tell_task(self) -> None:
+        """Queue for clients that want to be notified that the run has begun, if it is of an A2A task."""
+        if self._question.a2a_task is not None or self._answered is not None:
+            news, root = self._services.task_news, self._question.a2a_task
+            await news.run_began(self._holder.lease, self._run.run_id, root)
 
     async def _read(self, watchers: asyncio.Future[None]) -> ThreadSnapshot:
         snapshot: ThreadSnapshot
@@ -200,6 +209,9 @@ class RunExecution:
         if self._answered is not None:
             first, end = self._answered.first_ordinal, lease.thread.next_ordinal
             self._unfinished = await messages_between(services.store, lease.scope, lease.thread, first, end)
+            if self._client is None and self._answered.offered_by is not None:
+                offered = await services.store.get_turn(lease.scope, lease.thread_id, self._answered.offered_by)
+                self._client = offered.client if offered is not None else None
         snapshot, _, self._journal = await gather_all(
             read_thread(
                 services,
@@ -224,6 +236,7 @@ class RunExecution:
             first_ordinal=self._question.ordinal,
             fence=self._holder.lease.fence,
             permissions=tuple(sorted(self._scope.permissions)),
+            client=None if isinstance(self._request, ActionRequest) else self._request.client,
         )
 
     def _may_answer_early(self, snapshot: ThreadSnapshot) -> bool:
@@ -349,6 +362,8 @@ class RunExecution:
                 first_id=None if is_from_user else self._request.message_id,
             ),
             answered=self._answered,
+            client=self._client,
+            brought=self._brought,
             previous_seq=jump_from(self._holder.lease),
             ends_at_once_as=self._ends_at_once_as,
         )
@@ -382,7 +397,27 @@ class RunExecution:
             agent=self._agent,
             journal=self._journal,
             unfinished=self._unfinished,
+            offered_by=self._offered_by,
         )
+
+    @property
+    def _brought(self) -> PendingInterrupts | None:
+        """Return what the active agent waits for, with the client's results that came beside a message."""
+        pending, client = self._thread.pending, self._client
+        if not isinstance(self._request, MessageRequest) or pending is None or client is None or not client.results:
+            return None
+        if pending.agent_id != self._agent.id or self._agent.remote is not None:
+            return None
+        results = tuple(each for each in client.results if is_client_call(each.interrupt_id))
+        answered = pending.answered(results, self._services.agents.clock.now())
+        return answered if answered != pending else None
+
+    @property
+    def _offered_by(self) -> str | None:
+        """Return the message id of the turn whose client offer counts for a run that continues this one."""
+        if not isinstance(self._request, ActionRequest) and self._request.client is not None:
+            return self._run.message_id
+        return self._answered.offered_by if self._answered is not None else None
 
 
 async def _nothing() -> None:

@@ -21,7 +21,7 @@ from baton.ports.audit import AuditLog
 from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 from baton.requests.thread_access import distinguish_unavailable
-from baton.requests.turn_requests import AnswerRequest, TurnRequest
+from baton.requests.turn_requests import AnswerRequest, MessageRequest, TurnRequest
 from baton.turns.admission import REFUSALS, Admission
 from baton.turns.committing import FinishedRun
 from baton.turns.recovery import Orphan, find_orphan
@@ -145,11 +145,14 @@ class Turns:
         request, refusal = call.request, None
         self._agents.begin(call.scope)  # beside the lease's request
         wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=call.delivery)
+        if isinstance(request, MessageRequest) and request.a2a_task is not None:
+            wanted = replace(wanted, begins_task=True, notifies=request.notifies)
         try:
             agent = await self._agents.for_new_thread(call.scope, request.agent_id)
         except UnknownAgent as unknown:
             refusal = unknown  # ignored if the thread exists, because its own agent answers then
         else:
+            await self._admission.refuse_new_thread(call.scope, request, agent)
             wanted = replace(
                 wanted,
                 may_create=request.thread.may_create,
@@ -229,6 +232,9 @@ class Turns:
             await self._finish(lease, orphan, call.deadline, call.record)
             return None
         if isinstance(request, AnswerRequest):
+            conflict = await self._admission.refused_tools(lease, request)
+            if conflict is not None:
+                return await self._done_before(call, lease, conflict)
             lease = await self._admission.take_answers(lease, request)
         if not is_own:
             lease = await self._store.begin_run(lease, run_id=request.run_id, message_id=request.message_id)

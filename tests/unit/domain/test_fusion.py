@@ -20,7 +20,7 @@ def result(**rankings: dict[str, float]) -> SearchResult:
     """Candidates by ``words`` and ``meaning``."""
     clauses = {"words": WORDS, "meaning": MEANING}
     candidates = {
-        clauses[name]: [Candidate(id_, score) for id_, score in sorted(scores.items(), key=lambda each: -each[1])]
+        clauses[name]: [Candidate(id_, score, "s") for id_, score in sorted(scores.items(), key=lambda each: -each[1])]
         for name, scores in rankings.items()
     }
     ids = {id_ for scores in rankings.values() for id_ in scores}

@@ -11,6 +11,7 @@ from baton.adapters.no_embedder import NoEmbedder
 from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.domain.identity import Scope
+from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS
 from baton.memory.episodes.episode_search import MAX_MATCHES, EpisodeSearch
 from baton.ports.embedder import Embedder
 from tests.fakes.embedder import FakeEmbedder
@@ -75,6 +76,16 @@ async def test_a_session_that_talks_about_it_more_than_once_ranks_higher(
     first, second = (await search.search(ADA, "paint", limit=2)).episodes
     assert first.episode_id == often.ref.id
     assert first.score > second.score
+
+
+async def test_a_long_session_that_matches_throughout_hides_no_other(
+    index: FakeSearchIndex, search: EpisodeSearch
+) -> None:
+    painter, boat = episode("painter"), episode("boat")
+    await store(index, painter, [f"paint {number}" for number in range(USUAL_WEIGHTS.messages_shown + 10)])
+    await store(index, boat, ["Once there was a long tale about an old boat that wanted some paint"])
+    found = (await search.search(ADA, "paint", limit=5)).episodes
+    assert {each.episode_id for each in found} == {painter.ref.id, boat.ref.id}
 
 
 async def test_one_request_answers_a_search(index: FakeSearchIndex, search: EpisodeSearch) -> None:

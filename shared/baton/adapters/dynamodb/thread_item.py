@@ -50,6 +50,8 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         episode_first_ordinal=item.get("episode_first_ordinal", 0),
         pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
         windows=tuple(_window(*stored) for stored in item.get("windows", ())),
+        has_tasks="has_tasks" in item,
+        notifies="notifies" in item,
         lease=lease_mark(item) if "lease_until" in item else None,
     )
 

@@ -101,7 +101,10 @@ class OpenSearchIndex:
                 raise
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
-        """See ``SearchIndex``. The clauses are one request, and their documents are fetched once by another."""
+        """See ``SearchIndex``. The clauses are one request, and the wanted documents are fetched once by another.
+
+        Sources of candidates come from the values by which they are sorted, for which no document is read.
+        """
         alias = self.layout.read_alias(index)
         text = encodable(query.text[:QUERY_CHARACTERS])
         lines: list[dict[str, Any]] = []
@@ -119,12 +122,17 @@ class OpenSearchIndex:
         answer = await self.engine.lines("/_msearch", lines, seconds=self._search_seconds)
         for clause, response in zip(asked, answer["responses"], strict=True):
             hits = _hits(response, clause)
-            candidates[clause] = [Candidate(hit["sort"][1], _raw_score(clause, hit["sort"][0])) for hit in hits]
+            candidates[clause] = [
+                Candidate(id_, _raw_score(clause, score), source_id)
+                for score, id_, source_id in (hit["sort"] for hit in hits)
+            ]
             engine_ids.update((hit["sort"][1], hit["_id"]) for hit in hits)
-        documents = await self._fetch(scope, alias, engine_ids)
+        wanted_ids = query.wanted(candidates)
+        documents = await self._fetch(scope, alias, {id_: engine_ids[id_] for id_ in wanted_ids})
         # A document may have been deleted between the two requests.
+        gone = wanted_ids - documents.keys()
         present = {
-            clause: [candidate for candidate in found if candidate.id in documents]
+            clause: [candidate for candidate in found if candidate.id not in gone]
             for clause, found in candidates.items()
         }
         return SearchResult(present, documents)
@@ -191,7 +199,7 @@ class OpenSearchIndex:
         body: dict[str, Any] = {
             "size": query.candidates,
             "_source": False,
-            "sort": [{"_score": "desc"}, {"id": "asc"}],
+            "sort": [{"_score": "desc"}, {"id": "asc"}, {"source_id": "asc"}],
             "track_total_hits": False,
             "timeout": f"{int(self._search_seconds * 1000)}ms",
         }

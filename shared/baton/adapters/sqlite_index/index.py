@@ -109,14 +109,14 @@ class SqliteIndex:
         with file.reading():
             reading = _Reading(file, scope, query, self._vectors)
             ranked = {clause: reading.ranking(clause) for clause in dict.fromkeys(query.clauses)}
-            documents = file.documents(list({number for ranking in ranked.values() for number, _ in ranking}))
-        return SearchResult(
-            {
-                clause: [Candidate(documents[number].id, score) for number, score in ranking]
+            names = file.names(list({number for ranking in ranked.values() for number, _ in ranking}))
+            candidates = {
+                clause: [Candidate(names[number].id, score, names[number].source_id) for number, score in ranking]
                 for clause, ranking in ranked.items()
-            },
-            {document.id: document for document in documents.values()},
-        )
+            }
+            wanted = query.wanted(candidates)
+            documents = file.documents([number for number, name in names.items() if name.id in wanted])
+        return SearchResult(candidates, {document.id: document for document in documents.values()})
 
     def _check(self, vector: Vector | None) -> None:
         if vector is not None and len(vector) != self._dimensions:

@@ -47,6 +47,14 @@ INSERT INTO state SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM state);
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentName:
+    """What of a document is read for a ranking."""
+
+    id: str
+    source_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Revision:
     """A document, and the digest of what is stored under its id as it was read."""
 
@@ -135,6 +143,14 @@ class OwnerFile:
         condition, values = where(chosen)
         [[number]] = self._all(f"SELECT count(*) FROM documents WHERE {condition}", values)
         return int(number)
+
+    def names(self, numbers: Sequence[int]) -> dict[int, DocumentName]:
+        """Return ids and sources of documents by their numbers."""
+        rows = self._all(
+            "SELECT number, id, source_id FROM documents WHERE number IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(numbers)),),
+        )
+        return {number: DocumentName(*row) for number, *row in rows}
 
     def documents(self, numbers: Sequence[int]) -> dict[int, IndexDocument]:
         """Return documents by their numbers."""

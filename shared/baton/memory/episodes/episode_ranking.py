@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from baton.domain.fusion import Ranked, by_score, clause_weights, fuse
+from baton.domain.fusion import Ranked, by_score, clause_weights, fuse, fused_scores
 from baton.domain.identity import Scope
-from baton.domain.search import IndexName, SearchFilter, SearchQuery, Vector
+from baton.domain.search import Candidates, IndexName, SearchClause, SearchFilter, SearchQuery, SearchResult, Vector
 from baton.memory.episodes.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
 from baton.ports.search_index import SearchIndex
 
@@ -32,6 +32,11 @@ class EpisodeWeights:
     """What is left of the score of a fact that is no longer valid."""
     candidates: int = 100
     """Documents of each ranking that are fused. Fewer cost recall, more gain nothing."""
+    sessions_shown: int = 50
+    """The best message of so many sessions is always among what was found."""
+    messages_shown: int = 80
+    """Messages that are returned at most, apart from those."""
+    digests_shown: int = 40
 
 
 USUAL_WEIGHTS = EpisodeWeights()
@@ -58,31 +63,55 @@ async def rank_episodes(
     """Return the ranked documents of the user's episodes, by one search. Raises ``SearchUnavailable``."""
     of_messages = clause_weights(weights.messages)
     of_digests = clause_weights({DIGEST: 1.0})
-    query = SearchQuery(text[:MAX_QUERY], vector, (*of_messages, *of_digests), chosen, weights.candidates)
+
+    def choose(candidates: Candidates) -> set[str]:
+        digests = fused_scores(candidates, of_digests)
+        best_digests = sorted(digests, key=lambda id_: (-digests[id_], id_))[: weights.digests_shown]
+        return {*_shown_messages(candidates, of_messages, weights), *best_digests}
+
+    query = SearchQuery(text[:MAX_QUERY], vector, (*of_messages, *of_digests), chosen, weights.candidates, choose)
     result = await search.search(scope, IndexName.EPISODES, query)
-    return EpisodeRanking(
-        with_sessions(fuse(result, of_messages), weights), with_validity(fuse(result, of_digests), weights)
-    )
+    return EpisodeRanking(rank_messages(result, of_messages, weights), with_validity(fuse(result, of_digests), weights))
 
 
-def with_sessions(messages: Sequence[Ranked], weights: EpisodeWeights) -> list[Ranked]:
-    """Add to each message a share of its session's best ones: what is talked about in several ranks higher."""
+def rank_messages(
+    result: SearchResult, of_messages: Mapping[SearchClause, float], weights: EpisodeWeights
+) -> list[Ranked]:
+    """Return the messages, best first: what is talked about in several messages of a session ranks higher."""
+    scores = _with_sessions(result.candidates, of_messages, weights)
+    return sorted((replace(each, score=scores[each.document.id]) for each in fuse(result, of_messages)), key=by_score)
+
+
+def _shown_messages(
+    candidates: Candidates, of_messages: Mapping[SearchClause, float], weights: EpisodeWeights
+) -> set[str]:
+    scores = _with_sessions(candidates, of_messages, weights)
+    sessions = _sessions(candidates, of_messages)
+    best_first = sorted(scores, key=lambda id_: (-scores[id_], id_))
+    best_of_session: dict[str, str] = {}
+    for id_ in best_first:
+        best_of_session.setdefault(sessions[id_], id_)
+    return {*best_first[: weights.messages_shown], *[*best_of_session.values()][: weights.sessions_shown]}
+
+
+def _with_sessions(
+    candidates: Candidates, of_messages: Mapping[SearchClause, float], weights: EpisodeWeights
+) -> dict[str, float]:
+    """Return the fused score of each message with a share of its session's best ones."""
+    scores, sessions = fused_scores(candidates, of_messages), _sessions(candidates, of_messages)
     of_session: dict[str, list[float]] = defaultdict(list)
-    for each in messages:  # best first
-        of_session[each.document.source_id].append(each.score)
+    for id_, score in scores.items():
+        of_session[sessions[id_]].append(score)
     # A session with a single message found is not as strong as one with three.
-    best = {name: sum(scores[: weights.session_messages]) for name, scores in of_session.items()}
-    return sorted(
-        (
-            replace(
-                each,
-                score=(each.score + weights.session * best[each.document.source_id] / weights.session_messages)
-                / (1 + weights.session),
-            )
-            for each in messages
-        ),
-        key=by_score,
-    )
+    best = {name: sum(sorted(each)[-weights.session_messages :]) for name, each in of_session.items()}
+    return {
+        id_: (score + weights.session * best[sessions[id_]] / weights.session_messages) / (1 + weights.session)
+        for id_, score in scores.items()
+    }
+
+
+def _sessions(candidates: Candidates, of_messages: Mapping[SearchClause, float]) -> dict[str, str]:
+    return {each.id: each.source_id for clause in of_messages for each in candidates.get(clause, ())}
 
 
 def with_validity(digests: Sequence[Ranked], weights: EpisodeWeights) -> list[Ranked]:

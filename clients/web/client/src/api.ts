@@ -1,0 +1,149 @@
+import { BatonError, errorOf, NetworkError } from "./errors.ts";
+import type { TokenSource } from "./token.ts";
+import type { Agent, Content, FilePart, MessagePage, Page, StoredMessage, Thread, Workflow } from "./wire.ts";
+
+const READ_MS = 15_000;
+
+export interface RequestOptions {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+  /** Milliseconds until the request is given up; 0: never. */
+  readonly timeout?: number;
+}
+
+/** The HTTP API, with a token that is fetched anew when it was refused. Everything rejects with `BatonError`. */
+export class Api {
+  readonly endpoint: string;
+  readonly #tokens: TokenSource;
+
+  constructor(endpoint: string, tokens: TokenSource) {
+    this.endpoint = endpoint.replace(/\/+$/, "");
+    this.#tokens = tokens;
+  }
+
+  async request<T>(path: string, options: RequestOptions = {}): Promise<T> {
+    try {
+      return await this.#once<T>(path, options, await this.#tokens.get());
+    } catch (error) {
+      if (!(error instanceof BatonError) || error.status !== 401) throw error;
+      return await this.#once<T>(path, options, await this.#tokens.get({ renew: true }));
+    }
+  }
+
+  thread(id: string): Promise<Thread> {
+    return this.request(`/v1/threads/${encodeURIComponent(id)}`);
+  }
+
+  /** The caller's own threads, newest first; `query` searches them. */
+  threads({
+    limit = 30,
+    cursor,
+    query,
+  }: {
+    limit?: number;
+    cursor?: string | null;
+    query?: string;
+  } = {}): Promise<Page<Thread>> {
+    return this.request(`/v1/threads${parameters({ limit, cursor, q: query })}`);
+  }
+
+  /** A page of messages; pages go back in time, and each is in order. */
+  messages(id: string, { limit = 50, cursor }: { limit?: number; cursor?: string | null } = {}): Promise<MessagePage> {
+    const path = `/v1/threads/${encodeURIComponent(id)}/messages`;
+    return this.request(path + parameters({ limit, cursor, roles: "user,assistant,tool" }));
+  }
+
+  rename(id: string, title: string): Promise<Thread> {
+    return this.request(`/v1/threads/${encodeURIComponent(id)}`, { method: "PATCH", body: { title } });
+  }
+
+  forget(id: string): Promise<unknown> {
+    return this.request(`/v1/threads/${encodeURIComponent(id)}`, { method: "DELETE" });
+  }
+
+  agents(): Promise<Page<Agent>> {
+    return this.request("/v1/agents");
+  }
+
+  workflows(): Promise<Page<Workflow>> {
+    return this.request("/v1/workflows");
+  }
+
+  /** Sends a message that no frame can hold. Answers when the turn has ended. */
+  say(
+    body: { sessionId: string; message: Content; messageId: string; agentId?: string },
+    signal?: AbortSignal,
+  ): Promise<{ sessionId: string; messages: readonly StoredMessage[] }> {
+    return this.request("/v1/messages", { method: "POST", body, timeout: 0, ...(signal && { signal }) });
+  }
+
+  /** Uploads a file for a message of this thread, and returns the part that refers to it. */
+  async upload(
+    threadId: string,
+    file: File,
+    { contentType = file.type, signal }: UploadOptions = {},
+  ): Promise<FilePart> {
+    const described = { name: file.name, contentType: contentType.split(";")[0] ?? "", size: file.size };
+    const prepared = await this.request<{ upload: Upload; part: FilePart }>(
+      `/v1/threads/${encodeURIComponent(threadId)}/files`,
+      { method: "POST", body: described, ...(signal && { signal }) },
+    );
+    const { url, method, headers } = prepared.upload;
+    const sent = Object.entries(headers).filter(([name]) => name.toLowerCase() !== "content-length");
+    const answer = await reach(url, { method, headers: sent, body: file, ...(signal && { signal }) });
+    if (!answer.ok) throw errorOf(answer.status, null, `${file.name} could not be uploaded.`);
+    return prepared.part;
+  }
+
+  async #once<T>(path: string, options: RequestOptions, token: string): Promise<T> {
+    const { method = "GET", body, timeout = READ_MS } = options;
+    const signals = [options.signal, timeout > 0 ? AbortSignal.timeout(timeout) : undefined];
+    const headers: Record<string, string> = { Authorization: `Bearer ${token}` };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const answer = await reach(this.endpoint + path, {
+      method,
+      headers,
+      credentials: "omit",
+      signal: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text().catch((cause) => {
+      throw new NetworkError("The connection was lost in the middle of an answer.", cause);
+    });
+    if (!answer.ok) throw errorOf(answer.status, parsed(text), answer.statusText || `HTTP ${answer.status}`);
+    return parsed(text) as T;
+  }
+}
+
+interface UploadOptions {
+  readonly contentType?: string;
+  readonly signal?: AbortSignal;
+}
+
+interface Upload {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+async function reach(url: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, request);
+  } catch (cause) {
+    throw new NetworkError("There was no answer.", cause);
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return text === "" ? null : JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function parameters(values: Record<string, string | number | null | undefined>): string {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+}

@@ -1,0 +1,272 @@
+/** What each event changes in a conversation. Events that change nothing, and those that are unknown, are not listed. */
+
+import type { Conversation } from "./conversation.ts";
+import type {
+  AgentProgress,
+  AskedAgent,
+  InterruptItem,
+  Item,
+  MessageItem,
+  NoteItem,
+  ResearchItem,
+  ToolItem,
+} from "./items.ts";
+import { patched } from "./json-patch.ts";
+import type { BatonEvent, EventMetadata, Interrupt, KnownEvent } from "./wire.ts";
+
+type Type = KnownEvent["type"];
+type Changes = {
+  [T in Type]?: (talk: Conversation, event: Extract<KnownEvent, { type: T }>, about: EventMetadata) => void;
+};
+
+export function applyEvent(talk: Conversation, event: BatonEvent): void {
+  if (!Object.hasOwn(CHANGES, event.type)) return;
+  const change = CHANGES[event.type as Type] as (talk: Conversation, event: BatonEvent, about: EventMetadata) => void;
+  change(talk, event, event.metadata ?? {});
+}
+
+const CHANGES: Changes = {
+  RUN_STARTED(talk, event, about) {
+    const { runId } = event;
+    if (!talk.isOver(about)) talk.run = { runId, ...(about.messageId !== undefined && { messageId: about.messageId }) };
+    // A worker has died, and another one answers from the beginning.
+    talk.drop((item) => item.runId === runId && item.role !== "user" && (item.attempt ?? 0) < (about.attempt ?? 0));
+    if (about.replayed) return;
+    settleInterrupts(talk, event, about);
+    for (const said of event.input?.messages ?? []) {
+      if (said.role !== "user") continue;
+      const known = talk.find(said.id);
+      const whole = { id: said.id, role: "user", content: said.content ?? "", open: false } as MessageItem;
+      const isStored = known?.ordinal !== undefined;
+      talk.put(isStored ? known : { ...(known as MessageItem), ...whole, failed: null }, { ...about, runId });
+      if (known) talk.change(said.id, { delivery: undefined } as unknown as Partial<Item>);
+    }
+  },
+
+  RUN_FINISHED(talk, { runId, outcome }, about) {
+    endRun(talk, runId);
+    if (outcome?.type === "cancelled") {
+      const answer = talk.lastMessage("assistant", runId);
+      if (answer) talk.change(answer.id, { cancelled: true });
+      else talk.put(note(`stopped:${runId}`, "stopped"), about);
+    }
+    putInterrupts(talk, outcome?.interrupts ?? [], about);
+  },
+
+  RUN_ERROR(talk, { message, code }, about) {
+    const isRefusal = about.action !== undefined;
+    const asked =
+      talk.find(about.messageId ?? talk.run?.messageId) ?? talk.lastMessage("user", about.runId ?? undefined);
+    const begun = about.runId ? talk.lastMessage("assistant", about.runId) : undefined;
+    if (asked) {
+      const failed = { text: message, retryable: about.retryable === true, sameId: isRefusal, askedBy: asked.id };
+      talk.change((begun ?? asked).id, {
+        failed: code === undefined ? failed : { ...failed, code },
+        delivery: undefined,
+      } as unknown as Partial<Item>);
+    } else talk.put({ ...note(`error:${about.requestId ?? about.seq}`, "error"), label: message }, about);
+    if (!isRefusal) endRun(talk, about.runId);
+  },
+
+  STATE_SNAPSHOT(talk, { snapshot }, about) {
+    if (about.resume?.interrupts) putWaiting(talk, about.resume.interrupts, about.resume.lastSeq);
+    if (talk.isOver(about)) return; // what was loaded is newer
+    // Inside a run the conversation goes on, even if the snapshot still tells how it stood before the run.
+    talk.state = about.runId ? { ...snapshot, status: "active" } : snapshot;
+  },
+
+  STATE_DELTA(talk, { delta }, about) {
+    if (talk.state && !talk.isOver(about)) talk.state = patched(talk.state, delta ?? []);
+  },
+
+  MESSAGES_SNAPSHOT(talk, { messages }, about) {
+    talk.merge(messages ?? []);
+    if (!about.replayed) talk.historySeq = 0;
+  },
+
+  TEXT_MESSAGE_START(talk, { messageId, name }, about) {
+    const known = talk.find(messageId);
+    if (known?.ordinal !== undefined) return talk.put(known, about); // it is stored, and so complete
+    const begun = { id: messageId, role: "assistant", content: "", open: true } as const;
+    talk.put(
+      { ...begun, ...(name !== undefined && { name }), ...(about.agentId && { agentId: about.agentId }) },
+      about,
+    );
+  },
+
+  TEXT_MESSAGE_CONTENT(talk, { messageId, delta }, about) {
+    const message = talk.find(messageId) as MessageItem | undefined;
+    if (!message) talk.put({ id: messageId, role: "assistant", content: delta, open: true }, about);
+    else if (message.open && typeof message.content === "string")
+      talk.change(messageId, { content: message.content + delta });
+  },
+
+  TEXT_MESSAGE_END(talk, { messageId }, { sources, finishReason }) {
+    talk.change(messageId, {
+      open: false,
+      ...(sources && { sources }),
+      truncated: finishReason === "length",
+    } as Partial<Item>);
+  },
+
+  TOOL_CALL_START(talk, { toolCallId, toolCallName }, about) {
+    const id = `tool:${toolCallId}`;
+    const known = talk.find(id);
+    if (known?.ordinal !== undefined) return talk.put(known, about);
+    talk.put({ id, role: "tool", callId: toolCallId, name: toolCallName, args: "", open: true }, about);
+  },
+
+  TOOL_CALL_ARGS(talk, { toolCallId, delta }) {
+    const call = talk.find(`tool:${toolCallId}`) as ToolItem | undefined;
+    if (call?.open) talk.change(call.id, { args: call.args + delta });
+  },
+
+  TOOL_CALL_RESULT(talk, { toolCallId, content }, { outcome }) {
+    talk.change(`tool:${toolCallId}`, { result: content, open: false, ...(outcome && { outcome }) } as Partial<Item>);
+  },
+
+  ACTIVITY_SNAPSHOT(talk, { messageId: id, activityType, content, replace }, about) {
+    const known = talk.find(id);
+    if (known && replace === false) return;
+    if (activityType === "research") {
+      const agents = known?.role === "research" ? known.agents : [];
+      talk.put(withAgents({ id, role: "research", content, agents, open: true }), about);
+    } else if (content?.label) {
+      const { label, reason, to } = content;
+      talk.put({ ...note(id, activityType), label, ...(reason && { reason }), ...(to && { to }) }, about);
+    }
+  },
+
+  ACTIVITY_DELTA(talk, { messageId, patch }) {
+    const item = talk.find(messageId);
+    if (item?.role !== "research") return;
+    const changed = withAgents({ ...item, content: patched(item.content, patch ?? []) });
+    talk.change(messageId, talk.run ? changed : { ...changed, open: false });
+  },
+
+  SUBAGENT_STARTED(talk, { subagentRunId, name }, about) {
+    const isOfRun = (item: Item) => item.role === "research" && item.runId === about.runId;
+    if (!talk.items.some(isOfRun)) {
+      talk.put({ id: `research:${about.runId}`, role: "research", content: {}, agents: [], open: true }, about);
+    }
+    const research = talk.items.findLast(isOfRun) as ResearchItem;
+    setAgent(talk, research, { id: subagentRunId, name: name ?? subagentRunId, progress: "working" });
+  },
+
+  SUBAGENT_FINISHED(talk, { subagentRunId, outcome }) {
+    progressed(talk, subagentRunId, { progress: outcome?.type === "suspended" ? "waiting" : "done" });
+  },
+
+  SUBAGENT_ERROR(talk, { subagentRunId, message, code }) {
+    if (code === "cancelled") progressed(talk, subagentRunId, { progress: "stopped" });
+    else progressed(talk, subagentRunId, { progress: "failed", message: message ?? null });
+  },
+
+  CUSTOM(talk, { name, value }, about) {
+    if (name === "message_accepted") {
+      const item = talk.find(String(value.messageId));
+      if (item?.role === "user" && item.delivery) talk.change(item.id, { delivery: "accepted" });
+    }
+    if (name !== "thread_closed") return;
+    if (talk.state && !talk.isOver(about)) talk.state = { ...talk.state, status: "closed" };
+    talk.closedBecause = String(value.reason);
+    if (about.seq !== undefined)
+      talk.put({ ...note(`closed:${about.seq}`, "closed"), reason: String(value.reason) }, about);
+  },
+};
+
+const note = (id: string, kind: string): NoteItem => ({ id, role: "note", kind, open: false });
+
+const PROGRESS: Readonly<Record<string, AgentProgress>> = {
+  working: "working",
+  completed: "done",
+  failed: "failed",
+  timed_out: "late",
+  cancelled: "stopped",
+};
+
+/** Completes the agents of a consultation by those that its content names, and tells whether it still goes on. */
+function withAgents(research: ResearchItem): ResearchItem {
+  const started = research.agents.filter(({ id }) => !id.startsWith("asked:"));
+  const names = started.map(({ name }) => name);
+  const asked = (research.content.agents ?? [])
+    .map(({ id, name, status }) => ({
+      id: `asked:${id}`,
+      name: name ?? id,
+      progress: PROGRESS[status ?? ""] ?? "asked",
+    }))
+    .filter(({ name }) => !names.includes(name));
+  const agents = [...started, ...asked];
+  return { ...research, agents, open: agents.some(({ progress }) => progress === "working" || progress === "asked") };
+}
+
+function setAgent(talk: Conversation, research: ResearchItem, agent: AskedAgent): void {
+  const others = research.agents.some(({ id }) => id === agent.id)
+    ? research.agents.map((known) => (known.id === agent.id ? agent : known))
+    : [...research.agents, agent];
+  talk.change(research.id, withAgents({ ...research, agents: others }));
+}
+
+function progressed(talk: Conversation, id: string, change: Partial<AskedAgent>): void {
+  for (const item of talk.items) {
+    const agent = item.role === "research" ? item.agents.find((known) => known.id === id) : undefined;
+    if (item.role === "research" && agent) return setAgent(talk, item, { ...agent, ...change });
+  }
+}
+
+/** Nothing of the run goes on any more, however it ended. */
+function endRun(talk: Conversation, runId: string | null | undefined): void {
+  talk.changeAll((item) => {
+    if (!item.open || (item.runId !== runId && item.runId != null)) return null;
+    if (item.role !== "research") return { open: false };
+    const agents = item.agents.map((agent) =>
+      agent.progress === "working" || agent.progress === "asked" ? { ...agent, progress: "stopped" as const } : agent,
+    );
+    return { open: false, agents };
+  });
+  talk.run = null;
+}
+
+function putInterrupts(talk: Conversation, interrupts: readonly Interrupt[], about: EventMetadata): void {
+  for (const interrupt of interrupts) {
+    const item = interruptItem(talk, interrupt);
+    if (item) talk.put(item, about);
+  }
+}
+
+/** What a conversation waits for since before this client came: nothing has been said after it. */
+function putWaiting(talk: Conversation, interrupts: readonly Interrupt[], seq: number): void {
+  for (const interrupt of interrupts) {
+    const item = interruptItem(talk, interrupt);
+    if (item) talk.items = [...talk.items, { ...item, seq }];
+  }
+}
+
+function interruptItem(talk: Conversation, interrupt: Interrupt): InterruptItem | null {
+  const id = `interrupt:${interrupt.id}`;
+  if (talk.find(id)) return null;
+  const call = talk.find(`tool:${interrupt.toolCallId}`) as ToolItem | undefined;
+  if (call) talk.change(call.id, { waits: true });
+  const args = call?.args === undefined ? {} : { args: call.args };
+  return { id, role: "interrupt", interrupt, ...args, answer: null, settled: false, open: false };
+}
+
+/** The next run answers what the one before asked for, or gives it up. */
+function settleInterrupts(
+  talk: Conversation,
+  event: Extract<KnownEvent, { type: "RUN_STARTED" }>,
+  { seq }: EventMetadata,
+): void {
+  const refused: string[] = [];
+  const parent = event.parentRunId ?? event.input?.parentRunId;
+  talk.changeAll((item) => {
+    if (item.role !== "interrupt" || item.settled || item.runId === event.runId) return null;
+    if (seq !== undefined && item.seq !== undefined && seq <= item.seq) return null; // told again, of earlier
+    const given = event.input?.resume?.find(({ interruptId }) => interruptId === item.interrupt.id);
+    const isContinued = parent != null && (item.runId == null || parent === item.runId);
+    const answer = (given?.status ?? (isContinued ? (item.answer ?? "answered") : "passed")) as InterruptItem["answer"];
+    if (answer === "passed" && item.interrupt.toolCallId) refused.push(`tool:${item.interrupt.toolCallId}`);
+    return { settled: true, answer };
+  });
+  for (const id of refused) talk.change(id, { outcome: "refused", waits: false });
+}

@@ -1,0 +1,471 @@
+import type { Api } from "./api.ts";
+import { CatchingUp } from "./catching-up.ts";
+import { uuid } from "./clock.ts";
+import { Connection, type ConnectionState } from "./connection.ts";
+import { Conversation, type Run } from "./conversation.ts";
+import { Emitter } from "./emitter.ts";
+import { BatonError, NetworkError, type TokenError } from "./errors.ts";
+import { contentOf } from "./files.ts";
+import type { InterruptItem, Item, MessageItem } from "./items.ts";
+import { fits, Outbox } from "./outbox.ts";
+import { Sequence } from "./sequence.ts";
+import type { SafeStore } from "./storage.ts";
+import { identityOf, type TokenSource } from "./token.ts";
+import type { Agent, BatonEvent, ClientFrame, Content, KnownEvent, PartFrame, ThreadState, Workflow } from "./wire.ts";
+
+const SILENCE_MS = 15_000;
+const LOAD_AGAIN_MS = 2_000;
+const PAGE_SIZE = 50;
+/** Events that are told again when a conversation is opened: they have what messages lack. */
+const RECENT_EVENTS = 300;
+
+/** Everything there is to show of a conversation at one moment. Parts that did not change are the same objects. */
+export interface ChatSnapshot {
+  readonly threadId: string;
+  readonly items: readonly Item[];
+  readonly state: ThreadState | null;
+  readonly agent: Agent | null;
+  readonly workflow: Workflow | null;
+  /** Unfinished workflows that can be continued. */
+  readonly offers: readonly Workflow[];
+  readonly run: Run | null;
+  /** An answer is awaited of which nothing shows yet. */
+  readonly isWaiting: boolean;
+  /** The answer is being stopped. */
+  readonly isStopping: boolean;
+  readonly isClosed: boolean;
+  readonly closedBecause: string | null;
+  readonly connection: ConnectionState;
+  /** The stored messages are there, as far as they were asked for. */
+  readonly isLoaded: boolean;
+  /** The server has this conversation. */
+  readonly isKnown: boolean;
+  readonly hasOlder: boolean;
+  readonly isLoadingOlder: boolean;
+}
+
+export interface ChatEvents {
+  /** Something to show has changed; at most once in a task. */
+  change: ChatSnapshot;
+  /** Every event of the conversation once, in order. */
+  event: BatonEvent;
+  /** An answer is complete; not those of before. */
+  message: MessageItem;
+  /** A run waits for somebody; not those of before. */
+  interrupt: InterruptItem;
+  /** A request was refused, or failed. */
+  error: BatonError;
+  /** The token callback failed; it is called again. */
+  tokenerror: TokenError;
+  /** The token speaks for somebody else than before: the chat has closed itself. */
+  userchange: { readonly threadId: string };
+}
+
+export interface ChatOptions {
+  readonly threadId: string;
+  /** The main agent of a conversation that has not begun. */
+  readonly agentId?: string;
+}
+
+interface Services {
+  readonly api: Api;
+  readonly socketUrl: string;
+  readonly tokens: TokenSource;
+  readonly store: SafeStore;
+}
+
+/** One conversation, kept complete and current over whatever the network does. */
+export class Chat extends Emitter<ChatEvents> {
+  readonly threadId: string;
+  readonly #agentId: string | undefined;
+  readonly #api: Api;
+  readonly #tokens: TokenSource;
+  readonly #connection: Connection;
+  readonly #outbox: Outbox;
+  readonly #talk = new Conversation();
+  readonly #sequence = new Sequence();
+  readonly #catchingUp: CatchingUp;
+  readonly #posting = new Map<string, AbortController>();
+  readonly #ending = new AbortController();
+  #user: string | null = null;
+  #canonicalId: string | null = null;
+  #cursor: string | null = null;
+  #isLoaded = false;
+  #isKnown = false;
+  #missedEvents = false;
+  #isLoadingOlder = false;
+  #isStopping = false;
+  #newsFrom = 0;
+  #silence: ReturnType<typeof setTimeout> | undefined;
+  #snapshot: ChatSnapshot | null = null;
+  #isTelling = false;
+
+  constructor({ threadId, agentId }: ChatOptions, { api, socketUrl, tokens, store }: Services) {
+    super();
+    this.threadId = threadId;
+    this.#agentId = agentId;
+    this.#api = api;
+    this.#tokens = tokens;
+    this.#outbox = new Outbox(store);
+    this.#connection = new Connection(socketUrl, tokens, {
+      opened: () => void this.#opened(),
+      received: (frame) => this.#received(frame),
+      changed: () => {
+        this.#catchingUp.end(); // the next connection begins anew
+        this.#changed();
+      },
+      tokenFailed: (error) => this.emit("tokenerror", error),
+      arrived: () => this.#outbox.arrived(),
+      isRunning: () => this.#talk.run !== null,
+    });
+    this.#catchingUp = new CatchingUp(
+      () => this.#connection.send({ action: "resume", threadId, after: this.#sequence.lastSeq }),
+      () => this.#connection.replace(),
+    );
+  }
+
+  get snapshot(): ChatSnapshot {
+    this.#snapshot ??= this.#taken();
+    return this.#snapshot;
+  }
+
+  /** Connects, and loads what was said. */
+  start(): void {
+    this.#connection.start();
+    void this.#load();
+  }
+
+  /** Says something, and returns the message's id. Without a connection it is kept until there is one. */
+  send(content: Content, { messageId = uuid() }: { messageId?: string } = {}): string {
+    const agent = this.#isKnown || this.#agentId === undefined ? {} : { agentId: this.#agentId };
+    const frame: ClientFrame = { action: "message", threadId: this.threadId, messageId, content, ...agent };
+    this.#talk.say(messageId, content);
+    this.#outbox.add(messageId, frame);
+    this.#transmit(frame);
+    this.#changed();
+    return messageId;
+  }
+
+  /** Uploads what is too large for a message, and sends the text with the files. */
+  async sendFiles(text: string, files: readonly File[], signal?: AbortSignal): Promise<string> {
+    return this.send(await contentOf(this.#api, this.threadId, text, files, signal));
+  }
+
+  /** Says again what failed: under its id if it was refused, as a new message if its answer failed. */
+  retry(item: MessageItem): void {
+    const { failed } = item;
+    if (!failed) return;
+    const asked = this.#talk.find(failed.askedBy);
+    if (asked?.role !== "user") return;
+    if (failed.sameId) {
+      this.send(asked.content, { messageId: asked.id });
+      return;
+    }
+    this.#talk.change(item.id, { failed: { ...failed, retryable: false } });
+    this.send(asked.content);
+  }
+
+  /** Answers what a run waits for. `payload` fits the interrupt's `responseSchema`. */
+  answer(interruptId: string, status: "resolved" | "cancelled", payload?: unknown): void {
+    const id = `interrupt:${interruptId}`;
+    const data = payload === undefined ? {} : { payload };
+    const frame: ClientFrame = { action: "answer", threadId: this.threadId, interruptId, status, ...data };
+    this.#talk.change(id, { answer: status });
+    this.#outbox.add(id, frame);
+    this.#connection.send(frame);
+    this.#connection.ping();
+    this.#changed();
+  }
+
+  /** Stops the answer: asked again over every new connection until it has arrived. */
+  stop(): void {
+    const { run } = this.#talk;
+    if (!run) return;
+    this.#isStopping = true;
+    this.#wish({ action: "cancel", runId: run.runId });
+  }
+
+  /** Leaves the specialist. */
+  exit(): void {
+    this.#wish({ action: "exit" });
+  }
+
+  /** Takes up an unfinished workflow here. */
+  continue(workflowId: string): void {
+    this.#wish({ action: "continue", workflowId });
+  }
+
+  /** Closes the conversation; a message reopens it. */
+  closeConversation(): void {
+    this.#wish({ action: "close" });
+  }
+
+  /** Loads the page of messages before those that are there. */
+  async loadOlder(): Promise<void> {
+    const cursor = this.#cursor;
+    if (cursor === null || this.#isLoadingOlder) return;
+    this.#isLoadingOlder = true;
+    this.#changed();
+    try {
+      const page = await this.#api.messages(this.threadId, { limit: PAGE_SIZE, cursor });
+      this.#talk.merge(page.items);
+      this.#cursor = page.nextCursor;
+    } catch (error) {
+      if (!this.#ending.signal.aborted) this.emit("error", error as BatonError);
+    } finally {
+      this.#isLoadingOlder = false;
+      this.#changed();
+    }
+  }
+
+  /** Tries to connect now instead of waiting longer. */
+  retryNow(): void {
+    this.#connection.retryNow();
+  }
+
+  /** Ends the connection. What was not sent stays kept for the next time. */
+  disconnect(): void {
+    this.#ending.abort();
+    clearTimeout(this.#silence);
+    this.#catchingUp.end();
+    this.#connection.close();
+    for (const posting of this.#posting.values()) posting.abort();
+  }
+
+  // What comes
+
+  async #opened(): Promise<void> {
+    const identity = identityOf(await this.#tokens.get().catch(() => ""));
+    const user = `${identity.tenant}\n${identity.user}`;
+    if (this.#user !== null && this.#user !== user) {
+      this.disconnect();
+      this.emit("userchange", { threadId: this.threadId });
+      return;
+    }
+    if (this.#user === null) {
+      this.#user = user;
+      for (const frame of this.#outbox.keepUnder(scopeOf(identity.tenant, identity.user, this.threadId))) {
+        this.#talk.say(String(frame.messageId), frame.content as Content);
+      }
+    }
+    this.#sequence.reconnected();
+    for (const frame of this.#outbox.frames) this.#transmit(frame); // same id: never a second turn
+    if (this.#isLoaded && this.#isKnown) this.#resume();
+    this.#changed();
+  }
+
+  #resume(): void {
+    if (this.#connection.isOpen) this.#catchingUp.begin();
+  }
+
+  #received(frame: BatonEvent | PartFrame): void {
+    const about = (frame.metadata ?? {}) as NonNullable<BatonEvent["metadata"]>;
+    if (about.threadId && this.#canonicalId !== null && about.threadId !== this.#canonicalId) return;
+    this.#watchForSilence();
+    // Only the run itself, or a refusal, ends the waiting: an accepted message may still need its thread attached.
+    if (about.messageId && (frame.type === "RUN_STARTED" || about.action)) this.#outbox.done(about.messageId);
+    if (frame.type === "RUN_ERROR" && about.action && about.action !== "message") {
+      this.#refused(frame as Extract<KnownEvent, { type: "RUN_ERROR" }>, about.action);
+      return;
+    }
+    if (about.threadId && frame.type === "RUN_STARTED") this.#canonicalId = about.threadId;
+    if (!this.#isLoaded && (about.seq !== undefined || frame.type === "PART")) {
+      this.#missedEvents = true; // it comes again once the stored messages are there
+      return;
+    }
+    if (about.resume) {
+      this.#sequence.promise(about.resume.lastSeq);
+      this.#newsFrom = Math.max(this.#newsFrom, about.resume.lastSeq);
+    }
+    const { events, isGap } = this.#sequence.take(frame);
+    for (const event of events) this.#apply(event);
+    this.#catchingUp.heard(this.#sequence.isComplete);
+    if (isGap) this.#resume();
+    this.#changed();
+  }
+
+  #apply(event: BatonEvent): void {
+    this.#talk.apply(event);
+    if (event.type === "RUN_STARTED") this.#isKnown = true;
+    if (this.#talk.run === null) this.#isStopping = false;
+    for (const item of this.#talk.items) {
+      if (item.role === "interrupt" && item.settled && this.#outbox.has(item.id)) this.#outbox.done(item.id);
+    }
+    this.emit("event", event);
+    const { seq } = event.metadata ?? {};
+    if (seq === undefined || seq <= this.#newsFrom) return;
+    const known = event as KnownEvent;
+    if (known.type === "TEXT_MESSAGE_END") {
+      const item = this.#talk.find(known.messageId);
+      if (item?.role === "assistant") this.emit("message", item);
+    } else if (known.type === "RUN_FINISHED") {
+      for (const { id } of known.outcome?.interrupts ?? []) {
+        const item = this.#talk.find(`interrupt:${id}`);
+        if (item?.role === "interrupt") this.emit("interrupt", item);
+      }
+    }
+  }
+
+  #refused(event: Extract<KnownEvent, { type: "RUN_ERROR" }>, action: string): void {
+    this.#outbox.done(action);
+    const error = new BatonError(event.message, {
+      code: event.code ?? "refused",
+      retryable: event.metadata?.retryable === true,
+    });
+    if (action === "cancel") this.#isStopping = false;
+    if (action === "resume") {
+      this.#catchingUp.end();
+      // The log is written about once a second, so it may be a moment behind what was seen here.
+      if (event.code === "invalid_sequence" || error.retryable) setTimeout(() => this.#resume(), 1500);
+      else this.#forgotten();
+      return;
+    }
+    if (action === "answer") {
+      for (const { id, answer } of this.#talk.interrupts) {
+        if (answer === null) continue;
+        this.#talk.change(id, { answer: null });
+        this.#outbox.done(id);
+      }
+    }
+    this.emit("error", error);
+    this.#changed();
+  }
+
+  /** The server has forgotten this conversation: it will count from the beginning. */
+  #forgotten(): void {
+    this.#sequence.startAfter(0);
+    this.#isKnown = false;
+    this.#isLoaded = false;
+    void this.#load();
+  }
+
+  /** Of a run whose worker has died nothing is heard, although the connection lives: asking has it taken over. */
+  #watchForSilence(): void {
+    clearTimeout(this.#silence);
+    if (this.#ending.signal.aborted) return;
+    this.#silence = setTimeout(() => {
+      if (this.#talk.run && this.#isKnown) this.#resume();
+      this.#watchForSilence();
+    }, SILENCE_MS);
+  }
+
+  // What goes
+
+  #transmit(frame: ClientFrame): void {
+    if (fits(frame)) this.#connection.send(frame);
+    else void this.#post(frame);
+  }
+
+  /** Sends a message that no frame can hold. Its answer comes when the turn has ended. */
+  async #post(frame: ClientFrame): Promise<void> {
+    const messageId = String(frame.messageId);
+    this.#posting.get(messageId)?.abort();
+    const request = new AbortController();
+    this.#posting.set(messageId, request);
+    const agent = typeof frame.agentId === "string" ? { agentId: frame.agentId } : {};
+    const body = { sessionId: this.threadId, message: frame.content as Content, messageId, ...agent };
+    try {
+      const { messages } = await this.#api.say(body, request.signal);
+      this.#outbox.done(messageId);
+      this.#talk.merge(messages);
+      this.#isKnown = true;
+      this.#resume();
+    } catch (error) {
+      if (request.signal.aborted || (error instanceof NetworkError && !this.#connection.isOpen)) return; // it is posted again
+      this.#outbox.done(messageId);
+      const { message: text, retryable, status, code } = error as BatonError;
+      const failed = { text, code, retryable, sameId: status !== 502, askedBy: messageId };
+      this.#talk.change(messageId, { failed });
+    }
+    this.#changed();
+  }
+
+  /** Sends a wish that the conversation's events will answer. */
+  #wish(fields: ClientFrame): void {
+    const frame = { threadId: this.threadId, ...fields };
+    this.#outbox.wish(frame);
+    this.#connection.send(frame);
+    this.#connection.ping();
+    this.#changed();
+  }
+
+  // What was said before
+
+  async #load(): Promise<void> {
+    const { signal } = this.#ending;
+    if (signal.aborted) return;
+    try {
+      const [thread, page] = await Promise.all([
+        this.#api.thread(this.threadId),
+        this.#api.messages(this.threadId, { limit: PAGE_SIZE }),
+      ]);
+      this.#canonicalId = thread.id;
+      this.#talk.merge(page.items);
+      this.#talk.state = thread.state ?? this.#talk.state;
+      this.#talk.historySeq = thread.lastSeq;
+      this.#talk.openRunId = thread.run?.runId ?? null;
+      if (thread.run?.status === "running")
+        this.#talk.run = { runId: thread.run.runId, messageId: thread.run.messageId };
+      this.#cursor = page.nextCursor;
+      this.#newsFrom = Math.max(this.#newsFrom, thread.lastSeq);
+      // A run under way is no message yet: it is told from its beginning.
+      this.#sequence.startAfter(Math.max(0, Math.min(thread.lastSeq, page.lastSeq) - RECENT_EVENTS));
+      this.#isKnown = true;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof BatonError) || error.status !== 404) {
+        const isRefused =
+          error instanceof BatonError && error.status !== undefined && !error.retryable && error.status !== 401;
+        if (isRefused) this.emit("error", error);
+        else setTimeout(() => void this.#load(), LOAD_AGAIN_MS);
+        return;
+      }
+      this.#talk.drop((item) => item.ordinal !== undefined);
+      await this.#offerUnfinished();
+    }
+    if (signal.aborted) return;
+    this.#isLoaded = true;
+    if (this.#isKnown || this.#missedEvents) this.#resume();
+    this.#changed();
+  }
+
+  /** What was left unfinished elsewhere can go on in a conversation that has not begun. */
+  async #offerUnfinished(): Promise<void> {
+    const { items } = await this.#api.workflows().catch(() => ({ items: [] }));
+    this.#talk.unfinished = items;
+  }
+
+  #changed(): void {
+    this.#snapshot = null;
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    queueMicrotask(() => {
+      this.#isTelling = false;
+      this.emit("change", this.snapshot);
+    });
+  }
+
+  #taken(): ChatSnapshot {
+    const { items, state, run, offers, isWaiting, closedBecause } = this.#talk;
+    return {
+      threadId: this.threadId,
+      items,
+      state,
+      agent: state?.activeAgent ?? null,
+      workflow: state?.workflow ?? null,
+      offers,
+      run,
+      isWaiting,
+      isStopping: this.#isStopping,
+      isClosed: state?.status === "closed",
+      closedBecause,
+      connection: this.#connection.state,
+      isLoaded: this.#isLoaded,
+      isKnown: this.#isKnown,
+      hasOlder: this.#cursor !== null,
+      isLoadingOlder: this.#isLoadingOlder,
+    };
+  }
+}
+
+export const scopeOf = (...names: string[]): string => names.map((name) => encodeURIComponent(name)).join(":");

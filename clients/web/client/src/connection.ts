@@ -1,0 +1,289 @@
+import { seconds } from "./clock.ts";
+import { TokenError } from "./errors.ts";
+import type { TokenSource } from "./token.ts";
+import type { BatonEvent, ClientFrame, PartFrame } from "./wire.ts";
+
+/** How the connection is. `retryAt` is in milliseconds of `performance.now()`, for a countdown. */
+export type ConnectionState =
+  | { readonly status: "idle" }
+  | { readonly status: "connecting"; readonly attempt: number }
+  | { readonly status: "open" }
+  | {
+      readonly status: "waiting";
+      readonly attempt: number;
+      readonly retryAt: number;
+      readonly reason: "network" | "token";
+    }
+  | { readonly status: "closed" };
+
+export interface ConnectionListener {
+  opened(): void;
+  received(frame: BatonEvent | PartFrame): void;
+  changed(state: ConnectionState): void;
+  /** The token could not be fetched; it is tried again. */
+  tokenFailed(error: TokenError): void;
+  /** Everything that was sent before the last ping has reached the server. */
+  arrived(): void;
+  isRunning(): boolean;
+}
+
+const CONNECT_SECONDS = 10;
+const FIRST_WAIT_SECONDS = 0.5;
+const LONGEST_WAIT_SECONDS = 20;
+/** Silence until a ping is sent, and how long anything may take to be heard after a frame was sent. A run is never silent. */
+const RUNNING = { ask: 8, answer: 5 };
+const RESTING = { ask: 18, answer: 10 };
+/** A tick that comes so late tells of a page that slept or is throttled, not of a connection that is dead. */
+const LATE_TICK_SECONDS = 2.5;
+const GRACE_SECONDS = 4;
+
+/** One WebSocket that is kept alive: replaced when it falls silent, which a lost network never tells, or its token ends. */
+export class Connection {
+  readonly #url: string;
+  readonly #tokens: TokenSource;
+  readonly #on: ConnectionListener;
+  #socket: WebSocket | null = null;
+  #attempt: Attempt | null = null;
+  #state: ConnectionState = { status: "idle" };
+  #failures = 0;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #ticking: ReturnType<typeof setInterval> | undefined;
+  #tickedAt = 0;
+  #heardAt = 0;
+  #answerBy = Number.POSITIVE_INFINITY;
+  #hadGrace = false;
+  #renewAt = Number.POSITIVE_INFINITY;
+  #pings = 0;
+
+  constructor(url: string, tokens: TokenSource, on: ConnectionListener) {
+    this.#url = url;
+    this.#tokens = tokens;
+    this.#on = on;
+  }
+
+  get state(): ConnectionState {
+    return this.#state;
+  }
+
+  get isOpen(): boolean {
+    return this.#socket?.readyState === WebSocket.OPEN;
+  }
+
+  start(): void {
+    if (this.#state.status !== "idle") return;
+    this.#tickedAt = seconds();
+    this.#ticking = setInterval(() => this.#tick(), 1000);
+    globalThis.addEventListener?.("online", this.#look);
+    globalThis.addEventListener?.("pageshow", this.#look);
+    globalThis.document?.addEventListener("visibilitychange", this.#look);
+    void this.#connect();
+  }
+
+  /** Sends one frame; false if there is no connection. */
+  send(frame: ClientFrame): boolean {
+    if (!this.isOpen) return false;
+    this.#socket?.send(JSON.stringify(frame));
+    this.#answerBy = Math.min(this.#answerBy, seconds() + this.#patience.answer);
+    return true;
+  }
+
+  /** Asks whether the connection lives; what was sent before has arrived when the answer comes. */
+  ping(): void {
+    if (this.send({ action: "ping" })) this.#pings += 1;
+  }
+
+  /** Gives the connection up, whatever state it is in, and opens another: at once, or later if that did not help. */
+  replace(reason: "network" | "token" = "network"): void {
+    if (this.#state.status === "closed" || this.#state.status === "idle") return;
+    this.#drop();
+    const longest = Math.min(FIRST_WAIT_SECONDS * 2 ** this.#failures, LONGEST_WAIT_SECONDS);
+    const wait = this.#failures === 0 ? 0 : longest * (0.5 + Math.random() / 2);
+    this.#failures += 1;
+    this.#tell({ status: "waiting", attempt: this.#failures, retryAt: performance.now() + wait * 1000, reason });
+    this.#retry = setTimeout(() => void this.#connect(), wait * 1000);
+  }
+
+  /** Opens another connection beside this one, which goes on until the other one is there. */
+  renew(): void {
+    this.#renewAt = Number.POSITIVE_INFINITY;
+    if (this.isOpen && this.#attempt === null) void this.#connect({ beside: true });
+  }
+
+  /** Tries again now instead of waiting longer. */
+  retryNow(): void {
+    if (this.#state.status === "waiting") void this.#connect();
+  }
+
+  close(): void {
+    if (this.#state.status === "closed") return;
+    clearInterval(this.#ticking);
+    globalThis.removeEventListener?.("online", this.#look);
+    globalThis.removeEventListener?.("pageshow", this.#look);
+    globalThis.document?.removeEventListener("visibilitychange", this.#look);
+    this.#drop();
+    this.#tell({ status: "closed" });
+  }
+
+  get #patience() {
+    return this.#on.isRunning() ? RUNNING : RESTING;
+  }
+
+  async #connect({ beside = false } = {}): Promise<void> {
+    if (!beside) {
+      this.#drop();
+      this.#tell({ status: "connecting", attempt: this.#failures + 1 });
+    }
+    const attempt = new Attempt(seconds() + CONNECT_SECONDS);
+    this.#attempt = attempt;
+    let token: string;
+    try {
+      token = await this.#tokens.get({ renew: beside || this.#failures > 0 });
+    } catch (error) {
+      if (attempt.isOver) return;
+      this.#on.tokenFailed(error instanceof TokenError ? error : new TokenError("The token callback failed.", error));
+      this.#failed(attempt, "token");
+      return;
+    }
+    if (attempt.isOver) return;
+    try {
+      attempt.socket = new WebSocket(this.#url, ["baton.v1", token]);
+    } catch {
+      this.#failed(attempt, "token"); // characters that no subprotocol may have
+      return;
+    }
+    attempt.socket.onopen = () => this.#opened(attempt);
+    attempt.socket.onclose = () => this.#failed(attempt, "network");
+  }
+
+  #opened(attempt: Attempt): void {
+    const socket = attempt.socket;
+    if (attempt.isOver || !socket) return;
+    attempt.socket = null;
+    this.#drop();
+    this.#socket = socket;
+    socket.onmessage = ({ data }) => this.#heard(String(data));
+    socket.onclose = () => this.#lost();
+    this.#heardAt = seconds();
+    this.#renewAt = seconds() + Math.max(this.#tokens.freshSeconds, 1);
+    this.#tell({ status: "open" });
+    this.#on.opened();
+    this.ping();
+  }
+
+  #failed(attempt: Attempt, reason: "network" | "token"): void {
+    if (attempt !== this.#attempt) return;
+    attempt.end();
+    this.#attempt = null;
+    // The present connection goes on; its renewal is tried again while it lasts.
+    if (this.isOpen) this.#renewAt = seconds() + 10;
+    else this.replace(reason);
+  }
+
+  #lost(): void {
+    // Others were cut off with us, by a restart perhaps: not everybody comes back at the same moment.
+    this.#failures ||= 1;
+    this.replace();
+  }
+
+  #heard(data: string): void {
+    this.#heardAt = seconds();
+    this.#answerBy = Number.POSITIVE_INFINITY;
+    this.#hadGrace = false;
+    this.#failures = 0;
+    for (const frame of framesIn(data)) {
+      if (frame.type === "PONG") {
+        this.#pings = Math.max(0, this.#pings - 1);
+        if (this.#pings === 0) this.#on.arrived();
+      } else if ("code" in frame && frame.code === "token_expired") {
+        this.#tokens.discard();
+      } else if ("name" in frame && frame.type === "CUSTOM" && frame.name === "reconnect") {
+        this.renew();
+      } else this.#on.received(frame);
+    }
+  }
+
+  #tick(): void {
+    const now = seconds();
+    const isLate = now - this.#tickedAt > LATE_TICK_SECONDS;
+    this.#tickedAt = now;
+    if (this.#attempt && now > this.#attempt.endsAt) {
+      if (isLate && !this.#attempt.hadGrace) this.#attempt.prolong(now + GRACE_SECONDS);
+      else this.#failed(this.#attempt, "network");
+    }
+    if (!this.isOpen) return;
+    if (now > this.#answerBy) {
+      if (!isLate || this.#hadGrace) return this.replace();
+      // What was heard meanwhile may wait behind this tick.
+      this.#hadGrace = true;
+      this.#answerBy = now + GRACE_SECONDS;
+      this.ping();
+    } else if (this.#answerBy === Number.POSITIVE_INFINITY && now > this.#heardAt + this.#patience.ask) this.ping();
+    if (now > this.#renewAt) this.renew();
+  }
+
+  /** Nothing of a socket is waited for: closing one whose network is gone takes as long as the system likes. */
+  #drop(): void {
+    clearTimeout(this.#retry);
+    this.#attempt?.end();
+    this.#attempt = null;
+    this.#answerBy = Number.POSITIVE_INFINITY;
+    this.#renewAt = Number.POSITIVE_INFINITY;
+    this.#hadGrace = false;
+    this.#pings = 0;
+    const socket = this.#socket;
+    this.#socket = null;
+    if (!socket) return;
+    socket.onmessage = socket.onclose = null;
+    socket.close();
+  }
+
+  #tell(state: ConnectionState): void {
+    this.#state = state;
+    this.#on.changed(state);
+  }
+
+  /** Another network, or a page that is looked at again: what was waited for may never come. */
+  readonly #look = (): void => {
+    if (globalThis.document?.visibilityState === "hidden") return;
+    if (this.isOpen) this.ping();
+    else this.retryNow();
+  };
+}
+
+/** One attempt to connect: the token, and the handshake. */
+class Attempt {
+  socket: WebSocket | null = null;
+  isOver = false;
+  hadGrace = false;
+  endsAt: number;
+
+  constructor(endsAt: number) {
+    this.endsAt = endsAt;
+  }
+
+  prolong(endsAt: number): void {
+    this.hadGrace = true;
+    this.endsAt = endsAt;
+  }
+
+  end(): void {
+    this.isOver = true;
+    if (!this.socket) return;
+    this.socket.onopen = this.socket.onclose = null;
+    this.socket.close();
+  }
+}
+
+/** The events of one frame; what is none is left out. */
+function framesIn(data: string): (BatonEvent | PartFrame)[] {
+  let frame: unknown;
+  try {
+    frame = JSON.parse(data);
+  } catch {
+    return [];
+  }
+  return [frame].flat().filter(isEvent);
+}
+
+export const isEvent = (value: unknown): value is BatonEvent =>
+  typeof value === "object" && value !== null && typeof (value as { type?: unknown }).type === "string";

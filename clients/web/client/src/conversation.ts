@@ -1,0 +1,166 @@
+import { applyEvent } from "./changes.ts";
+import type { InterruptItem, Item, MessageItem } from "./items.ts";
+import type { BatonEvent, Content, EventMetadata, StoredMessage, ThreadState, Workflow } from "./wire.ts";
+
+/** The run under way. */
+export interface Run {
+  readonly runId: string;
+  readonly messageId?: string;
+}
+
+/** What is known of one conversation, built from its messages and events. It knows no network, and shows nothing. */
+export class Conversation {
+  items: readonly Item[] = [];
+  state: ThreadState | null = null;
+  run: Run | null = null;
+  /** Why the conversation was closed, where that was seen. */
+  closedBecause: string | null = null;
+  /** Workflows to continue where nothing was said yet. */
+  unfinished: readonly Workflow[] = [];
+  /** Events up to this one are older than what was loaded as messages. */
+  historySeq = 0;
+  /** The run that was under way when they were loaded. */
+  openRunId: string | null = null;
+  /** Results of calls that are older than what was loaded, by the id of their item. */
+  readonly #results = new Map<string, Partial<Item>>();
+
+  apply(event: BatonEvent): void {
+    applyEvent(this, event);
+  }
+
+  /** Whether an event is told again of something that was over when the messages and the state were loaded. */
+  isOver({ seq, runId }: EventMetadata): boolean {
+    return seq !== undefined && seq <= this.historySeq && (runId == null || runId !== this.openRunId);
+  }
+
+  /** Whether something is awaited that no item shows yet. */
+  get isWaiting(): boolean {
+    const last = this.items.at(-1);
+    if (this.run) return !this.items.some((item) => item.open);
+    return last?.role === "user" && last.delivery === "accepted" && !last.failed;
+  }
+
+  /** The workflows that can be continued here; none while a specialist is active. */
+  get offers(): readonly Workflow[] {
+    const { activeAgent, workflow, resumable = [] } = this.state ?? { resumable: this.unfinished };
+    return workflow || activeAgent?.isMain === false ? [] : resumable;
+  }
+
+  get interrupts(): readonly InterruptItem[] {
+    return this.items.filter((item): item is InterruptItem => item.role === "interrupt" && !item.settled);
+  }
+
+  find(id: string | null | undefined): Item | undefined {
+    return id == null ? undefined : this.items.findLast((item) => item.id === id);
+  }
+
+  /** The last message of this role, of the run `runId` if that is given. */
+  lastMessage(role: "user" | "assistant", runId?: string | null): MessageItem | undefined {
+    const matches = (item: Item): item is MessageItem =>
+      item.role === role && (runId === undefined || item.runId === runId);
+    return this.items.findLast(matches);
+  }
+
+  /** Shows a message of the user's before the server has it. */
+  say(id: string, content: Content): void {
+    const known = this.find(id);
+    if (known) this.change(id, { content, failed: null, delivery: "sending" } as Partial<MessageItem>);
+    else this.items = [...this.items, { id, role: "user", content, open: false, delivery: "sending" }];
+  }
+
+  /** Replaces the item by one with these changes. */
+  change(id: string, changes: Partial<Item>): void {
+    const at = this.items.findLastIndex((item) => item.id === id);
+    const known = this.items[at];
+    if (known) this.items = this.items.with(at, { ...known, ...changes } as Item);
+  }
+
+  /** Replaces every item for which `changes` gives something. */
+  changeAll(changes: (item: Item) => Partial<Item> | null): void {
+    let isChanged = false;
+    const items = this.items.map((item) => {
+      const changed = changes(item);
+      if (!changed) return item;
+      isChanged = true;
+      return { ...item, ...changed } as Item;
+    });
+    if (isChanged) this.items = items;
+  }
+
+  drop(unwanted: (item: Item) => boolean): void {
+    if (this.items.some(unwanted)) this.items = this.items.filter((item) => !unwanted(item));
+  }
+
+  /** Changes the item with this id, or puts a new one where its event belongs. */
+  put(item: Item, { runId, attempt, seq }: EventMetadata = {}): void {
+    const known = this.find(item.id);
+    const about = { runId, attempt, seq: known?.seq ?? seq } as Partial<Item>;
+    if (known) return this.change(item.id, { ...item, ...about } as Partial<Item>);
+    const added = { ...item, ...about } as Item;
+    this.items = this.items.toSpliced(this.#place(added), 0, added);
+  }
+
+  /** Adds or replaces stored messages, in the order of the conversation. */
+  merge(messages: readonly StoredMessage[]): void {
+    const items = [...this.items];
+    for (const item of messages.flatMap(itemsOf)) {
+      const at = items.findIndex(({ id }) => id === item.id);
+      const known = items[at];
+      if (known) {
+        items[at] = { ...known, ...item } as Item;
+        continue;
+      }
+      if (item.role === "tool" && item.name === undefined) {
+        this.#results.set(item.id as string, item); // its call is older than what was loaded
+        continue;
+      }
+      const ordinal = item.ordinal ?? Number.POSITIVE_INFINITY;
+      const next = items.findIndex((other) => (other.ordinal ?? -1) > ordinal || isUnsent(other));
+      items.splice(next < 0 ? items.length : next, 0, { ...item, ...this.#results.get(item.id as string) } as Item);
+    }
+    this.items = items;
+  }
+
+  /** Events are told again after a reload, when the messages around them are there already, without their numbers. */
+  #place({ runId, seq }: Item): number {
+    const isOfRun = (item: Item) => runId != null && item.runId === runId;
+    const later = this.items.findIndex((item) => isOfRun(item) && item.seq == null && item.role !== "user");
+    if (later >= 0) return later;
+    const before = this.items.findLastIndex((item) => isOfRun(item) || (item.seq != null && seq != null));
+    if (before >= 0) return before + 1;
+    return seq != null && seq <= this.historySeq ? 0 : this.items.length;
+  }
+}
+
+const isUnsent = (item: Item): boolean => item.role === "user" && item.runId == null && item.ordinal === undefined;
+
+/** What one stored message shows: itself, and the tool calls it made. Results alone have no name, and complete a call. */
+function itemsOf(message: StoredMessage): Partial<Item>[] {
+  const { ordinal, runId, status, sources, isHandoffSummary, outcome, finishReason, agentId, agentName, timestamp } =
+    message.metadata ?? {};
+  const stored = { open: false, ...(ordinal !== undefined && { ordinal }), ...(runId !== undefined && { runId }) };
+  if (message.role === "tool") {
+    const result = typeof message.content === "string" ? message.content : JSON.stringify(message.content ?? "");
+    const call = { ...stored, id: `tool:${message.toolCallId}`, role: "tool" as const, result };
+    return [{ ...call, ...(outcome && { outcome }) }];
+  }
+  if (isHandoffSummary || (message.role !== "user" && message.role !== "assistant")) return [];
+  const calls = (message.toolCalls ?? []).map(({ id, function: { name, arguments: args } }) => {
+    return { ...stored, id: `tool:${id}`, role: "tool" as const, callId: id, name, args };
+  });
+  if (calls.length && !message.content) return calls;
+  const name = message.name ?? agentName ?? undefined;
+  const said = {
+    ...stored,
+    id: message.id,
+    role: message.role,
+    content: message.content ?? "",
+    cancelled: status === "cancelled",
+    truncated: finishReason === "length",
+    ...(name !== undefined && { name }),
+    ...(agentId && { agentId }),
+    ...(timestamp && { timestamp }),
+    ...(sources && { sources }),
+  };
+  return [...calls, said as Partial<Item>];
+}

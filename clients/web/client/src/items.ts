@@ -1,0 +1,101 @@
+import type { ActivityContent, CallOutcome, Content, Interrupt, Source } from "./wire.ts";
+
+/** What there is to show of a conversation, in order. Items are replaced, never changed: the same object is the same sight. */
+export type Item = MessageItem | NoteItem | ResearchItem | ToolItem | InterruptItem;
+
+interface Shown {
+  readonly id: string;
+  /** While it goes on: text that streams, a call without its result. */
+  readonly open: boolean;
+  readonly runId?: string | null;
+  /** Which worker's attempt at the run it is of. */
+  readonly attempt?: number;
+  /** The number of the event that began it. */
+  readonly seq?: number;
+  /** Its place among the stored messages. */
+  readonly ordinal?: number;
+}
+
+/** What went wrong with a message, or with the run that it began. */
+export interface Failure {
+  readonly text: string;
+  readonly code?: string;
+  readonly retryable: boolean;
+  /** Whether the same message may be sent again: the request was refused, and has no outcome. */
+  readonly sameId: boolean;
+  /** The message that was answered by it. */
+  readonly askedBy: string;
+}
+
+export interface MessageItem extends Shown {
+  readonly role: "user" | "assistant";
+  readonly content: Content;
+  readonly name?: string;
+  readonly agentId?: string | null;
+  readonly timestamp?: string;
+  readonly sources?: readonly Source[];
+  /** Stopped in the middle; what was said is kept. */
+  readonly cancelled?: boolean;
+  /** Cut because it was too long. */
+  readonly truncated?: boolean;
+  readonly failed?: Failure | null;
+  /** Of the user's own: not yet known to have reached the server, or taken and waiting for its turn. */
+  readonly delivery?: "sending" | "accepted";
+}
+
+export type NoteKind = "handoff" | "return" | "stopped" | "closed" | "error" | (string & {});
+
+/** A line between messages. `label` is the server's sentence; where there is none, `kind` and `reason` tell. */
+export interface NoteItem extends Shown {
+  readonly role: "note";
+  readonly kind: NoteKind;
+  readonly label?: string;
+  readonly reason?: string;
+  readonly to?: string;
+}
+
+export type AgentProgress = "asked" | "working" | "waiting" | "done" | "failed" | "late" | "stopped";
+
+export interface AskedAgent {
+  readonly id: string;
+  readonly name: string;
+  readonly progress: AgentProgress;
+  readonly message?: string | null;
+}
+
+/** Other agents are being asked. */
+export interface ResearchItem extends Shown {
+  readonly role: "research";
+  readonly content: ActivityContent;
+  readonly agents: readonly AskedAgent[];
+}
+
+export interface ToolItem extends Shown {
+  readonly role: "tool";
+  readonly callId: string;
+  readonly name?: string;
+  readonly args: string;
+  readonly result?: string;
+  readonly outcome?: CallOutcome;
+  /** Its run waits for somebody's answer. */
+  readonly waits?: boolean;
+}
+
+export type InterruptAnswer = "resolved" | "cancelled" | "answered" | "passed";
+
+/** What a run waits for: an approval, a form, or the result of a tool of the page's own. */
+export interface InterruptItem extends Shown {
+  readonly role: "interrupt";
+  readonly interrupt: Interrupt;
+  readonly args?: string;
+  /** Whether, and how, it was answered; `passed`: the conversation went on without it. */
+  readonly answer: InterruptAnswer | null;
+  /** The server has the answer. */
+  readonly settled: boolean;
+}
+
+/** The text of a message's content, whatever is attached to it. */
+export function textOf(content: Content | null | undefined): string {
+  if (typeof content === "string") return content;
+  return (content ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+}

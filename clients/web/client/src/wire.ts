@@ -1,0 +1,248 @@
+/** What travels between Baton and a client: AG-UI 1.0 events, and the JSON of the HTTP API. */
+
+export interface Agent {
+  readonly id: string;
+  readonly name: string;
+  readonly description?: string | null;
+  readonly avatarUrl?: string | null;
+  readonly isMain?: boolean;
+}
+
+export interface Workflow {
+  readonly id: string;
+  readonly name: string;
+  readonly state: string;
+  readonly label?: string | null;
+  readonly step?: number | null;
+  readonly steps?: number | null;
+  readonly canExit?: boolean;
+}
+
+/** Who answers and in which workflow: the `state` of a thread. */
+export interface ThreadState {
+  readonly activeAgent?: Agent;
+  readonly workflow?: Workflow | null;
+  readonly resumable?: readonly Workflow[];
+  readonly status?: "active" | "closed";
+}
+
+export interface Source {
+  readonly kind: string;
+  readonly id: string;
+  readonly title?: string | null;
+  readonly agentId?: string | null;
+  readonly score?: number | null;
+  readonly section?: string | null;
+  readonly page?: number | null;
+  readonly url?: string | null;
+}
+
+export interface TextPart {
+  readonly type: "text";
+  readonly text: string;
+}
+
+/** An image or a document: inside the message (`data`), on the web (`url`) or uploaded before (`file`). */
+export interface FilePart {
+  readonly type: "image" | "document" | "binary";
+  readonly source?: {
+    readonly type: "data" | "url" | "file";
+    readonly value: string;
+    readonly mimeType?: string;
+    readonly provider?: string;
+  };
+  readonly metadata?: {
+    readonly name?: string;
+    readonly size?: number;
+    readonly mimeType?: string;
+    readonly downloadUrl?: string | null;
+  };
+}
+
+export type Part = TextPart | FilePart;
+export type Content = string | readonly Part[];
+
+export interface ToolCall {
+  readonly id: string;
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
+/** A message as `GET /v1/threads/{id}/messages` tells it. */
+export interface StoredMessage {
+  readonly id: string;
+  readonly role: string;
+  readonly content?: Content | null;
+  readonly name?: string;
+  readonly toolCalls?: readonly ToolCall[];
+  readonly toolCallId?: string;
+  readonly metadata?: {
+    readonly ordinal?: number;
+    readonly runId?: string;
+    readonly status?: "complete" | "cancelled";
+    readonly finishReason?: "length" | null;
+    readonly agentId?: string | null;
+    readonly agentName?: string | null;
+    readonly isHandoffSummary?: boolean;
+    readonly timestamp?: string;
+    readonly sources?: readonly Source[];
+    readonly outcome?: CallOutcome;
+  };
+}
+
+export type CallOutcome = "succeeded" | "failed" | "refused";
+
+export interface Interrupt {
+  readonly id: string;
+  readonly reason: string;
+  readonly message?: string;
+  readonly toolCallId?: string;
+  readonly responseSchema?: JsonSchema;
+  readonly expiresAt?: string;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** As much of JSON Schema as forms are made of. */
+export interface JsonSchema {
+  readonly type?: string | readonly string[];
+  readonly title?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly default?: unknown;
+  readonly format?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+}
+
+export interface Thread {
+  readonly id: string;
+  readonly title?: string | null;
+  readonly agentId: string;
+  readonly status: "active" | "closed";
+  readonly state: ThreadState | null;
+  readonly run: { readonly runId: string; readonly messageId: string; readonly status: string } | null;
+  readonly lastSeq: number;
+  readonly createdAt: string;
+  readonly lastActivityAt: string;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor: string | null;
+}
+
+export interface MessagePage extends Page<StoredMessage> {
+  readonly lastSeq: number;
+}
+
+export interface EventMetadata {
+  readonly threadId?: string;
+  readonly runId?: string | null;
+  readonly seq?: number;
+  readonly attempt?: number;
+  readonly previousSeq?: number;
+  readonly messageId?: string;
+  readonly agentId?: string;
+  readonly replayed?: boolean;
+  readonly retryable?: boolean;
+  readonly requestId?: string;
+  readonly action?: string;
+  readonly outcome?: CallOutcome;
+  readonly sources?: readonly Source[];
+  readonly finishReason?: string | null;
+  readonly part?: number;
+  readonly of?: number;
+  readonly resume?: {
+    readonly after: number;
+    readonly lastSeq: number;
+    readonly runId: string | null;
+    readonly interrupts?: readonly Interrupt[];
+  };
+}
+
+export interface PatchOperation {
+  readonly op: string;
+  readonly path: string;
+  readonly from?: string;
+  readonly value?: unknown;
+}
+
+export interface Outcome {
+  readonly type: "success" | "cancelled" | "interrupt";
+  readonly interrupts?: readonly Interrupt[];
+}
+
+/** What is said or asked when a run begins. */
+export interface RunInput {
+  readonly messages?: readonly StoredMessage[];
+  readonly resume?: readonly { readonly interruptId: string; readonly status: string }[];
+  readonly parentRunId?: string;
+}
+
+interface Described<Type extends string> {
+  readonly type: Type;
+  readonly metadata?: EventMetadata;
+}
+
+export type KnownEvent =
+  | (Described<"RUN_STARTED"> & { runId: string; threadId?: string; parentRunId?: string; input?: RunInput })
+  | (Described<"RUN_FINISHED"> & { runId: string; outcome?: Outcome })
+  | (Described<"RUN_ERROR"> & { message: string; code?: string })
+  | (Described<"STATE_SNAPSHOT"> & { snapshot: ThreadState })
+  | (Described<"STATE_DELTA"> & { delta: readonly PatchOperation[] })
+  | (Described<"MESSAGES_SNAPSHOT"> & { messages: readonly StoredMessage[] })
+  | (Described<"TEXT_MESSAGE_START"> & { messageId: string; role?: string; name?: string })
+  | (Described<"TEXT_MESSAGE_CONTENT"> & { messageId: string; delta: string })
+  | (Described<"TEXT_MESSAGE_END"> & { messageId: string })
+  | (Described<"TOOL_CALL_START"> & { toolCallId: string; toolCallName: string; parentMessageId?: string })
+  | (Described<"TOOL_CALL_ARGS"> & { toolCallId: string; delta: string })
+  | (Described<"TOOL_CALL_END"> & { toolCallId: string })
+  | (Described<"TOOL_CALL_RESULT"> & { toolCallId: string; messageId?: string; content: string })
+  | (Described<"ACTIVITY_SNAPSHOT"> & {
+      messageId: string;
+      activityType: string;
+      content: ActivityContent;
+      replace?: boolean;
+    })
+  | (Described<"ACTIVITY_DELTA"> & { messageId: string; activityType?: string; patch: readonly PatchOperation[] })
+  | (Described<"STEP_STARTED"> & { stepName: string })
+  | (Described<"STEP_FINISHED"> & { stepName: string })
+  | (Described<"SUBAGENT_STARTED"> & { subagentRunId: string; name?: string; parentToolCallId?: string })
+  | (Described<"SUBAGENT_FINISHED"> & { subagentRunId: string; outcome?: { type: string } })
+  | (Described<"SUBAGENT_ERROR"> & { subagentRunId: string; message?: string; code?: string })
+  | (Described<"CUSTOM"> & { name: string; value: Readonly<Record<string, unknown>> })
+  | Described<"PONG">;
+
+export interface ActivityContent {
+  readonly label?: string;
+  readonly notice?: string | null;
+  readonly from?: string;
+  readonly to?: string;
+  readonly reason?: string;
+  readonly agents?: readonly { readonly id: string; readonly name?: string; readonly status?: string }[];
+}
+
+/** An event of a kind that this version does not know: it counts, and changes nothing. */
+export interface UnknownEvent {
+  readonly type: string;
+  readonly metadata?: EventMetadata;
+}
+
+export type BatonEvent = KnownEvent | UnknownEvent;
+
+/** A slice of an event that is larger than a frame. */
+export interface PartFrame {
+  readonly type: "PART";
+  readonly data: string;
+  readonly metadata: { readonly seq: number; readonly part: number; readonly of: number };
+}
+
+/** A frame that a client sends. */
+export interface ClientFrame {
+  readonly action: string;
+  readonly threadId?: string;
+  readonly [field: string]: unknown;
+}

@@ -1,0 +1,322 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, mock, test } from "node:test";
+import { BatonClient, type Chat, type ClientOptions, textOf } from "../src/index.ts";
+import { FakeSocket, FakeStorage, settled, tokenFor } from "./fakes.ts";
+
+const THREAD = "0b54c1f6-6f0e-4c09-8f0e-1a2b3c4d5e6f";
+let answers: Record<string, unknown>;
+let now: number;
+let storage: FakeStorage;
+let chats: Chat[];
+
+beforeEach(() => {
+  answers = {};
+  now = 1_000_000;
+  storage = new FakeStorage();
+  chats = [];
+  FakeSocket.all = [];
+  mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
+  mock.method(performance, "now", () => now);
+  Object.assign(globalThis, { WebSocket: FakeSocket });
+  mock.method(globalThis, "fetch", async (address: string) => {
+    const path = new URL(address).pathname;
+    const body = answers[path];
+    if (body === undefined) return Response.json({ title: "Not found", code: "thread_unavailable" }, { status: 404 });
+    return Response.json(body);
+  });
+});
+
+afterEach(() => {
+  for (const chat of chats) chat.disconnect();
+  mock.timers.reset();
+  mock.restoreAll();
+});
+
+function begin(options: Partial<ClientOptions> = {}): Chat {
+  const client = new BatonClient({ endpoint: "http://baton.test", token: tokenFor(), storage, ...options });
+  const chat = client.chat({ threadId: THREAD });
+  chats.push(chat);
+  chat.start();
+  return chat;
+}
+
+async function connected(options: Partial<ClientOptions> = {}): Promise<Chat> {
+  const chat = begin(options);
+  await settled();
+  FakeSocket.last.open();
+  await settled();
+  FakeSocket.last.hear({ type: "PONG" });
+  return chat;
+}
+
+/** Time goes by as in a page that is looked at: a tick each second. */
+async function pass(seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second += 1) {
+    now += 1000;
+    mock.timers.tick(1000);
+    await settled();
+  }
+}
+
+/** A page that sleeps: its timers come late, and all at once. */
+async function sleep(seconds: number): Promise<void> {
+  now += seconds * 1000;
+  mock.timers.tick(1000);
+  await settled();
+}
+
+const stamp = (seq: number) => ({ threadId: THREAD, runId: "r-1", seq, attempt: 1 });
+
+function runOf(messageId: string, text: string) {
+  const input = { messages: [{ id: messageId, role: "user", content: "Hello" }] };
+  return [
+    { type: "RUN_STARTED", runId: "r-1", input, metadata: { ...stamp(1), messageId } },
+    { type: "TEXT_MESSAGE_START", messageId: "a-1", role: "assistant", name: "Guide", metadata: stamp(2) },
+    { type: "TEXT_MESSAGE_CONTENT", messageId: "a-1", delta: text, metadata: stamp(3) },
+    { type: "TEXT_MESSAGE_END", messageId: "a-1", metadata: stamp(4) },
+    { type: "RUN_FINISHED", runId: "r-1", outcome: { type: "success" }, metadata: stamp(5) },
+  ];
+}
+
+const said = (chat: Chat) =>
+  chat.snapshot.items.flatMap((item) =>
+    "content" in item && item.role !== "research" ? [`${item.role}: ${textOf(item.content)}`] : [],
+  );
+
+test("a message is answered", async () => {
+  const chat = await connected();
+  const complete: string[] = [];
+  chat.on("message", ({ content }) => complete.push(textOf(content)));
+  const id = chat.send("Hello");
+  assert.deepEqual(FakeSocket.last.sent.at(-1), {
+    action: "message",
+    threadId: THREAD,
+    messageId: id,
+    content: "Hello",
+  });
+  FakeSocket.last.hear(...runOf(id, "Good day."));
+  assert.deepEqual(said(chat), ["user: Hello", "assistant: Good day."]);
+  assert.deepEqual(complete, ["Good day."]);
+  assert.equal(chat.snapshot.run, null);
+});
+
+test("what was said without a connection is sent by the next one, under its id", async () => {
+  const chat = begin();
+  const id = chat.send("Hello");
+  await settled();
+  FakeSocket.last.open();
+  await settled();
+  assert.deepEqual(FakeSocket.last.sent.map(({ messageId }) => messageId).filter(Boolean), [id]);
+});
+
+test("a message is sent again until its run has begun, also by the next page", async () => {
+  const chat = await connected();
+  const id = chat.send("Hello");
+  FakeSocket.last.hear({ type: "CUSTOM", name: "message_accepted", value: { messageId: id, threadId: THREAD } });
+  chat.disconnect();
+  const next = await connected();
+  assert.equal(FakeSocket.last.sent.find(({ action }) => action === "message")?.messageId, id);
+  assert.deepEqual(said(next), ["user: Hello"]);
+  FakeSocket.last.hear(...runOf(id, "Good day."));
+  assert.equal(storage.length, 0);
+});
+
+test("another user's messages are not sent", async () => {
+  const chat = await connected();
+  chat.send("Hello");
+  chat.disconnect();
+  const other = await connected({ token: tokenFor({ tenant: "acme", sub: "bob" }) });
+  assert.deepEqual(said(other), []);
+  assert.equal(FakeSocket.last.actions().includes("message"), false);
+});
+
+test("a full storage loses nothing while the page lives", async () => {
+  storage.isFull = true;
+  const chat = await connected();
+  const id = chat.send("Hello");
+  FakeSocket.last.lose();
+  await pass(30);
+  FakeSocket.last.open();
+  await settled();
+  assert.equal(FakeSocket.last.sent.find(({ action }) => action === "message")?.messageId, id);
+});
+
+test("silence is asked about, and a connection that does not answer is replaced", async () => {
+  await connected();
+  const first = FakeSocket.last;
+  await pass(20);
+  assert.deepEqual(first.actions(), ["ping", "ping"]);
+  await pass(12);
+  assert.notEqual(FakeSocket.last, first);
+});
+
+test("a page that has slept asks once more before it gives a connection up", async () => {
+  await connected();
+  const socket = FakeSocket.last;
+  await pass(19);
+  await sleep(3600);
+  assert.equal(FakeSocket.last, socket);
+  socket.hear({ type: "PONG" });
+  await pass(10);
+  assert.equal(FakeSocket.last, socket);
+});
+
+test("a throttled page finds a dead connection, too", async () => {
+  await connected();
+  const socket = FakeSocket.last;
+  for (let minute = 0; minute < 4; minute += 1) await sleep(60);
+  assert.notEqual(FakeSocket.last, socket);
+});
+
+test("a gap is asked about, from the last event on", async () => {
+  const chat = await connected();
+  const id = chat.send("Hello");
+  const [started, , content] = runOf(id, "Good day.");
+  FakeSocket.last.hear(started as object, content as object);
+  assert.deepEqual(FakeSocket.last.sent.at(-1), { action: "resume", threadId: THREAD, after: 1 });
+});
+
+test("events of an unknown kind count, and change nothing", async () => {
+  const chat = await connected();
+  const id = chat.send("Hello");
+  const [started] = runOf(id, "");
+  FakeSocket.last.hear(started as object, { type: "HOLOGRAM_STARTED", metadata: stamp(2) }, { nonsense: true });
+  FakeSocket.last.hear({ type: "TEXT_MESSAGE_START", messageId: "a-1", name: "Guide", metadata: stamp(3) });
+  assert.deepEqual(said(chat), ["user: Hello", "assistant: "]);
+});
+
+test("a token callback that fails is called again, and told of", async () => {
+  let calls = 0;
+  const token = () => {
+    calls += 1;
+    if (calls < 3) throw new Error("signed out");
+    return tokenFor();
+  };
+  const chat = begin({ token });
+  const told: string[] = [];
+  chat.on("tokenerror", ({ code }) => told.push(code));
+  await pass(10);
+  assert.ok(told.length >= 1);
+  assert.equal(told[0], "token_failed");
+  assert.equal(FakeSocket.all.length, 1);
+});
+
+test("a token callback that hangs is given up", async () => {
+  const chat = begin({ token: () => new Promise<string>(() => {}) });
+  const told: string[] = [];
+  chat.on("tokenerror", ({ message }) => told.push(message));
+  await pass(12);
+  assert.match(told[0] ?? "", /over 10 seconds/);
+});
+
+test("a connection is replaced before its token ends, without a gap", async () => {
+  const seconds = Math.floor(Date.now() / 1000);
+  const token = () => tokenFor({ tenant: "acme", sub: "ada", iat: seconds, exp: seconds + 600 });
+  await connected({ token });
+  const first = FakeSocket.last;
+  for (let second = 0; second < 600 && FakeSocket.last === first; second += 5) {
+    await pass(5);
+    first.hear({ type: "PONG" });
+  }
+  const second = FakeSocket.last;
+  assert.notEqual(second, first);
+  assert.equal(first.readyState, 1);
+  second.open();
+  assert.equal(first.readyState, 3);
+});
+
+test("a clock that is wrong does not make every token look old", async () => {
+  let calls = 0;
+  const token = () => {
+    calls += 1;
+    return tokenFor({ tenant: "acme", sub: "ada", iat: 1000, exp: 1600 });
+  };
+  await connected({ token });
+  const before = calls;
+  await pass(10);
+  assert.equal(calls, before);
+});
+
+test("a token of somebody else ends the chat", async () => {
+  let user = "ada";
+  const chat = await connected({ token: () => tokenFor({ tenant: "acme", sub: user }) });
+  let isTold = false;
+  chat.on("userchange", () => {
+    isTold = true;
+  });
+  user = "bob";
+  FakeSocket.last.lose();
+  await pass(3);
+  FakeSocket.last.open();
+  await settled();
+  assert.equal(isTold, true);
+  assert.equal(chat.snapshot.connection.status, "closed");
+});
+
+test("stopping is asked for again by the next connection", async () => {
+  const chat = await connected();
+  const id = chat.send("Hello");
+  FakeSocket.last.hear(...runOf(id, "It was").slice(0, 3));
+  chat.stop();
+  assert.equal(chat.snapshot.isStopping, true);
+  FakeSocket.last.lose();
+  await pass(3);
+  FakeSocket.last.open();
+  await settled();
+  assert.deepEqual(FakeSocket.last.sent.find(({ action }) => action === "cancel")?.runId, "r-1");
+});
+
+test("a second attempt drops what the first has said", async () => {
+  const chat = await connected();
+  const id = chat.send("Hello");
+  FakeSocket.last.hear(...runOf(id, "It was").slice(0, 3));
+  const again = runOf(id, "Once upon a time").map((event, index) => ({
+    ...event,
+    ...("messageId" in event && { messageId: "a-2" }),
+    metadata: { ...event.metadata, seq: 11 + index, attempt: 2, ...(index === 0 && { previousSeq: 1 }) },
+  }));
+  FakeSocket.last.hear(...again);
+  assert.deepEqual(said(chat), ["user: Hello", "assistant: Once upon a time"]);
+});
+
+test("stored messages are shown, and older ones above them", async () => {
+  const message = (ordinal: number) => ({
+    id: `m-${ordinal}`,
+    role: ordinal % 2 ? "assistant" : "user",
+    content: `${ordinal}`,
+    metadata: { ordinal },
+  });
+  answers[`/v1/threads/${THREAD}`] = { id: THREAD, state: null, run: null, lastSeq: 90 };
+  answers[`/v1/threads/${THREAD}/messages`] = { items: [message(2), message(3)], nextCursor: "c", lastSeq: 90 };
+  const chat = await connected();
+  assert.equal(chat.snapshot.hasOlder, true);
+  answers[`/v1/threads/${THREAD}/messages`] = { items: [message(0), message(1)], nextCursor: null, lastSeq: 90 };
+  await chat.loadOlder();
+  assert.deepEqual(said(chat), ["user: 0", "assistant: 1", "user: 2", "assistant: 3"]);
+  assert.equal(chat.snapshot.hasOlder, false);
+});
+
+test("an approval is asked for, answered once, and settled by the run that goes on", async () => {
+  const chat = await connected();
+  const id = chat.send("Hello");
+  const interrupt = { id: "i-1", reason: "tool_approval", message: "May I?", toolCallId: "c-1" };
+  const [started] = runOf(id, "");
+  FakeSocket.last.hear(
+    started as object,
+    { type: "TOOL_CALL_START", toolCallId: "c-1", toolCallName: "delete_page", metadata: stamp(2) },
+    { type: "RUN_FINISHED", runId: "r-1", outcome: { type: "interrupt", interrupts: [interrupt] }, metadata: stamp(3) },
+  );
+  chat.answer("i-1", "resolved", { approved: true });
+  assert.deepEqual(FakeSocket.last.sent.find(({ action }) => action === "answer")?.payload, { approved: true });
+  const resume = [{ interruptId: "i-1", status: "resolved" }];
+  const next = {
+    type: "RUN_STARTED",
+    runId: "r-2",
+    parentRunId: "r-1",
+    input: { resume },
+    metadata: { ...stamp(4), runId: "r-2" },
+  };
+  FakeSocket.last.hear(next);
+  const item = chat.snapshot.items.find(({ role }) => role === "interrupt");
+  assert.ok(item?.role === "interrupt" && item.settled && item.answer === "resolved");
+});

@@ -1,0 +1,58 @@
+import { html, nothing, type TemplateResult } from "lit";
+import type { ChatSnapshot } from "#client";
+import { icons } from "../icons.ts";
+import { define, Piece } from "../ui.ts";
+
+/** Who answers, how far a workflow is, and what can be done with the conversation as a whole. */
+export class BatonHeader extends Piece {
+  static override properties = {
+    ...Piece.properties,
+    snapshot: { attribute: false },
+    heading: { type: String },
+    closable: { type: Boolean },
+  };
+  declare snapshot: ChatSnapshot | null;
+  declare heading: string;
+  declare closable: boolean;
+
+  protected override render(): TemplateResult {
+    const { agent = null, workflow = null, isClosed = false } = this.snapshot ?? {};
+    const name = agent?.name ?? (this.heading || this.say("assistant"));
+    const canExit = !isClosed && (workflow ? workflow.canExit : agent?.isMain === false);
+    return html`
+      <header class="header" part="header">
+        <span class="avatar" part="avatar" aria-hidden="true">${this.#avatar(name, agent?.avatarUrl)}</span>
+        <div class="who">
+          <h2 class="name" dir="auto" title=${agent?.description ?? nothing}>${name}</h2>
+          ${workflow ? this.#step() : nothing}
+        </div>
+        ${canExit ? html`<button type="button" class="secondary small" part="button exit-button" title=${this.say("exitTitle")} @click=${() => this.ui.chat?.exit()}>${this.say("exit")}</button>` : nothing}
+        ${this.#button("new", icons.compose, this.say("newConversation"))}
+        ${this.snapshot?.isKnown && !isClosed ? this.#button("end", icons.end, this.say("end")) : nothing}
+        ${this.closable ? this.#button("close", icons.close, this.say("close")) : nothing}
+      </header>
+    `;
+  }
+
+  #avatar(name: string, address: string | null | undefined): TemplateResult {
+    if (address && /^(https:|\/)/.test(address))
+      return html`<img src=${address} alt="" referrerpolicy="no-referrer" />`;
+    return html`${[...name][0]?.toUpperCase() ?? ""}`;
+  }
+
+  #step(): TemplateResult {
+    const { step, steps, label, state, name } = this.snapshot?.workflow ?? { state: "", name: "" };
+    const where = step && steps ? this.say("step", { step, steps }) : "";
+    return html`
+      <p class="step" part="step" role="status" title=${name} dir="auto">${[where, label ?? state].filter(Boolean).join(": ")}</p>
+      ${step && steps ? html`<progress part="progress" aria-label=${name} max=${steps} .value=${step}></progress>` : nothing}
+    `;
+  }
+
+  #button(action: string, icon: unknown, label: string): TemplateResult {
+    const act = () => this.dispatchEvent(new CustomEvent(`baton-${action}`, { bubbles: true }));
+    return html`<button type="button" class="round quiet" part="button ${action}-button" title=${label} aria-label=${label} @click=${act}>${icon}</button>`;
+  }
+}
+
+define("baton-chat-header", BatonHeader);

@@ -1,0 +1,122 @@
+import { html, nothing, type TemplateResult } from "lit";
+import type { InterruptItem, JsonSchema } from "#client";
+import type { Sentence } from "../locales/index.ts";
+import { define, Piece } from "../ui.ts";
+import { indented } from "./tool.ts";
+
+const ANSWERS: Readonly<Record<NonNullable<InterruptItem["answer"]>, Sentence>> = {
+  resolved: "approved",
+  cancelled: "refused",
+  answered: "answered",
+  passed: "notAnswered",
+};
+
+/** What a run waits for: an approval with two buttons, or a form made of the schema that the answer must have. */
+export class BatonInterrupt extends Piece {
+  static override properties = { ...Piece.properties, item: { attribute: false } };
+  declare item: InterruptItem;
+
+  protected override render(): TemplateResult {
+    const { interrupt, args, answer, settled } = this.item;
+    const fields = fieldsOf(interrupt.responseSchema);
+    return html`
+      <section class="interrupt" part="interrupt" aria-label=${this.say("approval")}>
+        <p class="question" dir="auto">${interrupt.message ?? this.say("approval")}</p>
+        ${args ? html`<pre tabindex="0" role="group" aria-label=${this.say("input")} dir="ltr"><code>${indented(args)}</code></pre>` : nothing}
+        ${answer ? html`<p class="answer">${this.#answerOf(answer, fields.length > 0)}${settled ? nothing : "…"}</p>` : this.#form(fields)}
+      </section>
+    `;
+  }
+
+  #answerOf(answer: NonNullable<InterruptItem["answer"]>, isForm: boolean): string {
+    return this.say(isForm && answer === "resolved" ? "answered" : ANSWERS[answer]);
+  }
+
+  #form(fields: readonly Field[]): TemplateResult {
+    const { expiresAt } = this.item.interrupt;
+    const expires = new Date(expiresAt ?? Number.NaN);
+    const isForm = fields.length > 0;
+    return html`
+      <form @submit=${this.#submit}>
+        ${fields.map((field) => this.#field(field))}
+        <p class="buttons">
+          <button type="submit" class="primary" part="button approve-button">${this.say(isForm ? "submit" : "approve")}</button>
+          <button type="button" class="secondary" part="button refuse-button" @click=${this.#refuse}>${this.say(isForm ? "cancel" : "refuse")}</button>
+        </p>
+        ${Number.isNaN(expires.valueOf()) ? nothing : html`<p class="until">${this.say("until", { time: this.ui.locale.time(expires) })}</p>`}
+      </form>
+    `;
+  }
+
+  #field({ name, schema, isRequired }: Field): TemplateResult {
+    const label = schema.title ?? name;
+    const hint = schema.description ? html`<span class="hint" dir="auto">${schema.description}</span>` : nothing;
+    const type = typeOf(schema);
+    if (type === "boolean") {
+      return html`<label class="check"><input type="checkbox" name=${name} ?checked=${schema.default === true} /><span dir="auto">${label}</span>${hint}</label>`;
+    }
+    if (schema.enum) {
+      return html`<label><span dir="auto">${label}</span>${hint}
+        <select name=${name} ?required=${isRequired}>
+          ${isRequired ? nothing : html`<option value=""></option>`}
+          ${schema.enum.map((value, index) => html`<option value=${index} ?selected=${value === schema.default}>${String(value)}</option>`)}
+        </select></label>`;
+    }
+    const isNumber = type === "number" || type === "integer";
+    const kinds: Record<string, string> = { date: "date", email: "email", uri: "url", "date-time": "datetime-local" };
+    const kind = isNumber ? "number" : (kinds[schema.format ?? ""] ?? "text");
+    return html`<label><span dir="auto">${label}</span>${hint}
+      <input type=${kind} name=${name} ?required=${isRequired} .value=${schema.default === undefined ? "" : String(schema.default)}
+        step=${type === "integer" ? "1" : "any"} min=${schema.minimum ?? nothing} max=${schema.maximum ?? nothing}
+        minlength=${schema.minLength ?? nothing} maxlength=${schema.maxLength ?? nothing} dir="auto" /></label>`;
+  }
+
+  #submit(event: SubmitEvent): void {
+    event.preventDefault();
+    const { interrupt } = this.item;
+    const fields = fieldsOf(interrupt.responseSchema);
+    const payload = fields.length ? valuesOf(event.target as HTMLFormElement, fields) : { approved: true };
+    this.ui.chat?.answer(interrupt.id, "resolved", payload);
+  }
+
+  #refuse(): void {
+    this.ui.chat?.answer(this.item.interrupt.id, "cancelled");
+  }
+}
+
+interface Field {
+  readonly name: string;
+  readonly schema: JsonSchema;
+  readonly isRequired: boolean;
+}
+
+/** The fields of a form; none where all that is asked is whether it is approved. */
+function fieldsOf(schema: JsonSchema | undefined): Field[] {
+  const { properties = {}, required = [] } = schema ?? {};
+  if ("approved" in properties) return [];
+  return Object.entries(properties).map(([name, field]) => ({
+    name,
+    schema: field,
+    isRequired: required.includes(name),
+  }));
+}
+
+const typeOf = ({ type }: JsonSchema): string | undefined =>
+  typeof type === "string" ? type : type?.find((each) => each !== "null");
+
+/** What was filled in, in the types that the schema names; what was left empty is left out. */
+function valuesOf(form: HTMLFormElement, fields: readonly Field[]): Record<string, unknown> {
+  const values: Record<string, unknown> = {};
+  const data = new FormData(form);
+  for (const { name, schema } of fields) {
+    const type = typeOf(schema);
+    const given = data.get(name);
+    if (type === "boolean") values[name] = given !== null;
+    else if (typeof given !== "string" || given === "") continue;
+    else if (schema.enum) values[name] = schema.enum[Number(given)];
+    else values[name] = type === "number" || type === "integer" ? Number(given) : given;
+  }
+  return values;
+}
+
+define("baton-chat-interrupt", BatonInterrupt);

@@ -1,0 +1,115 @@
+import { html, nothing, type TemplateResult } from "lit";
+import { type FilePart, type MessageItem, type Source, textOf } from "#client";
+import { icons } from "../icons.ts";
+import { define, Piece } from "../ui.ts";
+import "./markdown.ts";
+
+/** One message: who, what, what it rests on, and what went wrong. */
+export class BatonMessage extends Piece {
+  static override properties = {
+    ...Piece.properties,
+    item: { attribute: false },
+    named: { type: Boolean },
+    offline: { type: Boolean },
+  };
+  declare item: MessageItem;
+  /** Whether its author stands above it: not, where the message before is by the same. */
+  declare named: boolean;
+  declare offline: boolean;
+
+  protected override render(): TemplateResult {
+    const { role, open } = this.item;
+    return html`
+      <article class="message ${role}" part="message message-${role}" aria-label=${this.#author}>
+        ${this.named && role === "assistant" ? html`<div class="author" part="author">${this.#author}</div>` : nothing}
+        <div class="body" part="body" dir="auto" aria-busy=${open ? "true" : "false"}>${role === "assistant" ? this.#answer() : this.#said()}</div>
+        ${this.#sources()} ${this.#marks()} ${this.#failure()}
+      </article>
+    `;
+  }
+
+  get #author(): string {
+    return this.item.role === "user" ? this.say("you") : (this.item.name ?? this.say("assistant"));
+  }
+
+  #answer(): TemplateResult {
+    const { content, open } = this.item;
+    return html`<baton-chat-markdown class="markdown" .ui=${this.ui} .text=${textOf(content)} .complete=${!open}></baton-chat-markdown>`;
+  }
+
+  #said(): TemplateResult | TemplateResult[] {
+    const { content } = this.item;
+    if (typeof content === "string") return html`<p>${content}</p>`;
+    return content.map((part) => (part.type === "text" ? html`<p>${part.text}</p>` : this.#file(part)));
+  }
+
+  #file({ type, source, metadata }: FilePart): TemplateResult {
+    const name = metadata?.name ?? (source?.type === "url" ? source.value : type);
+    const address = addressOf(source, metadata?.downloadUrl);
+    if (type === "image" && address && source?.type !== "url") {
+      return html`<a class="picture" href=${address} target="_blank" rel="noopener noreferrer" download=${name}><img src=${address} alt=${name} loading="lazy" /></a>`;
+    }
+    const label = html`${icons.file}<span>${name}</span>`;
+    if (!address) return html`<span class="file" part="file">${label}</span>`;
+    return html`<a class="file" part="file" href=${address} target="_blank" rel="noopener noreferrer" download=${name}>${label}</a>`;
+  }
+
+  #sources(): TemplateResult | typeof nothing {
+    const { sources } = this.item;
+    const shown = sources ? distinct(sources, this.say) : [];
+    if (!shown.length) return nothing;
+    return html`
+      <details class="sources" part="sources">
+        <summary>${this.say("sources")} <span class="count">${shown.length}</span></summary>
+        <ol>
+          ${shown.map(({ name, url }) => html`<li dir="auto">${url ? html`<a href=${url} target="_blank" rel="noopener noreferrer">${name}</a>` : name}</li>`)}
+        </ol>
+      </details>
+    `;
+  }
+
+  #marks(): TemplateResult | typeof nothing {
+    const { cancelled, truncated, delivery } = this.item;
+    const isQueued = this.offline && delivery === "sending";
+    const marks = [
+      cancelled && this.say("stopped"),
+      truncated && this.say("truncated"),
+      isQueued && this.say("queued"),
+    ];
+    const words = marks.filter((mark) => mark !== false && mark !== undefined);
+    return words.length ? html`<p class="mark">${isQueued ? icons.clock : nothing}${words.join(" ")}</p>` : nothing;
+  }
+
+  #failure(): TemplateResult | typeof nothing {
+    const { failed } = this.item;
+    if (!failed) return nothing;
+    const again = html`<button type="button" class="link" part="button retry-button" @click=${this.#retry}>${this.say("retry")}</button>`;
+    return html`<p class="failure" part="failure">${icons.alert}<span>${failed.text}</span>${failed.retryable ? again : nothing}</p>`;
+  }
+
+  #retry(): void {
+    this.ui.chat?.retry(this.item);
+  }
+}
+
+function addressOf(source: FilePart["source"], downloadUrl: string | null | undefined): string | null {
+  if (downloadUrl && /^https?:/i.test(downloadUrl)) return downloadUrl;
+  if (source?.type === "data" && /^[\w.+-]+\/[\w.+-]+$/.test(source.mimeType ?? "")) {
+    return `data:${source.mimeType};base64,${source.value}`;
+  }
+  return source?.type === "url" && /^https?:/i.test(source.value) ? source.value : null;
+}
+
+/** What an answer rests on, each once; only addresses of web pages can be followed. */
+function distinct(sources: readonly Source[], say: BatonMessage["say"]): { name: string; url: string | null }[] {
+  const found = new Map<string, { name: string; url: string | null }>();
+  for (const { kind, title, id, page, section, url } of sources) {
+    const place = page ? say("page", { page }) : section;
+    const name = [title ?? id, place].filter(Boolean).join(", ");
+    if (!found.has(`${kind} ${name}`))
+      found.set(`${kind} ${name}`, { name, url: /^https?:\/\//i.test(url ?? "") ? (url ?? null) : null });
+  }
+  return [...found.values()];
+}
+
+define("baton-chat-message", BatonMessage);

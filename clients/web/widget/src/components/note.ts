@@ -1,0 +1,26 @@
+import { html, nothing, type TemplateResult } from "lit";
+import type { NoteItem } from "#client";
+import { define, Piece } from "../ui.ts";
+
+const CLOSED = { UserClosed: "closedByUser", AgentClosed: "closedByAgent", Timeout: "closedByTime" } as const;
+
+/** A line between messages: a handoff, a return, an end. */
+export class BatonNote extends Piece {
+  static override properties = { ...Piece.properties, item: { attribute: false } };
+  declare item: NoteItem;
+
+  protected override render(): TemplateResult | typeof nothing {
+    const words = this.#words;
+    return words ? html`<p class="note ${this.item.kind}" part="note" dir="auto"><span>${words}</span></p>` : nothing;
+  }
+
+  get #words(): string {
+    const { kind, label, reason } = this.item;
+    if (label) return label;
+    if (kind === "stopped") return this.say("stopped");
+    if (kind === "closed") return this.say(CLOSED[reason as keyof typeof CLOSED] ?? "closed");
+    return "";
+  }
+}
+
+define("baton-chat-note", BatonNote);

@@ -1,0 +1,41 @@
+import { html, nothing, type TemplateResult } from "lit";
+import type { AgentProgress, ResearchItem } from "#client";
+import { icons } from "../icons.ts";
+import type { Sentence } from "../locales/index.ts";
+import { define, Piece } from "../ui.ts";
+
+const PROGRESS: Readonly<Record<AgentProgress, Sentence>> = {
+  asked: "asked",
+  working: "working",
+  waiting: "waits",
+  done: "done",
+  failed: "failed",
+  late: "late",
+  stopped: "stopped",
+};
+
+/** Other agents that are being asked, and how far each is. */
+export class BatonResearch extends Piece {
+  static override properties = { ...Piece.properties, item: { attribute: false } };
+  declare item: ResearchItem;
+
+  protected override render(): TemplateResult {
+    const { content, agents, open } = this.item;
+    const label = content.label ?? this.say("researching");
+    return html`
+      <section class="research ${open ? "busy" : ""}" part="research" aria-label=${this.say("research")}>
+        <p class="label" dir="auto">${icons.search}<span>${open ? label : label.replace(/[.…\s]+$/, "")}</span></p>
+        <ul>
+          ${agents.map(
+            ({ name, progress, message }) => html`<li data-progress=${progress}>
+              <span class="name">${name}</span> <span class="progress">${this.say(PROGRESS[progress])}</span>${message ? html`<span class="why">${message}</span>` : nothing}
+            </li>`,
+          )}
+        </ul>
+        ${content.notice ? html`<p class="notice" dir="auto">${content.notice}</p>` : nothing}
+      </section>
+    `;
+  }
+}
+
+define("baton-chat-research", BatonResearch);

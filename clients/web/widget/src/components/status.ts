@@ -1,0 +1,78 @@
+import { html, nothing, type TemplateResult } from "lit";
+import type { ConnectionState } from "#client";
+import { define, Piece } from "../ui.ts";
+
+const PATIENCE_MS = 1200; // a change of connection that is over so soon is not worth a word
+
+/** How the connection is, where that matters: with the seconds until it is tried again. */
+export class BatonStatus extends Piece {
+  static override properties = {
+    ...Piece.properties,
+    connection: { attribute: false },
+    isWorthTelling: { state: true },
+  };
+  declare connection: ConnectionState;
+  declare isWorthTelling: boolean;
+  #troubleSince: number | null = null;
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor() {
+    super();
+    this.connection = { status: "idle" };
+    this.isWorthTelling = false;
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  protected override willUpdate(): void {
+    const { status } = this.connection;
+    const isTrouble = status === "waiting" || status === "connecting";
+    if (!isTrouble) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      this.#troubleSince = null;
+      this.isWorthTelling = false;
+      return;
+    }
+    this.#troubleSince ??= this.ui.now();
+    this.isWorthTelling = this.ui.now() - this.#troubleSince >= PATIENCE_MS;
+    this.#timer ??= setInterval(() => this.requestUpdate(), 500);
+  }
+
+  protected override render(): TemplateResult {
+    const isShown = this.isWorthTelling;
+    const { connection } = this;
+    const seconds =
+      connection.status === "waiting" ? Math.max(0, Math.ceil((connection.retryAt - this.ui.now()) / 1000)) : 0;
+    const button = html`<button type="button" class="link" part="button try-now-button" @click=${this.#tryNow}>${this.say("tryNow")}</button>`;
+    return html`
+      <div class="connection ${isShown ? "" : "unseen"}" part="status" data-status=${connection.status}>
+        <span role="status">${isShown ? this.#announced : connection.status === "open" ? this.say("connected") : ""}</span>
+        ${isShown ? html`<span aria-hidden="true">${this.#words(seconds)}</span>` : nothing}
+        ${isShown && seconds > 1 ? button : nothing}
+      </div>
+    `;
+  }
+
+  /** Said once: a countdown that is read out every second is a nuisance. */
+  get #announced(): string {
+    return this.connection.status === "waiting" ? this.say("waitingNow") : this.say("connecting");
+  }
+
+  #words(seconds: number): string {
+    const { connection } = this;
+    if (connection.status !== "waiting") return this.say("connecting");
+    if (connection.reason === "token") return this.say("tokenProblem", { seconds });
+    return seconds > 0 ? this.say("waiting", { seconds }) : this.say("waitingNow");
+  }
+
+  #tryNow(): void {
+    this.ui.chat?.retryNow();
+  }
+}
+
+define("baton-chat-status", BatonStatus);

@@ -1,0 +1,43 @@
+import { html, nothing, type TemplateResult } from "lit";
+import type { ToolItem } from "#client";
+import { icons } from "../icons.ts";
+import type { Sentence } from "../locales/index.ts";
+import { define, Piece } from "../ui.ts";
+
+/** A call of a tool, with what it was given and what came back. */
+export class BatonTool extends Piece {
+  static override properties = { ...Piece.properties, item: { attribute: false } };
+  declare item: ToolItem;
+
+  protected override render(): TemplateResult {
+    const { name, args, result, open } = this.item;
+    return html`
+      <details class="tool ${open ? "busy" : ""}" part="tool">
+        <summary>${icons.tool}<span>${this.say(this.#sentence, { name: name ?? "?" })}</span></summary>
+        ${args ? this.#labelled("input", args) : nothing} ${result === undefined ? nothing : this.#labelled("result", result)}
+      </details>
+    `;
+  }
+
+  get #sentence(): Sentence {
+    const { open, outcome, waits, result } = this.item;
+    if (outcome === "refused") return "callRefused";
+    if (outcome === "failed") return "callFailed";
+    if (waits && result === undefined) return "wantsToCall";
+    return open ? "calling" : "called";
+  }
+
+  #labelled(label: Sentence, text: string): TemplateResult {
+    return html`<figure><figcaption>${this.say(label)}</figcaption><pre tabindex="0" role="group" aria-label=${this.say(label)} dir="ltr"><code>${indented(text)}</code></pre></figure>`;
+  }
+}
+
+export function indented(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+define("baton-chat-tool", BatonTool);

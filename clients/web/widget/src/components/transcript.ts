@@ -1,0 +1,143 @@
+import { html, nothing, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+import type { ChatSnapshot, Item, MessageItem } from "#client";
+import { icons } from "../icons.ts";
+import { define, Piece } from "../ui.ts";
+import "./interrupt.ts";
+import "./message.ts";
+import "./note.ts";
+import "./research.ts";
+import "./tool.ts";
+
+const NEAR_THE_END_PX = 80;
+const NEAR_THE_START_PX = 400;
+
+/** The messages in order, which stay where they are while something is added above, and follow what is added below. */
+export class BatonTranscript extends Piece {
+  static override properties = { ...Piece.properties, snapshot: { attribute: false }, isAway: { state: true } };
+  declare snapshot: ChatSnapshot | null;
+  declare isAway: boolean;
+  #followsEnd = true;
+  #anchor: { readonly node: Element; readonly top: number } | null = null;
+  #resized: ResizeObserver | null = null;
+
+  constructor() {
+    super();
+    this.snapshot = null;
+    this.isAway = false;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.#resized = new ResizeObserver(() => this.#followEnd());
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#resized?.disconnect();
+  }
+
+  /** Shows the end, and stays there. */
+  toEnd(): void {
+    this.#followsEnd = true;
+    this.isAway = false;
+    this.#followEnd();
+  }
+
+  protected override willUpdate(): void {
+    this.#anchor = this.#followsEnd ? null : this.#firstVisible();
+  }
+
+  protected override render(): TemplateResult {
+    const { items = [], isWaiting = false } = this.snapshot ?? {};
+    return html`
+      <div class="scroller" part="transcript" role="log" aria-live="off" aria-label=${this.say("conversation")} tabindex="0" @scroll=${this.#scrolled}>
+        <div class="items">
+          ${this.#earlier()}
+          ${repeat(
+            items,
+            ({ id }) => id,
+            (item, index) => this.#view(item, items[index - 1]),
+          )}
+          ${isWaiting ? html`<div class="typing" part="typing" aria-hidden="true"><i></i><i></i><i></i></div>` : nothing}
+        </div>
+      </div>
+      ${this.isAway ? html`<button type="button" class="round latest" part="button latest-button" title=${this.say("latest")} aria-label=${this.say("latest")} @click=${this.toEnd}>${icons.down}</button>` : nothing}
+    `;
+  }
+
+  protected override firstUpdated(): void {
+    const items = this.querySelector(".items");
+    const { scroller } = this;
+    if (items) this.#resized?.observe(items);
+    if (scroller) this.#resized?.observe(scroller);
+  }
+
+  protected override updated(): void {
+    const { scroller } = this;
+    if (!scroller) return;
+    if (this.#followsEnd) this.#followEnd();
+    else if (this.#anchor?.node.isConnected)
+      scroller.scrollTop += this.#anchor.node.getBoundingClientRect().top - this.#anchor.top;
+    // A page that does not fill the screen cannot be scrolled for more.
+    if (scroller.scrollHeight <= scroller.clientHeight + NEAR_THE_START_PX) this.#loadOlder();
+  }
+
+  get scroller(): HTMLElement | null {
+    return this.querySelector(".scroller");
+  }
+
+  #view(item: Item, before: Item | undefined): TemplateResult {
+    const { ui } = this;
+    if (item.role === "note") return html`<baton-chat-note class="item" .ui=${ui} .item=${item}></baton-chat-note>`;
+    if (item.role === "research")
+      return html`<baton-chat-research class="item" .ui=${ui} .item=${item}></baton-chat-research>`;
+    if (item.role === "tool") return html`<baton-chat-tool class="item" .ui=${ui} .item=${item}></baton-chat-tool>`;
+    if (item.role === "interrupt")
+      return html`<baton-chat-interrupt class="item" .ui=${ui} .item=${item}></baton-chat-interrupt>`;
+    const isOffline = this.snapshot?.connection.status !== "open";
+    return html`<baton-chat-message class="item" .ui=${ui} .item=${item} ?named=${isNamed(item, before)} ?offline=${isOffline}></baton-chat-message>`;
+  }
+
+  #earlier(): TemplateResult | typeof nothing {
+    if (!this.snapshot?.hasOlder) return nothing;
+    const isLoading = this.snapshot.isLoadingOlder;
+    return html`<p class="earlier"><button type="button" class="link" part="button earlier-button" ?disabled=${isLoading} @click=${this.#loadOlder}>${this.say(isLoading ? "loadingEarlier" : "earlier")}</button></p>`;
+  }
+
+  readonly #loadOlder = (): void => {
+    if (this.snapshot?.hasOlder && !this.snapshot.isLoadingOlder) void this.ui.chat?.loadOlder();
+  };
+
+  #scrolled(): void {
+    const { scroller } = this;
+    if (!scroller) return;
+    const left = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+    this.#followsEnd = left < NEAR_THE_END_PX;
+    this.isAway = left > scroller.clientHeight / 2;
+    if (scroller.scrollTop < NEAR_THE_START_PX && !this.#followsEnd) this.#loadOlder();
+  }
+
+  #followEnd(): void {
+    const { scroller } = this;
+    if (this.#followsEnd && scroller) scroller.scrollTop = scroller.scrollHeight;
+  }
+
+  #firstVisible(): { node: Element; top: number } | null {
+    const { scroller } = this;
+    if (!scroller) return null;
+    const edge = scroller.getBoundingClientRect().top;
+    for (const node of scroller.querySelectorAll(".item")) {
+      const { top, bottom } = node.getBoundingClientRect();
+      if (bottom > edge) return { node, top };
+    }
+    return null;
+  }
+}
+
+/** Whether the author stands above the message: where it is another one than before. */
+function isNamed(item: MessageItem, before: Item | undefined): boolean {
+  return before?.role !== "assistant" || before.name !== item.name;
+}
+
+define("baton-chat-transcript", BatonTranscript);

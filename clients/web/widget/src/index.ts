@@ -1,0 +1,2 @@
+/** Registers `<baton-chat>`. */
+export { BatonChat, type BatonChatEvents } from "./baton-chat.ts";

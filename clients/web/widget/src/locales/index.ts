@@ -1,0 +1,53 @@
+import { type Catalogue, en, type Sentence } from "./en.ts";
+
+export type { Catalogue, Sentence } from "./en.ts";
+
+/** What is not English is loaded when it is wanted. */
+const LOADERS: Readonly<Record<string, () => Promise<Catalogue>>> = {
+  de: async () => (await import("./de.ts")).de,
+  es: async () => (await import("./es.ts")).es,
+  zh: async () => (await import("./zh.ts")).zh,
+  ar: async () => (await import("./ar.ts")).ar,
+};
+const RIGHT_TO_LEFT = new Set(["ar", "fa", "he", "ur"]);
+
+/** The sentences, dates and numbers of one language. */
+export class Locale {
+  readonly tag: string;
+  readonly #catalogue: Catalogue;
+
+  constructor(tag = "en", catalogue: Catalogue = en) {
+    this.tag = tag;
+    this.#catalogue = catalogue;
+  }
+
+  get direction(): "ltr" | "rtl" {
+    return RIGHT_TO_LEFT.has(languageOf(this.tag)) ? "rtl" : "ltr";
+  }
+
+  /** A sentence with its values. */
+  readonly say = (sentence: Sentence, values: Readonly<Record<string, string | number>> = {}): string =>
+    this.#catalogue[sentence].replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+
+  time(date: Date): string {
+    return new Intl.DateTimeFormat(this.tag, { dateStyle: "medium", timeStyle: "short" }).format(date);
+  }
+}
+
+/** The language nearest to `wanted`, a BCP 47 tag; English where there is none. */
+export async function loadLocale(wanted: string): Promise<Locale> {
+  const tag = isTag(wanted) ? wanted : "en";
+  const load = LOADERS[languageOf(tag)];
+  if (!load) return new Locale(languageOf(tag) === "en" ? tag : "en");
+  return new Locale(tag, await load());
+}
+
+const languageOf = (tag: string): string => tag.split("-")[0]?.toLowerCase() ?? "";
+
+function isTag(tag: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(tag).length === 1;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,38 @@
+import { Lexer, Marked, type Token, type TokensList } from "marked";
+import { escaped, formulas } from "./math.ts";
+
+const marked = new Marked({
+  gfm: true,
+  breaks: false,
+  renderer: {
+    code({ text, lang }) {
+      const language = (lang ?? "").trim().split(/\s+/)[0] ?? "";
+      const attribute = language ? ` data-language="${escaped(language)}"` : "";
+      return `<pre${attribute}><code>${escaped(text)}</code></pre>`;
+    },
+  },
+  extensions: formulas,
+});
+
+/** One part of a text that is shown by itself: a paragraph, a list, a table. */
+export interface Block {
+  readonly raw: string;
+  /** The code of a block that is nothing but code. */
+  readonly code: string | null;
+  html(): string;
+}
+
+/** Divides Markdown into its blocks. `links` are definitions of before; those that are found are added. */
+export function blocksOf(text: string, links: TokensList["links"]): Block[] {
+  const lexer = new Lexer(marked.defaults);
+  lexer.tokens.links = links;
+  const tokens = lexer.lex(text);
+  Object.assign(links, tokens.links);
+  return tokens.map((token) => ({
+    raw: token.raw,
+    code: token.type === "code" ? String(token.text) : null,
+    html: () => marked.parser(withLinks([token], links)),
+  }));
+}
+
+const withLinks = (tokens: Token[], links: TokensList["links"]): TokensList => Object.assign(tokens, { links });

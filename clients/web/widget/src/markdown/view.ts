@@ -1,0 +1,148 @@
+import type { TokensList } from "marked";
+import { type Block, blocksOf } from "./blocks.ts";
+import { sanitized } from "./sanitize.ts";
+
+/** What a view says beside the text; in the reader's language. */
+export interface Labels {
+  readonly copy: string;
+  readonly copied: string;
+  readonly code: string;
+  readonly table: string;
+}
+
+/**
+ * Markdown that may still grow, in one element. Only the last block is rendered again when text is added: what is before
+ * it cannot change any more.
+ */
+export class MarkdownView {
+  readonly #root: HTMLElement;
+  readonly #labels: () => Labels;
+  #text = "";
+  #links: TokensList["links"] = {};
+  /** Where the text begins that may still change, and the nodes that show it. */
+  #settled = 0;
+  #live: ChildNode[] = [];
+  #liveCode: { readonly node: Text; readonly code: string; readonly language: string } | null = null;
+
+  constructor(root: HTMLElement, labels: () => Labels) {
+    this.#root = root;
+    this.#labels = labels;
+  }
+
+  update(text: string, isComplete: boolean): void {
+    if (text === this.#text && !isComplete) return;
+    if (!text.startsWith(this.#text.slice(0, this.#settled))) this.#reset();
+    this.#text = text;
+    const rest = blocksOf(text.slice(this.#settled), this.#links);
+    // A blank line may still be followed by more of the list before it.
+    const lastAt = isComplete ? rest.length : rest.findLastIndex(({ raw }) => raw.trim() !== "");
+    const live = rest.slice(Math.max(lastAt, 0));
+    const settled = rest.slice(0, Math.max(lastAt, 0));
+    if (settled.length === 0 && this.#grow(live[0])) return;
+    for (const node of this.#live) node.remove();
+    this.#liveCode = null;
+    for (const block of settled) {
+      this.#root.append(...this.#nodesOf(block, true));
+      this.#settled += block.raw.length;
+    }
+    this.#live = live.flatMap((block) => this.#nodesOf(block, false));
+    this.#root.append(...this.#live);
+    this.#rememberCode(live[0]);
+  }
+
+  /** Code that becomes longer is appended to: a block of thousands of lines is not built anew for each of them. */
+  #grow(block: Block | undefined): boolean {
+    const known = this.#liveCode;
+    if (!known || block?.code == null || languageOf(block) !== known.language || !block.code.startsWith(known.code))
+      return false;
+    known.node.appendData(block.code.slice(known.code.length));
+    this.#liveCode = { ...known, code: block.code };
+    return true;
+  }
+
+  #rememberCode(block: Block | undefined): void {
+    const place = this.#live[0];
+    if (block?.code == null || !(place instanceof HTMLElement)) return;
+    const code = place.querySelector("code");
+    if (!code) return;
+    const node = code.firstChild ?? code.appendChild(document.createTextNode(""));
+    if (node instanceof Text) this.#liveCode = { node, code: block.code, language: languageOf(block) };
+  }
+
+  #nodesOf(block: Block, isSettled: boolean): ChildNode[] {
+    if (block.raw.trim() === "") return [];
+    const fragment = sanitized(block.html());
+    for (const pre of fragment.querySelectorAll("pre")) this.#frame(pre, isSettled);
+    for (const table of fragment.querySelectorAll("table")) this.#scroll(table);
+    if (fragment.querySelector("[data-math]")) void this.#drawFormulas(fragment);
+    return [...fragment.childNodes].filter((node) => node instanceof HTMLElement || node.textContent?.trim());
+  }
+
+  /** Puts the language and a button that copies above the code. */
+  #frame(pre: HTMLElement, isSettled: boolean): void {
+    const { copy, code: name } = this.#labels();
+    const language = pre.getAttribute("data-language") ?? "";
+    const code = pre.querySelector("code");
+    const figure = document.createElement("figure");
+    figure.className = "code";
+    const bar = document.createElement("figcaption");
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", className: "copy", textContent: copy });
+    button.setAttribute("part", "button copy-button");
+    bar.append(Object.assign(document.createElement("span"), { textContent: language || name }), button);
+    pre.replaceWith(figure);
+    figure.append(bar, pre);
+    makeScrollable(pre, language || name);
+    button.onclick = () => void this.#copy(button, code?.textContent ?? "");
+    if (isSettled && language && code)
+      void import("./highlight.ts").then(
+        ({ highlight }) => highlight(code, language),
+        () => {},
+      );
+  }
+
+  #scroll(table: HTMLElement): void {
+    const box = document.createElement("div");
+    box.className = "table";
+    table.replaceWith(box);
+    box.append(table);
+    makeScrollable(box, this.#labels().table);
+  }
+
+  async #copy(button: HTMLButtonElement, text: string): Promise<void> {
+    const { copy, copied } = this.#labels();
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = copied;
+      setTimeout(() => {
+        button.textContent = copy;
+      }, 2000);
+    } catch {
+      getSelection()?.selectAllChildren(button.closest("figure")?.querySelector("code") ?? button); // for Ctrl-C
+    }
+  }
+
+  async #drawFormulas(fragment: DocumentFragment): Promise<void> {
+    const places = [...fragment.children];
+    const { drawFormulas } = await import("./formula.ts").catch(() => ({ drawFormulas: () => {} }));
+    for (const place of places) drawFormulas(place);
+  }
+
+  #reset(): void {
+    this.#root.replaceChildren();
+    this.#text = "";
+    this.#links = {};
+    this.#settled = 0;
+    this.#live = [];
+    this.#liveCode = null;
+  }
+}
+
+const languageOf = (block: Block): string => block.raw.split("\n", 1)[0] ?? "";
+
+/** What scrolls can be scrolled with the keyboard. */
+function makeScrollable(box: HTMLElement, label: string): void {
+  box.tabIndex = 0;
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", label);
+}

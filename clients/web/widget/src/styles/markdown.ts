@@ -1,0 +1,42 @@
+import { css } from "lit";
+
+/** Text of agents. */
+export const markdown = css`
+  .markdown { display: block; }
+  .markdown > :first-child { margin-block-start: 0; }
+  .markdown > :last-child { margin-block-end: 0; }
+  .markdown :is(p, ul, ol, blockquote, figure, .table, details) { margin-block: 10px; }
+  .markdown :is(h1, h2, h3, h4, h5, h6) { margin-block: 18px 8px; line-height: 1.3; font-weight: 650; font-size: 1.05em; }
+  .markdown h1 { font-size: 1.3em; }
+  .markdown h2 { font-size: 1.18em; }
+  .markdown ul { list-style: disc; padding-inline-start: 22px; }
+  .markdown ol { list-style: decimal; padding-inline-start: 24px; }
+  .markdown li { margin-block: 4px; }
+  .markdown li > :is(p, ul, ol) { margin-block: 4px; }
+  .markdown blockquote { margin-inline: 0; padding-inline-start: 12px; border-inline-start: 3px solid var(--_border); color: var(--_muted); }
+  .markdown hr { border: 0; border-block-start: 1px solid var(--_border); margin-block: 16px; }
+  .markdown :not(pre) > code { padding: 1.5px 5px; border-radius: 5px; background: var(--_surface); font: 0.88em var(--_mono); }
+  .markdown kbd { padding: 1px 5px; border: 1px solid var(--_border); border-radius: 5px; font: 0.85em var(--_mono); }
+  .markdown a[data-image]::before { content: "🖼 "; }
+  .markdown img { max-inline-size: 100%; border-radius: 10px; }
+  .markdown .table { overflow-x: auto; border: 1px solid var(--_border); border-radius: 10px; }
+  .markdown table { border-collapse: collapse; inline-size: 100%; font-size: 14px; }
+  .markdown :is(th, td) { padding: 7px 12px; text-align: start; border-block-end: 1px solid var(--_border); overflow-wrap: normal; }
+  .markdown th { background: var(--_surface); font-weight: 600; }
+  .markdown tr:last-child td { border-block-end: 0; }
+  .markdown :is(th, td)[align="right"] { text-align: end; }
+  .markdown :is(th, td)[align="center"] { text-align: center; }
+
+  figure.code { border: 1px solid var(--_border); border-radius: 12px; overflow: hidden; background: var(--_surface); direction: ltr; }
+  figure.code figcaption { display: flex; justify-content: space-between; padding: 5px 12px; border-block-end: 1px solid var(--_border); color: var(--_muted); font-size: 12.5px; }
+  figure.code .copy { font-size: 12.5px; color: var(--_muted); border-radius: 5px; }
+  figure.code .copy:hover { color: var(--_text); }
+  figure.code pre { padding: 12px; overflow-x: auto; font: 13px/1.55 var(--_mono); tab-size: 2; text-align: left; overflow-wrap: normal; white-space: pre; outline-offset: -2px; }
+  .hljs-comment, .hljs-quote, .hljs-meta { color: var(--_muted); }
+  .hljs-keyword, .hljs-selector-tag, .hljs-literal, .hljs-type { color: light-dark(#8a2bb8, #d3a0ff); }
+  .hljs-string, .hljs-regexp, .hljs-addition, .hljs-symbol { color: light-dark(#17703c, #7fd8a2); }
+  .hljs-number, .hljs-attr, .hljs-attribute, .hljs-variable, .hljs-template-variable { color: light-dark(#9a4a00, #ffb878); }
+  .hljs-title, .hljs-section, .hljs-name, .hljs-built_in { color: light-dark(#1f55c4, #8fb7ff); }
+  .hljs-deletion { color: var(--_danger); }
+  math[display="block"] { overflow-x: auto; max-inline-size: 100%; }
+`;

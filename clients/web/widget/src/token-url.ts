@@ -1,0 +1,13 @@
+import type { TokenCallback } from "#client";
+
+/** Fetches tokens from a route of the page's own server: the token itself, or JSON with a field `token`. */
+export function fetchToken(address: string): TokenCallback {
+  return async (signal) => {
+    const answer = await fetch(address, { signal, cache: "no-store", credentials: "same-origin" });
+    if (!answer.ok) throw new Error(`${address} answered ${answer.status}.`);
+    const text = (await answer.text()).trim();
+    if (!text.startsWith("{")) return text;
+    const { token } = JSON.parse(text) as { token?: unknown };
+    return typeof token === "string" ? token : "";
+  };
+}

@@ -1,0 +1,37 @@
+import { LitElement } from "lit";
+import type { Chat } from "#client";
+import { Locale } from "./locales/index.ts";
+
+/** What every component needs; a new object when any of it changes. */
+export interface Ui {
+  readonly locale: Locale;
+  readonly chat: Chat | null;
+  /** The time, in milliseconds of `performance.now()`; for tests. */
+  readonly now: () => number;
+}
+
+export const NO_UI: Ui = { locale: new Locale(), chat: null, now: () => performance.now() };
+
+/** A component inside the widget's one shadow root: its own content is light, so that `part`s and styles reach it. */
+export abstract class Piece extends LitElement {
+  static override properties: Record<string, object> = { ui: { attribute: false } };
+  declare ui: Ui;
+
+  constructor() {
+    super();
+    this.ui = NO_UI;
+  }
+
+  get say(): Locale["say"] {
+    return this.ui.locale.say;
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this;
+  }
+}
+
+/** Registers a component once, also where two copies of the widget are on one page. */
+export function define(name: string, component: CustomElementConstructor): void {
+  if (!customElements.get(name)) customElements.define(name, component);
+}
