@@ -66,7 +66,7 @@ async def test_a_conversation_of_several_turns(line: str, alice: User, model: Fa
     model.script(answers("One two three.", delay=0.05), answers("Four."))
     steps: list[str | None] = []
 
-    async def progress(step: float, total: float | None, message: str | None) -> None:
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
         steps.append(message)
 
     async with asking(alice, line) as client:
@@ -110,7 +110,7 @@ async def test_a_call_that_is_given_up_stops_the_agent(line: str, alice: User, m
     model.script(answers(" ".join(["word"] * 600), delay=0.05))
     answering = asyncio.Event()
 
-    async def progress(step: float, total: float | None, message: str | None) -> None:
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
         if message == "Assistant is answering.":
             answering.set()
 
@@ -162,7 +162,7 @@ async def test_a_repeated_call_finds_the_answer_when_its_server_was_killed(
     model.script(answers(" ".join(["lost"] * 200), delay=0.1), answers("Found again."))
     meta: Any = {IDEMPOTENCY_KEY: "call-1"}
 
-    async def kill(step: float, total: float | None, message: str | None) -> None:
+    async def kill(progress: float, total: float | None, message: str | None) -> None:
         if message == "Assistant is answering.":
             process.kill()
 

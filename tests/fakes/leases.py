@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
+from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.queued import RecordDelivery
@@ -165,6 +166,7 @@ class FakeLeases:
             pending=commit.pending,
             windows=commit.windows if commit.windows is not None else thread.windows,
             conversation=commit.conversation if commit.conversation is not None else thread.conversation,
+            segments=lease.thread.segments,
         )
         row.next_seq, row.committed_fence = commit.last_seq + 1, lease.fence
         if commit.ended is not None:
@@ -192,6 +194,28 @@ class FakeLeases:
             row.end_session(ended, row.thread.next_ordinal, self._now())
         row.end_run()
         return row.thread.notifies
+
+    async def select(
+        self,
+        lease: Lease,
+        *,
+        last_seq: int,
+        conversation: ConversationState,
+        windows: tuple[HistoryWindow, ...],
+    ) -> None:
+        row = self._row(lease)
+        if row.committed_fence == lease.fence:
+            return
+        self._mine(lease)
+        row.thread = replace(
+            row.thread,
+            segments=lease.thread.segments,
+            last_seq=last_seq,
+            conversation=conversation,
+            windows=windows,
+        )
+        row.next_seq, row.committed_fence = last_seq + 1, lease.fence
+        row.end_run()
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
         row = self.rows.get((scope.tenant_id, thread_id))

@@ -15,6 +15,7 @@ STREAMED = {
     ("POST", "/v1/threads/{thread_id}/exit"),
     ("POST", "/v1/threads/{thread_id}/continue"),
     ("POST", "/v1/threads/{thread_id}/merge"),
+    ("POST", "/v1/threads/{thread_id}/branches/{branch_id}/select"),
     ("GET", "/v1/threads/{thread_id}/events"),
     ("GET", "/v1/users/{user_id}/export"),
 }

@@ -15,6 +15,7 @@ from baton import __version__
 from baton.api import (
     agents,
     audit,
+    branches,
     controls,
     documents,
     episodes,
@@ -37,6 +38,7 @@ from baton.api.a2a import card_router
 from baton.api.a2a import router as a2a_router
 from baton.api.a2a.access import A2AAccess
 from baton.api.body_limit import BodyLimit
+from baton.api.departures import Departures
 from baton.api.described import DescribedApi
 from baton.api.mcp import protected_resource
 from baton.api.mcp import router as mcp_router
@@ -98,6 +100,7 @@ def create_app(
     )
     app.state.services = services
     app.state.timing = timing or Timing()
+    app.state.departures = Departures()
     app.state.a2a = a2a or A2AAccess()
     app.state.mcp = mcp or McpAccess(origins)
     problems.install(app)
@@ -119,6 +122,7 @@ def create_app(
         run_records,
         controls,
         forks,
+        branches,
         workflows,
         files,
         episodes,

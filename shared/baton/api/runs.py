@@ -13,6 +13,7 @@ from pydantic import model_validator
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
 from baton.api.client_tool_events import for_front_ends
+from baton.api.departures import Departures
 from baton.api.older_clients import conversion_for, upgraded
 from baton.api.problems import request_id, responses
 from baton.api.run_answers import answered, still_waiting, with_results
@@ -21,6 +22,8 @@ from baton.api.services import Services
 from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
     AgentMismatch,
+    BranchCrossesHandoff,
+    BranchUnavailable,
     InterruptUnavailable,
     InvalidRequest,
     MalformedJson,
@@ -30,6 +33,7 @@ from baton.domain.errors import (
     ThreadUnavailable,
     TokenExpired,
     ToolNameTaken,
+    TooManyBranches,
     Unauthorized,
     UnknownAgent,
     UnsupportedPart,
@@ -59,6 +63,9 @@ TURN_ERRORS = (
     UnsupportedPart,
 )
 """The errors that refuse a message before its run begins."""
+
+BRANCH_ERRORS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
+"""Those that refuse to begin a branch."""
 
 FRAME_OF_A_RUN = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
 
@@ -99,7 +106,7 @@ class RunInput(RunAgentInput):
     response_class=StreamingResponse,
     responses={
         200: {"description": "AG-UI events.", "content": {sse.MEDIA_TYPE: {"example": STREAM_EXAMPLE}}},
-        **responses(*TURN_ERRORS, InterruptUnavailable, ToolNameTaken),
+        **responses(*TURN_ERRORS, *BRANCH_ERRORS, InterruptUnavailable, ToolNameTaken),
     },
 )
 async def run(
@@ -117,16 +124,21 @@ async def run(
     `tools`, and its prompt holds the client's `context`, unless its definition says otherwise. A run that calls such a
     tool ends; tool messages at the end of `messages` bring the results and continue it. The client's `state` is
     ignored. `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do
-    so. If the client disconnects, the run continues, and `GET /v1/threads/{id}/events` returns the missed events.
-    Without `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
+    so. `forwardedProps.branch` answers an earlier message again, or replaces it by this one. A client that ends its
+    request stops the run, unless it comes back within seconds by `GET /v1/threads/{id}/events` or the same request;
+    with `forwardedProps.onDisconnect: "continue"` the run goes on, and can be followed at any time. Without
+    `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
     offer = await _offer(run_input)
-    results = given_results(run_input.messages)
+    branches = _property(run_input.forwarded_props, "branch") is not None
+    results = [] if branches else given_results(run_input.messages)
     if run_input.resume or results:
         asked, owner = await answered(services, scope, run_input, results, offer, _message)
     else:
         asked, owner = _message(scope, run_input, offer), scope
 
+    is_stopped = _is_stopped_when_left(run_input.forwarded_props)
+    departures: Departures = request.app.state.departures
     may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
     if may_read:
         await audit_read(services.audit, scope, asked.thread.id, owner.user_id, "thread.read")
@@ -137,16 +149,44 @@ async def run(
             return emit
         return lambda event: emit(event) if event.type in FRAME_OF_A_RUN else None
 
+    told: list[str] = []
+
     async def work(emit: Callable[[Event], None]) -> None:
-        if await services.turns.answer(owner, asked, emit_to(emit), seconds=TURN_SECONDS) is None:
+        told_to = emit_to(emit)
+
+        def noting(event: Event) -> None:
+            if event.run_id is not None and not told:
+                told.append(event.run_id)  # a message that was sent before has another run than this request names
+            told_to(event)
+
+        if await services.turns.answer(owner, asked, noting, seconds=TURN_SECONDS) is None:
             thread = await services.store.get_thread(owner, asked.thread.id)
             for event in still_waiting(run_input, thread):
                 emit(event)
 
     brought = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
     convert = for_front_ends(conversion_for(run_input.protocol_version), brought)
-    frames = await sse.RunStream(work, request_id(request), timing, convert).begin(token_seconds)
-    return sse.streamed(frames, timing)
+    departures.asked(owner, asked.thread.id, asked.message_id)
+    stream = sse.RunStream(work, request_id(request), timing, convert)
+    frames = await stream.begin(token_seconds)
+
+    async def stop() -> None:
+        if not stream.is_over:
+            await services.controls.cancel(scope, asked.thread.id, told[0] if told else asked.run_id)
+
+    async def when_left(_: object) -> None:
+        if is_stopped and owner.user_id == scope.user_id and not stream.is_over:
+            seconds = timing.leaving_seconds
+            departures.leave(scope, asked.thread.id, asked.message_id, stop, seconds=seconds)
+
+    return sse.streamed(departures.counted(owner, asked.thread.id, frames), timing, when_left)
+
+
+def _is_stopped_when_left(props: Any) -> bool:
+    wanted: object = _property(props, "onDisconnect")
+    if wanted not in (None, "stop", "continue"):
+        raise InvalidRequest("forwardedProps.onDisconnect must be 'stop' or 'continue'.")
+    return wanted != "continue"
 
 
 async def _offer(run_input: RunAgentInput) -> ClientOffer | None:
@@ -156,26 +196,38 @@ async def _offer(run_input: RunAgentInput) -> ClientOffer | None:
 
 
 def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) -> TurnRequest:
+    branch = _property(run_input.forwarded_props, "branch")
+    if isinstance(branch, dict) and branch.get("regenerate") is True:
+        # Nothing new is said, so the last user message is an old one: its id would be a repeat.
+        message_id = branch.get("messageId")
+        return message_request(
+            scope,
+            thread_id=run_input.thread_id,
+            message_id=run_input.run_id if message_id is None else message_id,
+            content=None,
+            run_id=run_input.run_id,
+            branch=branch,
+            client=offer,
+        )
     message = _last_user_message(run_input)
     return message_request(
         scope,
         thread_id=run_input.thread_id,
         message_id=message.id,
         content=_content(message),
-        agent_id=_agent_id(run_input.forwarded_props),
+        agent_id=_property(run_input.forwarded_props, "agentId"),
         run_id=run_input.run_id,
+        branch=branch,
         client=with_results(offer, scope, results_before(run_input.messages)),
     )
 
 
-def _agent_id(props: Any) -> Any:
-    """Return the requested agent. assistant-ui passes its application's properties as ``runConfig``."""
-    match props:
-        case {"agentId": agent_id} if agent_id is not None:
-            return agent_id
-        case {"runConfig": {"agentId": agent_id}}:
-            return agent_id
-    return None
+def _property(props: Any, name: str) -> Any:
+    """Return one of Baton's own properties. assistant-ui passes its application's properties as ``runConfig``."""
+    if not isinstance(props, dict):
+        return None
+    nested = props.get("runConfig")
+    return props.get(name) if props.get(name) is not None or not isinstance(nested, dict) else nested.get(name)
 
 
 def _last_user_message(run_input: RunAgentInput) -> UserMessage:

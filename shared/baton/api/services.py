@@ -46,6 +46,7 @@ from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
 from baton.procedures.administration import ProcedureAdministration
 from baton.sessions.importing import Importer
+from baton.turns.branch_selection import BranchSelection
 from baton.turns.turns import Turns
 
 
@@ -55,6 +56,7 @@ class ApiServices:
 
     verifier: TokenVerifier
     turns: Turns
+    branch_selection: BranchSelection
     store: ThreadStore
     records: RunRecords
     handoffs: HandoffStore
@@ -97,6 +99,7 @@ class ApiServices:
         return cls(
             verifier=ports.verifier,
             turns=app.turns,
+            branch_selection=app.branch_selection,
             store=ports.store,
             records=ports.records,
             handoffs=ports.handoffs,

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.sessions import Sessions
+    from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
     from baton.turns.turn_services import TurnServices
     from baton.turns.turns import Turns
@@ -290,6 +291,13 @@ class App:
         from baton.turns.closing import Closer
 
         return Closer(self.turn_services, self.turns, self.endings, self.ports.audit)
+
+    @cached_property
+    def branch_selection(self) -> BranchSelection:
+        """Selects branches of threads."""
+        from baton.turns.branch_selection import BranchSelection
+
+        return BranchSelection(self.turn_services, self.ports.audit)
 
     @cached_property
     def history_summaries(self) -> HistorySummaries:

@@ -340,6 +340,41 @@ class ApprovalsWaiting(BatonError):
     detail = "The parent conversation waits for answers to its interrupts. Answer them first, then merge again."
 
 
+class BranchUnavailable(BatonError):
+    """A branch that is to begin at a message that the thread does not have, or to be selected and does not exist."""
+
+    code, status, retryable = "branch_unavailable", 404, False
+    title = "No such branch"
+    detail = "This conversation has no such branch or user message. GET /v1/threads/{id}/branches lists its branches."
+
+
+class TooManyBranches(BatonError):
+    """A thread with as many branches as its item holds."""
+
+    code, status, retryable = "too_many_branches", 409, False
+    title = "Too many branches"
+    detail = "This conversation has as many branches as one can have. It can go on; fork it to try more alternatives."
+
+
+class BranchCrossesHandoff(BatonError):
+    """A branch from a point at which a specialist was active whose work there cannot be taken up again."""
+
+    code, status, retryable = "branch_crosses_handoff", 409, False
+    title = "A handoff is in between"
+    detail = (
+        "A specialist was active at this point of the conversation, and its work has gone on since. Begin at a message"
+        " from before the handoff."
+    )
+
+
+class RunInProgress(BatonError):
+    """A branch that is to be selected while the thread is answering."""
+
+    code, status, retryable = "run_in_progress", 409, False
+    title = "An answer is in progress"
+    detail = "This conversation is answering a message. Wait for the answer, or cancel it, then select the branch."
+
+
 class WorkflowUnavailable(BatonError):
     """A request to continue a workflow that does not exist, is finished or has expired."""
 

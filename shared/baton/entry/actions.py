@@ -133,6 +133,7 @@ class Actions:
             message_id=fields.get("messageId"),
             content=fields.get("content"),
             agent_id=fields.get("agentId"),
+            branch=fields.get("branch"),
             client=await client_offer(fields.get("tools"), fields.get("context")),
         )
         waiting = queued_message(

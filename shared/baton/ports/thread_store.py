@@ -143,6 +143,9 @@ class ThreadStore(Protocol):
     ``ThreadUnavailable`` for a thread of another tenant or user, ``StoreUnavailable`` if the table does not
     answer. Methods that take a lease raise ``LeaseLost`` if a worker with a higher fence has taken over.
     A write that a retrying client repeats recognises its own earlier success and returns normally.
+
+    Methods that read messages of a ``thread`` return those of its selected branch (``Thread.path``). With
+    ``thread.unbranched`` they return the messages of all branches, with ``thread.continued_from`` those of another one.
     """
 
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
@@ -195,7 +198,8 @@ class ThreadStore(Protocol):
     async def commit(self, lease: Lease, commit: Commit) -> bool:
         """Make the run's messages part of the thread, end the run and release the lease, in one write.
 
-        Returns whether clients want to be notified of tasks of the thread, which may be so since the lease was taken.
+        They continue from where ``lease.thread.segments`` say. Returns whether clients want to be notified of tasks of
+        the thread, which may be so since the lease was taken.
         """
         ...
 
@@ -224,6 +228,17 @@ class ThreadStore(Protocol):
         ``ended`` is the session that this ends, None if it has no messages. A thread whose session ended stays in the
         idle index until ``settle``, so that a sweep finds incomplete closings.
         """
+        ...
+
+    async def select(
+        self,
+        lease: Lease,
+        *,
+        last_seq: int,
+        conversation: ConversationState,
+        windows: tuple[HistoryWindow, ...],
+    ) -> None:
+        """Make the branch of ``lease.thread.segments`` the one that goes on, and release the lease, in one write."""
         ...
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:

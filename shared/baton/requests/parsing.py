@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from baton.domain.branches import BranchWish
 from baton.domain.client_offer import ClientOffer
 from baton.domain.content import is_within, parse_content
 from baton.domain.errors import InvalidRequest, MessageTooLarge
@@ -41,10 +42,13 @@ def message_request(
     content: object,
     agent_id: object = None,
     run_id: object = None,
+    branch: object = None,
     content_field: str = "content",
     client: ClientOffer | None = None,
 ) -> MessageRequest:
     """Parse a message. Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge``.
+
+    The ``content`` of a wish to have a message answered again is not read: it is that message's.
 
     Errors call its content ``content_field``. Without a thread id, derive one from tenant, user and message id, so that
     a retry reaches the same thread.
@@ -54,15 +58,33 @@ def message_request(
     if agent_id is not None and (not isinstance(agent_id, str) or not is_printable(agent_id, 64)):
         raise InvalidRequest("agentId must be the id of an agent.")
     run_id = optional_run_id(run_id)
+    wish = branch_wish(branch)
+    if wish is not None and thread_id is None:
+        raise InvalidRequest("branch: name the conversation that it belongs to.")
     thread = derived_thread_ref(scope, message_id) if thread_id is None else named_thread(scope, thread_id)
+    if wish is not None:
+        thread = ThreadRef(thread.id, may_create=False)
     return MessageRequest(
         thread=thread,
         message_id=message_id,
         run_id=run_id or derived_run_id(thread.id, message_id),
-        content=parse_content(content, content_field),
+        content="" if wish is not None and wish.is_regenerate else parse_content(content, content_field),
         agent_id=agent_id,
+        branch=wish,
         client=client,
     )
+
+
+def branch_wish(raw: object) -> BranchWish | None:
+    """Parse the wish for a branch, which may be missing. Raises ``InvalidRequest``."""
+    match raw:
+        case None:
+            return None
+        case {"from": str(from_id)} if is_printable(from_id, MAX_MESSAGE_ID):
+            regenerate = raw.get("regenerate") if isinstance(raw, dict) else None
+            if regenerate is None or isinstance(regenerate, bool):
+                return BranchWish(from_id, is_regenerate=bool(regenerate))
+    raise InvalidRequest('branch must be {"from": the id of a user\'s message, "regenerate"?: true or false}.')
 
 
 def answer_request(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from baton.domain.branches import BranchWish
 from baton.domain.client_offer import ClientOffer
 from baton.domain.content import content_digest
 from baton.domain.identity import ThreadRef
@@ -23,6 +24,8 @@ class MessageRequest:
     agent_id: str | None = None
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
+    branch: BranchWish | None = None
+    """The wish to begin a branch; None for a message that continues the conversation."""
     notifies: bool = False
     """Whether its client wants to be notified of that task."""
     client: ClientOffer | None = None
@@ -30,7 +33,12 @@ class MessageRequest:
 
     @property
     def digest(self) -> str:
-        return content_digest(self.content)
+        """The same for every retry. A wish counts, so that a repeated id never becomes one."""
+        said = content_digest(self.content)
+        if self.branch is None:
+            return said
+        kind = "regenerate" if self.branch.is_regenerate else f"edit\0{said}"
+        return content_digest(f"branch\0{self.branch.from_id}\0{kind}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from baton.domain.errors import (
     AgentMismatch,
     ApprovalsWaiting,
     BatonError,
+    BranchCrossesHandoff,
+    BranchUnavailable,
     HandoffInProgress,
     InterruptUnavailable,
     MessageIdConflict,
@@ -19,6 +21,7 @@ from baton.domain.errors import (
     ThreadLed,
     ThreadUnavailable,
     ToolNameTaken,
+    TooManyBranches,
     UnknownAgent,
     WorkflowUnavailable,
 )
@@ -35,7 +38,9 @@ from baton.requests.turn_requests import (
 from baton.turns.turn_call import StillWaiting
 from baton.turns.turn_services import TurnServices
 
+BRANCH_REFUSALS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
 REFUSALS = (
+    *BRANCH_REFUSALS,
     MessageIdConflict,
     AgentMismatch,
     UnknownAgent,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -18,7 +18,6 @@ from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.events import RunStamp
 from baton.domain.identity import Scope
-from baton.domain.interrupt import PendingInterrupts, is_client_call
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run
@@ -32,9 +31,10 @@ from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Lease, TurnRecord
 from baton.requests.turn_requests import ActionRequest, AnswerRequest, MessageRequest
+from baton.turns.branch_points import BranchOpening
 from baton.turns.committing import FinishedRun, RunCommit
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
-from baton.turns.opening import calls_before, dated_as_before, opening_message
+from baton.turns.opening import brought_results, calls_before, dated_as_before, opening_message
 from baton.turns.reading import ThreadSnapshot, read_thread
 from baton.turns.recovery import adoptable
 from baton.turns.turn_call import TurnCall
@@ -61,9 +61,18 @@ class RunExecution:
     """Carries out the run that a lease was taken for."""
 
     def __init__(
-        self, services: TurnServices, lease: Lease, call: TurnCall, scope: Scope, agents: AgentDirectory
+        self,
+        services: TurnServices,
+        lease: Lease,
+        call: TurnCall,
+        scope: Scope,
+        agents: AgentDirectory,
+        branch: BranchOpening | None = None,
     ) -> None:
-        """``scope`` is the user's, with the permissions that the message came with; ``agents`` are the tenant's."""
+        """``scope`` is the user's, with the permissions that the message came with; ``agents`` are the tenant's.
+
+        ``branch`` is the branch that the run begins; the thread of ``lease`` is then that of its point.
+        """
         self._services = services
         self._scope = scope
         self._call = call
@@ -86,7 +95,11 @@ class RunExecution:
         )
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._answered = lease.thread.pending if isinstance(self._request, AnswerRequest) else None
+        self._begins_branch = branch is not None
+        self._left = branch.point.left if branch is not None else None
         self._question = opening_message(self._request, lease.thread, run, services, self._answered)
+        if branch is not None:
+            self._question = replace(self._question, branch=branch.start)
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
         self._inspection = Inspection()
@@ -221,6 +234,7 @@ class RunExecution:
                 self._question,
                 self._unfinished,
                 recalls=not self._is_given_up,
+                left=self._left,
             ),
             asyncio.shield(watchers),
             calls_before(services.agents.records, lease, self._run),
@@ -243,9 +257,12 @@ class RunExecution:
         """Return whether to call the model before the question is stored, so that the user waits for the reads alone.
 
         No event is sent and no tool is called before the question is stored. A message that has probably been answered
-        already is excluded, because a model call costs money.
+        already is excluded, because a model call costs money. So is one that begins a branch: the history before it
+        does not tell whether it has been answered.
         """
         is_first = self._run.attempt == 1 and isinstance(self._request, MessageRequest) and not self._call.gives_up
+        if self._begins_branch:
+            return False
         return is_first and all(message.id != self._request.message_id for message in snapshot.history.messages)
 
     # Answer
@@ -363,7 +380,7 @@ class RunExecution:
             ),
             answered=self._answered,
             client=self._client,
-            brought=self._brought,
+            brought=brought_results(self._request, self._thread.pending, self._agent, services.agents.clock.now()),
             previous_seq=jump_from(self._holder.lease),
             ends_at_once_as=self._ends_at_once_as,
         )
@@ -399,18 +416,6 @@ class RunExecution:
             unfinished=self._unfinished,
             offered_by=self._offered_by,
         )
-
-    @property
-    def _brought(self) -> PendingInterrupts | None:
-        """Return what the active agent waits for, with the client's results that came beside a message."""
-        pending, client = self._thread.pending, self._client
-        if not isinstance(self._request, MessageRequest) or pending is None or client is None or not client.results:
-            return None
-        if pending.agent_id != self._agent.id or self._agent.remote is not None:
-            return None
-        results = tuple(each for each in client.results if is_client_call(each.interrupt_id))
-        answered = pending.answered(results, self._services.agents.clock.now())
-        return answered if answered != pending else None
 
     @property
     def _offered_by(self) -> str | None:

@@ -22,7 +22,8 @@ from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 from baton.requests.thread_access import distinguish_unavailable
 from baton.requests.turn_requests import AnswerRequest, MessageRequest, TurnRequest
-from baton.turns.admission import REFUSALS, Admission
+from baton.turns.admission import BRANCH_REFUSALS, REFUSALS, Admission
+from baton.turns.branch_points import BranchOpening, BranchPoints
 from baton.turns.committing import FinishedRun
 from baton.turns.recovery import Orphan, find_orphan
 from baton.turns.repeats import Repeats
@@ -51,6 +52,7 @@ class Turns:
         self._agents = agents
         self._audit = audit
         self._admission = Admission(services)
+        self._points = BranchPoints(services.store, services.conversations)
         self._repeats = Repeats(services, replays, follower)
 
     async def run(
@@ -241,25 +243,37 @@ class Turns:
         refusal = await self._admission.refusal(lease, request)
         if refusal is not None:
             return await self._done_before(call, lease, refusal)
+        try:
+            branch = await self._branch(lease, request)
+        except BRANCH_REFUSALS as refused:
+            return await self._done_before(call, lease, refused)
         scope, pending = call.scope, lease.thread.pending
         if isinstance(request, AnswerRequest) and pending is not None:
             scope = replace(scope, permissions=frozenset(pending.permissions))
-        outcome = await self._execute(call, lease, scope)
+        outcome = await self._execute(call, lease, scope, branch)
         return outcome.finished if outcome.was_told else await self._repeats.replay(call, outcome.finished)
 
-    async def _execute(self, call: TurnCall, lease: Lease, scope: Scope) -> RunOutcome:
+    async def _branch(self, lease: Lease, request: TurnRequest) -> BranchOpening | None:
+        """Return how the run begins a branch, or None if the request wishes none."""
+        wish = request.branch if isinstance(request, MessageRequest) else None
+        return await self._points.opening(lease.scope, lease.thread, wish, request.content) if wish else None
+
+    async def _execute(self, call: TurnCall, lease: Lease, scope: Scope, branch: BranchOpening | None) -> RunOutcome:
         """Open, answer, commit and deliver the run, unless it is already finished."""
 
         async def find_outcome(known: TurnRecord) -> FinishedRun | None:
             return await self._repeats.outcome(call, lease.thread_id, known, lease.thread)
 
         agents = await self._agents.of(lease.scope)
-        return await RunExecution(self._services, lease, call, scope, agents).execute(find_outcome)
+        if branch is not None and isinstance(call.request, MessageRequest):
+            call = replace(call, request=replace(call.request, content=branch.content, a2a_task=branch.a2a_task))
+            lease = replace(lease, thread=branch.point.thread)
+        return await RunExecution(self._services, lease, call, scope, agents, branch).execute(find_outcome)
 
     async def _finish(self, lease: Lease, orphan: Orphan, deadline: float, record: HeldRecord | None) -> None:
         """Carry out a run whose worker died. Its caller gets the events over its connections and by replay."""
         call = TurnCall(lease.scope, orphan.request, discard, deadline, deadline, record=record)
-        await self._execute(call, lease, orphan.scope)
+        await self._execute(call, lease, orphan.scope, await self._branch(lease, orphan.request))
 
     async def _done_before(self, call: TurnCall, lease: Lease, refusal: Exception) -> FinishedRun:
         """Replay the run of an earlier copy of this request. Raises ``refusal`` if there is none."""

@@ -50,7 +50,7 @@ class McpServed(Served):
         http = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(self.app), headers={"Authorization": f"Bearer {token}"}
         )
-        async with http, Client(streamable_http_client(URL, http_client=http), mode=mode, **options) as client:  # type: ignore[arg-type]
+        async with http, Client(streamable_http_client(URL, http_client=http), mode=mode, **options) as client:
             yield client
 
     async def send(

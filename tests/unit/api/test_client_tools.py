@@ -209,3 +209,21 @@ async def test_a_user_who_writes_on_brings_what_the_page_has_done(served: Served
     assert told_of_calls(served.harness) == ["It is red now."]
     calls, _ = await served.items(f"/threads/{served.harness.thread_id}/tool-calls")
     assert len(calls) == 1
+
+
+async def test_a_regenerated_answer_that_calls_the_page_goes_on_with_its_result(served: Served) -> None:
+    said, (call,) = await asked(served)
+    served.harness.model.script(Answer.calling(paint("blue")), "Blue.", "And on.")
+    wish = {"branch": {"from": "m1", "regenerate": True}}
+    again = events_of(
+        await served.post("/runs", run_input(served, *said, tool(call), forwardedProps=wish, runId="r-2"))
+    )
+    (blue,) = called(again)[0]["toolCalls"]
+    events = events_of(await served.post("/runs", run_input(served, *called(again), tool(blue["id"], "It is blue."))))
+    assert "Blue." in str(events)
+    assert told_of_calls(served.harness) == ["It is blue."]
+    assert served.harness.model.asked[-1].contents[-3][1] == "Make it red."
+    more = {"id": "m2", "role": "user", "content": "More"}
+    await served.post("/runs", run_input(served, more, runId="r-4"))
+    assert told_of_calls(served.harness) == ["It is blue."]
+    assert (await served.post("/runs", run_input(served, *said, tool(call)))).status_code == 409

@@ -38,29 +38,29 @@ def call(version: str | None, **params: Any) -> tuple[Json, dict[str, str]]:
     return request("tools/call", **params), headers
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{",
-        b"\xff\xfe",
-        b"null",
-        b'"text"',
-        b"{}",
-        b"[]",
-        b"[" * 50_000,
-        b"[" + json.dumps(request("ping")).encode() + b"]",
-        json.dumps(request("ping") | {"jsonrpc": "1.0"}).encode(),
-        json.dumps(request("ping") | {"id": {"bad": "type"}}).encode(),
-        json.dumps(request("ping") | {"method": None}).encode(),
-    ],
-)
+NO_MESSAGES: list[bytes] = [
+    b"",
+    b"{",
+    b"\xff\xfe",
+    b"null",
+    b'"text"',
+    b"{}",
+    b"[]",
+    b"[" * 50_000,
+    b"[" + json.dumps(request("ping")).encode() + b"]",
+    json.dumps(request("ping") | {"jsonrpc": "1.0"}).encode(),
+    json.dumps(request("ping") | {"id": {"bad": "type"}}).encode(),
+    json.dumps(request("ping") | {"method": None}).encode(),
+]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_a_body_that_is_no_message_is_refused(served: McpServed, body: bytes, version: str | None) -> None:
+async def test_a_body_that_is_no_message_is_refused(served: McpServed, version: str | None) -> None:
     headers = {} if version is None else {"MCP_Protocol_Version": version}
-    answer = await served.send(body, **headers)
-    assert answer.status_code == 400
-    assert answer.json()["error"]["code"] in (-32700, -32600, -32602)
+    for body in NO_MESSAGES:
+        answer = await served.send(body, **headers)
+        assert answer.status_code == 400, body[:80]
+        assert answer.json()["error"]["code"] in (-32700, -32600, -32602), body[:80]
 
 
 @pytest.mark.parametrize(
@@ -91,38 +91,36 @@ async def test_a_session_is_a_name_and_nothing_more(served: McpServed) -> None:
         assert [tool["name"] for tool in response_in(answer)["result"]["tools"]] == ["assistant"]
 
 
+WRONG_ARGUMENTS: list[Json | None] = [
+    None,
+    {},
+    {"message": 1},
+    {"message": " "},
+    {"message": ""},
+    {"message": "\ud800"},
+    {"message": "Hello", "more": 1},
+    {"message": "Hello", "thread_id": 7},
+    {"message": "Hello", "thread_id": ""},
+    {"message": "Hello", "thread_id": "a\0b"},
+    {"message": "Hello", "thread_id": "t" * 300},
+    {"message": "Hello", "answer": {"approved": True}},
+    {"answer": {"approved": True}},
+    {"answer": "yes", "thread_id": "t-1"},
+]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        None,
-        {},
-        {"message": 1},
-        {"message": " "},
-        {"message": ""},
-        {"message": "\ud800"},
-        {"message": "Hello", "more": 1},
-        {"message": "Hello", "thread_id": 7},
-        {"message": "Hello", "thread_id": ""},
-        {"message": "Hello", "thread_id": "a\0b"},
-        {"message": "Hello", "thread_id": "t" * 300},
-        {"message": "Hello", "answer": {"approved": True}},
-        {"answer": {"approved": True}},
-        {"answer": "yes", "thread_id": "t-1"},
-    ],
-)
-async def test_wrong_arguments_are_a_result_that_says_what_is_wrong(
-    served: McpServed, version: str | None, arguments: Json | None
-) -> None:
-    body, headers = call(version, name="assistant", arguments=arguments)
-    if arguments is None:
-        del body["params"]["arguments"]
-    told = response_in(await served.send(body, **headers))
-    if "error" in told:  # text that JSON cannot hold
-        assert told["error"]["code"] in (-32700, -32602)
-        return
-    assert told["result"]["isError"] is True
-    assert told["result"]["structuredContent"]["code"] == "invalid_request"
+async def test_wrong_arguments_are_a_result_that_says_what_is_wrong(served: McpServed, version: str | None) -> None:
+    for arguments in WRONG_ARGUMENTS:
+        body, headers = call(version, name="assistant", arguments=arguments)
+        if arguments is None:
+            del body["params"]["arguments"]
+        told = response_in(await served.send(body, **headers))
+        if "error" in told:  # text that JSON cannot hold
+            assert told["error"]["code"] in (-32700, -32602), arguments
+            continue
+        assert told["result"]["isError"] is True, arguments
+        assert told["result"]["structuredContent"]["code"] == "invalid_request", arguments
     assert served.harness.model.asked == []
 
 
@@ -244,6 +242,27 @@ async def test_a_call_ends_when_the_token_does_and_the_run_goes_on() -> None:
     assert after["state"] == "completed"
     messages, _ = await served.items(f"/threads/{told['thread_id']}/messages")
     assert [each["content"] for each in messages][:2] == ["Hello", "Said."]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_fault_of_ours_tells_nothing_of_the_inside(
+    served: McpServed, version: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*arguments: Any, **options: Any) -> Any:
+        broken_at_once()
+
+    def broken_at_once(*arguments: Any) -> None:
+        raise RuntimeError("the inside")
+
+    body, headers = call(version, name="assistant", arguments={"message": "Hello"})
+    monkeypatch.setattr(served.harness.store, "acquire", broken)
+    answer = await served.send(body, **headers)
+    assert response_in(answer)["result"]["structuredContent"]["code"] == "internal_error"
+    assert "inside" not in answer.text
+    monkeypatch.setattr(served.harness.catalog, "get", broken_at_once)
+    answer = await served.send(body, **headers)
+    assert response_in(answer)["error"]["code"] == -32603
+    assert "inside" not in answer.text
 
 
 ANYTHING: Any = st.recursive(

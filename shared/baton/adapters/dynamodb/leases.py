@@ -13,10 +13,17 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING, pack_conversation
 from baton.adapters.dynamodb.table import ConditionFailed, Table
-from baton.adapters.dynamodb.thread_item import lease_mark, listed_at, thread_from_item, windows_as_item
+from baton.adapters.dynamodb.thread_item import (
+    lease_mark,
+    listed_at,
+    segments_as_item,
+    thread_from_item,
+    windows_as_item,
+)
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
+from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
@@ -216,6 +223,9 @@ class Leases:
         if commit.windows is not None:
             expression += ", windows = :windows"
             values[":windows"] = windows_as_item(commit.windows)
+        if lease.thread.is_branching:
+            expression += ", branch_segments = :segments"
+            values[":segments"] = segments_as_item(lease.thread.segments)
         if commit.pending is not None:
             expression += ", pending = :pending"
             values[":pending"] = PENDING.pack(commit.pending)
@@ -267,6 +277,36 @@ class Leases:
         elif lease.thread.conversation != ConversationState(lease.thread.agent_id):
             end += ", conversation"
         return "notifies" in await self._update_mine(lease, expression + end, values, commits=True)
+
+    async def select(
+        self,
+        lease: Lease,
+        *,
+        last_seq: int,
+        conversation: ConversationState,
+        windows: tuple[HistoryWindow, ...],
+    ) -> None:
+        values: Item = {
+            ":fence": lease.fence,
+            ":owner": lease.owner,
+            ":next": last_seq + 1,
+            ":last": last_seq,
+            ":segments": segments_as_item(lease.thread.segments),
+            ":active": conversation.agent_id,
+            ":windows": windows_as_item(windows),
+        }
+        expression = (
+            "SET branch_segments = :segments, next_seq = :next, last_seq = :last, committed_fence = :fence, "
+            "active_agent_id = :active, windows = :windows"
+        )
+        end = _END_RUN
+        packed = pack_conversation(conversation)
+        if packed is None:
+            end += ", conversation"
+        else:
+            expression += ", conversation = :conversation"
+            values[":conversation"] = packed
+        await self._update_mine(lease, expression + end, values, commits=True)
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
         with contextlib.suppress(ConditionFailed):

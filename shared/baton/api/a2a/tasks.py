@@ -200,7 +200,7 @@ class TaskReader:
             if before is None or before <= first_ordinal:
                 break
         found = [message for message in found if message.ordinal >= first_ordinal]
-        if found and found[0].ordinal > first_ordinal:
+        if found and found[0].ordinal > first_ordinal and first_ordinal in thread.path:
             first = await store.run_messages(scope, thread.id, first_ordinal=first_ordinal, below=found[0].ordinal)
             found = [*first, *found]
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -49,7 +50,7 @@ ANSWERED: dict[int | str, dict[str, Any]] = {
         "description": "The JSON-RPC response, alone or as the last of a stream of server-sent events.",
         "content": {
             "application/json": {"schema": {"type": "object"}, "example": EXAMPLE_ANSWER},
-            sse.MEDIA_TYPE: {},
+            sse.MEDIA_TYPE: {"example": f"event: message\ndata: {json.dumps(EXAMPLE_ANSWER)}\n\n"},
         },
     },
     202: {"description": "A notification was taken."},

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
 from baton.api.mcp.arguments import Asked
 from baton.api.mcp.caller import McpCaller
 from baton.api.runs import TURN_SECONDS
-from baton.domain.errors import BatonError, TokenExpired
+from baton.domain.errors import BatonError, InternalError, TokenExpired
 from baton.domain.events import Event
 from baton.domain.metrics import Metric, count
 from baton.turns.committing import FinishedRun
 
 logger = Logger(child=True)
 
-_working: set[asyncio.Task[object]] = set()
+_working: set[asyncio.Task[Any]] = set()
 """Turns in progress. A task without a reference may be garbage-collected."""
 
 
@@ -36,6 +37,12 @@ class RunningTurn:
         turns, asked = self._caller.services.turns, self._asked
         try:
             return await turns.answer(asked.owner, asked.request, self._emit, seconds=TURN_SECONDS)
+        except BatonError:
+            raise
+        except Exception:
+            logger.exception("run failed")
+            count(Metric.INTERNAL_FAULTS)
+            raise InternalError from None
         finally:
             self._begun.set()
             self._events.put_nowait(None)
@@ -73,18 +80,19 @@ class RunningTurn:
         if self._work.done():
             return
         request = self._asked.request
-        await self._caller.services.controls.cancel(self._caller.scope, request.thread.id, request.run_id)
+        try:
+            await self._caller.services.controls.cancel(self._caller.scope, request.thread.id, request.run_id)
+        except Exception:
+            logger.exception("a run was not cancelled")
 
 
-def _keep(task: asyncio.Task[object] | asyncio.Task[FinishedRun | None] | asyncio.Task[None]) -> None:
-    """Keep a task until its end, and log a failure that its caller may not be there to see."""
+def _keep(task: asyncio.Task[FinishedRun | None] | asyncio.Task[None]) -> None:
+    """Keep a task until its end."""
     _working.add(task)
     task.add_done_callback(_ended)
 
 
-def _ended(task: asyncio.Task[object]) -> None:
+def _ended(task: asyncio.Task[Any]) -> None:
     _working.discard(task)
-    error = task.exception() if not task.cancelled() else None
-    if error is not None and not isinstance(error, BatonError):
-        logger.error("run failed", exc_info=error)
-        count(Metric.INTERNAL_FAULTS)
+    if not task.cancelled():
+        task.exception()  # it is told to the caller, who may not be there any more

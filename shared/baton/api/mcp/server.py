@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import mcp_types as types
+from aws_lambda_powertools import Logger
 from mcp import MCPError
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
@@ -23,8 +26,16 @@ from baton.api.mcp.running import RunningTurn
 from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, offered, tool_of
 from baton.domain.agent import AgentDefinition
 from baton.domain.cursors import decode_text, encode_text
-from baton.domain.errors import BatonError, InvalidRequest, StoreUnavailable, ThreadUnavailable, UnknownAgent
+from baton.domain.errors import (
+    BatonError,
+    InternalError,
+    InvalidRequest,
+    StoreUnavailable,
+    ThreadUnavailable,
+    UnknownAgent,
+)
 from baton.domain.events import Event
+from baton.domain.metrics import Metric, count
 from baton.requests.thread_access import own_thread
 
 INSTRUCTIONS = (
@@ -36,28 +47,54 @@ LIST_MILLISECONDS = 60_000
 
 Context = ServerRequestContext[Any, Request]
 
+logger = Logger(child=True)
+
 
 async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     """Return the agents with ``mcp: true`` that the caller may talk to, by id."""
-    caller = caller_of(context.request)
-    try:
-        after = decode_text(params.cursor) if params is not None and params.cursor is not None else ""
-    except InvalidRequest as error:
-        raise MCPError(types.INVALID_PARAMS, error.detail) from None
-    try:
-        visible = (await caller.services.agents.of(caller.scope)).visible(caller.scope)
-    except StoreUnavailable as error:
-        raise MCPError(types.INTERNAL_ERROR, error.detail) from None
-    rest = [agent for agent in offered(visible) if agent.id > after]
-    tools = [tool_of(agent, visible) for agent in rest[:PAGE]]
-    return types.ListToolsResult(tools=tools, next_cursor=encode_text(tools[-1].name) if len(rest) > PAGE else None)
+    with _guarded():
+        return await _listed(caller_of(context.request), params.cursor if params is not None else None)
 
 
 async def call_tool(
     context: Context, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
     """Ask an agent. A failure that the caller can act on is a result; an unknown tool is an error of the protocol."""
-    caller = caller_of(context.request)
+    with _guarded():
+        return await _asked(context, caller_of(context.request), params)
+
+
+@contextmanager
+def _guarded() -> Iterator[None]:
+    """Raise ``MCPError`` for a fault of ours. The library would tell older clients what is wrong inside."""
+    try:
+        yield
+    except MCPError:
+        raise
+    except Exception as error:
+        logger.exception("request failed")
+        count(Metric.INTERNAL_FAULTS)
+        raise MCPError(types.INTERNAL_ERROR, InternalError.detail) from error
+
+
+async def _listed(caller: McpCaller, cursor: str | None) -> types.ListToolsResult:
+    try:
+        after = decode_text(cursor) if cursor is not None else ""
+    except InvalidRequest as error:
+        raise MCPError(types.INVALID_PARAMS, error.detail) from None
+    try:
+        visible = (await caller.services.agents.of(caller.scope)).visible(caller.scope)
+    except StoreUnavailable as error:
+        count(Metric.REQUESTS_FAILED)
+        raise MCPError(types.INTERNAL_ERROR, error.detail) from None
+    rest = [agent for agent in offered(visible) if agent.id > after]
+    tools = [tool_of(agent, visible) for agent in rest[:PAGE]]
+    return types.ListToolsResult(tools=tools, next_cursor=encode_text(tools[-1].name) if len(rest) > PAGE else None)
+
+
+async def _asked(
+    context: Context, caller: McpCaller, params: types.CallToolRequestParams
+) -> types.CallToolResult | types.InputRequiredResult:
     try:
         agent = await _agent(caller, params.name)
         thread = await dismissed(caller, params)
@@ -65,12 +102,18 @@ async def call_tool(
             return still_asked(thread.id, thread.pending.open if thread.pending is not None else ())
         turn = await asked(caller, agent, params)
     except BatonError as error:
-        return failed(error)
+        return _failed(error)
     try:
         return await _run(context, caller, turn)
     except BatonError as error:
         is_unknown = isinstance(error, ThreadUnavailable | UnknownAgent)
-        return failed(error, None if is_unknown else turn.request.thread.id)
+        return _failed(error, None if is_unknown else turn.request.thread.id)
+
+
+def _failed(error: BatonError, thread_id: str | None = None) -> types.CallToolResult:
+    if error.status >= 500:
+        count(Metric.REQUESTS_FAILED)
+    return failed(error, thread_id)
 
 
 async def _agent(caller: McpCaller, name: str) -> AgentDefinition:
