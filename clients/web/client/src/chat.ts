@@ -375,12 +375,16 @@ export class Chat extends Emitter<ChatEvents> {
     void this.#load();
   }
 
-  /** Of a run whose worker has died nothing is heard, although the connection lives: asking has it taken over. */
+  /**
+   * Of a run whose worker has died nothing is heard, although the connection lives: asking has it taken over. A message
+   * whose run is not heard of is sent again, under its id.
+   */
   #watchForSilence(): void {
     clearTimeout(this.#silence);
     if (this.#ending.signal.aborted) return;
     this.#silence = setTimeout(() => {
       if (this.#talk.run && this.#isKnown) this.#resume();
+      else for (const frame of this.#outbox.frames) if (fits(frame)) this.#connection.send(frame);
       this.#watchForSilence();
     }, SILENCE_MS);
   }
